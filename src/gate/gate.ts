@@ -202,7 +202,7 @@ export class Gate {
   }
 
   /** The reason why none of the endpoints is available; undefined when one is, or when there are no endpoints. */
-  absence(nowMs: number): string | undefined {
+  whyUnavailable(nowMs: number): string | undefined {
     if (!this.isPoolEmpty(nowMs)) return undefined;
     if (this.pool.endpoints.length > 0) return 'no server reports its load';
     return this.members?.isWhole ? undefined : 'every server is ill, draining or marked as overloaded';
@@ -395,13 +395,13 @@ export class Gate {
     }
     let previous = Number.POSITIVE_INFINITY;
     for (let i = 0; i < bands.length; i++) {
-      const ceiling = this.sound(ceilings[i]);
+      const ceiling = this.checkedCeiling(ceilings[i]);
       previous = Math.min(previous, ceiling);
       (bands[i] as PriorityBand).ceiling = previous;
     }
   }
 
-  private sound(ceiling: unknown): number {
+  private checkedCeiling(ceiling: unknown): number {
     if (typeof ceiling === 'number' && !Number.isNaN(ceiling)) return ceiling;
     this.usageLimit.violated('a ceiling must be a number', ceiling);
     return 1;

@@ -131,7 +131,12 @@ function isDetector(plugin: object): plugin is SaturationDetector {
 }
 
 function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssue[]): void {
-  const twice = (names: readonly string[], path: (index: number) => string, expected: string, shows: boolean): void => {
+  const checkUnique = (
+    names: readonly string[],
+    path: (index: number) => string,
+    expected: string,
+    shows: boolean,
+  ): void => {
     for (const [index, name] of names.entries()) {
       if (names.indexOf(name) === index) continue;
       issues.push({
@@ -142,9 +147,9 @@ function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssu
     }
   };
   const ids = upstreams.map(({ id }) => id);
-  twice(ids, (index) => `upstreams[${index}].id`, 'a name that no other upstream has', true);
+  checkUnique(ids, (index) => `upstreams[${index}].id`, 'a name that no other upstream has', true);
   const keys = (auth?.keys ?? []).map(({ key }) => key).filter((key) => key !== 'missing');
-  twice(keys, (index) => `auth.keys[${index}].key`, 'a key that stands only once', false);
+  checkUnique(keys, (index) => `auth.keys[${index}].key`, 'a key that stands only once', false);
   if (scrape?.enabled === false && Object.keys(scrape).length > 1) {
     issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
   }

@@ -33,7 +33,7 @@ export class MetricsFallback implements LoadReports {
     if (isNew) this.isReplaced = false;
   }
 
-  none(): void {
+  noLoadReported(): void {
     const { needsPool, type } = this.detector;
     if (needsPool !== true || this.isReplaced) return;
     if (!this.config.hasDefaultDetector) {
@@ -49,7 +49,7 @@ export class MetricsFallback implements LoadReports {
     this.log('warn', 'no-load-reports', { message, maxConcurrency: fallbackConcurrency });
   }
 
-  some(): void {
+  loadReported(): void {
     if (!this.isReplaced) return;
     this.isReplaced = false;
     this.use(this.detector);

@@ -10,9 +10,9 @@ import type { Upstreams } from './upstreams.js';
 /** Is told whether any server reports its load. */
 export interface LoadReports {
   /** No server reports its load: every server answered without such metrics, or no server is asked. */
-  none(): void;
+  noLoadReported(): void;
   /** Some server reports its load. */
-  some(): void;
+  loadReported(): void;
 }
 
 /** Returns a function that stops this. */
@@ -25,7 +25,8 @@ export function watchUpstreams(
 ): () => void {
   const stopHealth = watchHealth(upstreams, config.health, log);
   const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).profile !== 'none');
-  if (upstreams.pool.endpoints.length > 0 && (config.scrape === undefined || asked.length === 0)) reports.none();
+  if (upstreams.pool.endpoints.length > 0 && (config.scrape === undefined || asked.length === 0))
+    reports.noLoadReported();
   if (config.scrape === undefined) return stopHealth;
   const scraper = scraperOf(upstreams, config.scrape, log, undiciFetch(agent));
   const without = new Set<EndpointView>();
@@ -34,9 +35,10 @@ export function watchUpstreams(
     if (!answersWithoutMetrics(error)) return;
     without.add(endpoint);
     const { endpoints } = upstreams.pool;
-    if (endpoints.every((each) => without.has(each) || upstreams.configOf(each).profile === 'none')) reports.none();
+    if (endpoints.every((each) => without.has(each) || upstreams.configOf(each).profile === 'none'))
+      reports.noLoadReported();
   });
-  const stopReported = upstreams.pool.on('reported', () => reports.some());
+  const stopReported = upstreams.pool.on('reported', () => reports.loadReported());
   scraper.on('recovered', ({ endpoint, failedForMs }) => {
     without.delete(endpoint);
     log('info', 'scrape-recovered', { endpoint: endpoint.id, failedForMs: Math.round(failedForMs) });

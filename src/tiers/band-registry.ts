@@ -122,7 +122,7 @@ export class BandRegistry {
 
   /** Counts an arrival; the band of its priority, if it exists. Once a second it also collects and samples. */
   arrived(priority: number, nowMs: number): PriorityBand | undefined {
-    if (nowMs >= this.tendAtMs) this.tend(nowMs);
+    if (nowMs >= this.tendAtMs) this.collectAndSample(nowMs);
     const band = this.byPriority.get(priority);
     if (band !== undefined) {
       band.arrived++;
@@ -178,7 +178,7 @@ export class BandRegistry {
   }
 
   /** Collects bands and flows that have been idle too long, and samples the rates. O(bands). */
-  tend(nowMs: number): void {
+  collectAndSample(nowMs: number): void {
     this.tendAtMs = nowMs + tendEveryMs;
     this.flows.collect(nowMs);
     for (const band of [...this.ordered]) {

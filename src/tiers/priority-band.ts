@@ -376,11 +376,11 @@ export class PriorityBand implements PickedBand {
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
     for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
     for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
-    if (isLinedUpAnew) this.introduce();
+    if (isLinedUpAnew) this.tellOfWaiting();
   }
 
   /** Tells a new selector what waits. */
-  introduce(): void {
+  tellOfWaiting(): void {
     this.notePolicies();
     if (this.selector === undefined) return;
     for (const flow of this.active) this.selector.flowActivated(flow);
@@ -391,7 +391,7 @@ export class PriorityBand implements PickedBand {
    * Files every waiting request under another flow, while nothing is held back or parked. `emptied` hears of every flow
    * before the first is filled. O(waiting · log).
    */
-  refile(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
+  rebuildQueues(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
     const items = this.waitingItems();
     const before = [...this.active];
     for (const flow of before) {

@@ -90,7 +90,7 @@ describe('where there is no endpoint', () => {
 describe('a controller without a pool', () => {
   it('has no endpoint to choose, none that comes back, and none that is missing', () => {
     const { gate } = gateOf(silent('blind', { isBlindTo: () => true }));
-    expect([gate.available(0), gate.returnsAtMs(0), gate.absence(0)]).toEqual([
+    expect([gate.available(0), gate.returnsAtMs(0), gate.whyUnavailable(0)]).toEqual([
       [],
       Number.POSITIVE_INFINITY,
       undefined,
@@ -107,9 +107,9 @@ it('nothing is missing of a pool that can be had, and the rest is named', () => 
     new AvailablePool(pool),
   );
   pool.add('a');
-  expect(gate.absence(0)).toBe('no server reports its load');
+  expect(gate.whyUnavailable(0)).toBe('no server reports its load');
   pool.report('a', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
-  expect(gate.absence(0)).toBeUndefined();
+  expect(gate.whyUnavailable(0)).toBeUndefined();
 });
 
 it('the shared detector says how many requests fit at an endpoint', () => {

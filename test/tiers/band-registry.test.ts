@@ -79,9 +79,9 @@ it('forgets a band that was made on first use once it has been idle for the time
   const { bands, removed } = makeRegistry(100);
   bands.bandOf(7, 1000);
   bands.arrived(7, 2000);
-  bands.tend(2000 + bandIdleTimeoutMs - 1);
+  bands.collectAndSample(2000 + bandIdleTimeoutMs - 1);
   expect(removed).toEqual([]);
-  bands.tend(2000 + bandIdleTimeoutMs);
+  bands.collectAndSample(2000 + bandIdleTimeoutMs);
   expect(removed).toEqual([7]);
 });
 
@@ -151,11 +151,11 @@ it('keeps a band that is configured, in use, or has requests running whose end i
   const [waiting, running] = [bands.bandOf(2, 0), bands.bandOf(3, 0)] as [PriorityBand, PriorityBand];
   waiting.waiting = 1;
   running.trackedInFlight = 1;
-  bands.tend(1e9);
+  bands.collectAndSample(1e9);
   expect(removed).toEqual([]);
   waiting.waiting = 0;
   running.trackedInFlight = 0;
-  bands.tend(1e9);
+  bands.collectAndSample(1e9);
   expect([removed, bands.all().map(({ priority }) => priority)]).toEqual([[3, 2], [1]]);
 });
 

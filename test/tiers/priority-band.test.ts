@@ -303,7 +303,7 @@ describe('requests that are filed anew', () => {
     for (const [sequence, who] of ['a', 'a', 'b'].entries()) addTo(band, who, sequence);
     band.trackLongestQueues(isLongestTracked);
     const emptied: string[] = [];
-    band.refile(
+    band.rebuildQueues(
       ({ sequence }) => flowOf(band, sequence === 1 ? 'c' : 'd'),
       ({ name }) => emptied.push(name),
     );
@@ -342,7 +342,7 @@ describe('requests that are filed anew', () => {
   it('stay in the one queue of a band whose policy tells no flows apart', () => {
     const { band } = makeBand({ fairness: globalStrict() });
     for (const [sequence, who] of ['a', 'b'].entries()) addTo(band, who, sequence);
-    band.refile(
+    band.rebuildQueues(
       () => flowOf(band, 'c'),
       () => {},
     );

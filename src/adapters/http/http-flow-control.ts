@@ -177,7 +177,7 @@ export class HttpFlowControl<Subject, Req> {
     const { fairnessId, priority } = lease;
     const drop: Drop = { type: 'EvictedOther', reason: 'evicted', fairnessId, priority, queuedMs };
     const evict = (): void => {
-      if (lease.isEvicted) exchange.evict(() => this.answerAnyhow(drop, exchange));
+      if (lease.isEvicted) exchange.evict(() => this.answerSafely(drop, exchange));
     };
     lease.signal.addEventListener('abort', evict, { once: true });
   }
@@ -204,7 +204,7 @@ export class HttpFlowControl<Subject, Req> {
    * Used where nobody can catch an exception. The host is told of a function that fails when a request is dropped in
    * the queue.
    */
-  private answerAnyhow(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
+  private answerSafely(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
     try {
       return this.answer(drop, exchange);
     } catch {

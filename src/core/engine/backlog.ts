@@ -59,7 +59,7 @@ export class Backlog implements Budgets {
     const queuedApart = this.options.holBlocking === 'none' || options.holBlocking === 'none';
     this.options = options;
     this.bands.configure(options, nowMs);
-    if (queuedApart) this.refile(nowMs);
+    if (queuedApart) this.rebuildQueues(nowMs);
     this.expiry.restart(this.regimeBeganAtMs, this.items());
   }
 
@@ -180,14 +180,14 @@ export class Backlog implements Budgets {
    * Sorts every waiting request into its queue again, because the classes may have changed, or whether they queue
    * apart.
    */
-  private refile(nowMs: number): void {
+  private rebuildQueues(nowMs: number): void {
     for (const band of this.bands.allWaiting()) {
       const flowOf = (item: WaitingItem): Flow => {
         const flow = this.flowOf(item as QueueItem, band, nowMs);
         if (flow.isIdle) this.bands.flows.markBusy(flow);
         return flow;
       };
-      band.refile(flowOf, (flow) => this.markIdle(flow, nowMs));
+      band.rebuildQueues(flowOf, (flow) => this.markIdle(flow, nowMs));
     }
   }
 }

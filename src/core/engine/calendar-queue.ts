@@ -51,7 +51,7 @@ export class CalendarQueue {
   }
 
   /** Its bucket has been given up as a whole, with another calendar. */
-  untie(item: QueueItem): void {
+  unlink(item: QueueItem): void {
     item.deadlines = undefined;
   }
 

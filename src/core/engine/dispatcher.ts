@@ -310,7 +310,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       else if (
         !(parking.caps !== undefined && parking.park(item, band, parking.caps)) &&
         !this.dispatch(item, band) &&
-        !this.setAside(item)
+        !this.parkAtCap(item)
       ) {
         floor = band.priority;
       }
@@ -373,7 +373,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /**
    * Decides what happens to a request that no endpoint can take. False when its band and those below must wait as well.
    */
-  private setAside(item: QueueItem): boolean {
+  private parkAtCap(item: QueueItem): boolean {
     if (!this.placement.isServed(item.requestClass)) {
       this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
       return true;
@@ -695,7 +695,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
    * operation.
    */
   collectIdle(): void {
-    if (!this.isBusy) this.writer.perform(() => this.backlog.bands.tend(this.nowMs));
+    if (!this.isBusy) this.writer.perform(() => this.backlog.bands.collectAndSample(this.nowMs));
   }
 
   reconfigure(options: ResolvedOptions): void {

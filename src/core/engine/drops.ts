@@ -42,7 +42,7 @@ export class Drops {
     const { fairnessId, priority } = item;
     const queuedMs = nowMs - item.enqueuedAtMs;
     const { limit, policy, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
-    const detail = details.detail ?? (isForWantOfEndpoints(type) ? this.gate.absence(nowMs) : undefined);
+    const detail = details.detail ?? (isForWantOfEndpoints(type) ? this.gate.whyUnavailable(nowMs) : undefined);
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
     const outcome = new DropOutcome(
       plain,

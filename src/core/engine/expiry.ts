@@ -104,7 +104,7 @@ export class Expiry {
     this.calendar = this.makeCalendar();
     this.regimeBeganAtMs = beganAtMs;
     for (const item of waiting) {
-      this.calendar.untie(item);
+      this.calendar.unlink(item);
       this.add(item);
     }
   }

@@ -133,14 +133,14 @@ export class Intake {
       this.wantsWalk = true;
     }
     if (gate.judgesRequests) {
-      const drop = this.hopeless(item, nowMs);
+      const drop = this.dropIfTooLate(item, nowMs);
       if (drop !== undefined) return drop;
     }
     return isOver ? this.overLimit(item, band, nowMs) : undefined;
   }
 
   /** Returns a drop if the request cannot have room before its time is up. */
-  private hopeless(item: QueueItem, nowMs: number): Drop | undefined {
+  private dropIfTooLate(item: QueueItem, nowMs: number): Drop | undefined {
     const wait = this.parts.placement.waitOf(item, nowMs);
     if (wait === undefined || wait.notBeforeMs <= nowMs + item.ttlMs) return undefined;
     return this.parts.drops.drop(item, 'RejectedCapacity', 'over-quota', nowMs, overQuota(wait, nowMs));

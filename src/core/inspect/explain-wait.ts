@@ -107,7 +107,7 @@ function judge(
   const name = `band ${band.priority}`;
   const next = higher[higher.length - 1];
   if (gate.isPoolEmpty(nowMs))
-    return { decidedBy: 'pool', text: `${name} waits: ${gate.absence(nowMs) ?? 'the pool has no endpoints'}` };
+    return { decidedBy: 'pool', text: `${name} waits: ${gate.whyUnavailable(nowMs) ?? 'the pool has no endpoints'}` };
   if (caps !== undefined && (flow.parkedFor !== undefined || caps.obstacle(item, band) !== undefined)) {
     return { decidedBy: 'cap', text: `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})` };
   }

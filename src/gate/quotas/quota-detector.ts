@@ -118,7 +118,7 @@ class Quotas implements QuotaDetector {
     const reservation = this.reservations.get(seat);
     if (reservation === undefined) return;
     reservation.status = answer.status;
-    const group = reservation.teller;
+    const group = reservation.learningGroup;
     if (group === undefined) return;
     const report = readRateLimitHeaders(answer, this.options.wallClock());
     if (report.ignored > 0) this.ignoreFigures(group, report);

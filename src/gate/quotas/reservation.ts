@@ -30,7 +30,7 @@ export class Reservation {
   }
 
   /** The group that an answer is about: the first that learns. For a refusal it is the first of all if none learns. */
-  get teller(): QuotaGroup | undefined {
+  get learningGroup(): QuotaGroup | undefined {
     return this.groups.find(({ learns }) => learns) ?? this.groups[0];
   }
 }

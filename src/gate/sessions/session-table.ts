@@ -143,7 +143,7 @@ export class SessionTable {
   began(session: Session, endpoint: EndpointView, tokens: number): void {
     this.sessions.set(session.key, session);
     this.idle.delete(session);
-    this.setElsewhere(session, false);
+    this.setRemote(session, false);
     session.running++;
     session.isLeaving = false;
     this.settleAt(endpoint.id, session, tokens);
@@ -158,7 +158,7 @@ export class SessionTable {
     session.isServed = true;
     if (session.running === 0) {
       this.idle.delete(session);
-      this.setElsewhere(session, true);
+      this.setRemote(session, true);
     }
     this.settleAt(endpoint, session, tokens);
   }
@@ -224,12 +224,12 @@ export class SessionTable {
     this.idle.delete(session);
     if (this.sessions.get(session.key) !== session) return false;
     this.sessions.delete(session.key);
-    this.setElsewhere(session, false);
+    this.setRemote(session, false);
     this.leaveEndpoint(session);
     return true;
   }
 
-  private setElsewhere(session: Session, isElsewhere: boolean): void {
+  private setRemote(session: Session, isElsewhere: boolean): void {
     if (session.isElsewhere === isElsewhere) return;
     session.isElsewhere = isElsewhere;
     this.elsewhereSize += isElsewhere ? 1 : -1;

@@ -10,11 +10,11 @@ import { answersWithoutMetrics, scraperOf } from '../watch-upstreams.js';
 /** One sentence for each server with which something is wrong. The file must have no faults. */
 export async function probe(text: string, registry?: PluginRegistry): Promise<string[]> {
   const config = loadGatewayConfig(text, { registry });
-  const absent = await Promise.all(config.upstreams.map((upstream) => absence(upstream, config.health.timeoutMs)));
+  const absent = await Promise.all(config.upstreams.map((upstream) => whyAbsent(upstream, config.health.timeoutMs)));
   return [...absent.flat(), ...(await withoutLoad(config))];
 }
 
-async function absence(
+async function whyAbsent(
   { id, url, healthPath }: GatewayConfig['upstreams'][number],
   timeoutMs: number,
 ): Promise<string[]> {

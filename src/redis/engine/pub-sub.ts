@@ -29,14 +29,14 @@ function isIoRedis(subscriber: MessageSubscriber): subscriber is IoRedisSubscrib
 export async function listen(
   subscriber: MessageSubscriber,
   channel: string,
-  hear: (message: string) => void,
+  receive: (message: string) => void,
 ): Promise<() => void> {
   if (!isIoRedis(subscriber)) {
-    await subscriber.subscribe(channel, hear);
+    await subscriber.subscribe(channel, receive);
     return () => {};
   }
   const onMessage = (from: string, message: string): void => {
-    if (from === channel) hear(message);
+    if (from === channel) receive(message);
   };
   subscriber.on('message', onMessage);
   try {

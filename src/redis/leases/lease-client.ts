@@ -104,7 +104,7 @@ export class LeaseClient {
    * Call this when demand exceeds the share of `lease`. It calls the engine soon, unless the last call said so already.
    * O(1).
    */
-  hurry(lease: CapacityLease): void {
+  callSoon(lease: CapacityLease): void {
     if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
     this.isUrgent = true;
     this.callIn(Math.max(0, this.sentAtMs + urgentMs - this.settings.clock.now()));
@@ -148,10 +148,10 @@ export class LeaseClient {
     const leases = [...this.leases.values()];
     this.asked = leases;
     const args = this.argumentsFor(leases, this.sequence, 'call');
-    const hear = (reply: unknown): boolean => this.hear(reply);
-    this.link.run(leaseScript(), keysOf(leases), args, hear).then(
+    const takeReply = (reply: unknown): boolean => this.takeReply(reply);
+    this.link.run(leaseScript(), keysOf(leases), args, takeReply).then(
       (reply) => {
-        if (!hear(reply)) {
+        if (!takeReply(reply)) {
           this.link.reject(badReply(this.settings.where, keysOf(leases)));
           for (const lease of leases) this.missed(lease);
         }
@@ -205,7 +205,7 @@ export class LeaseClient {
   }
 
   /** Takes a reply of any call. False when it is not a valid reply. */
-  private hear(reply: unknown): boolean {
+  private takeReply(reply: unknown): boolean {
     const { replica, clock } = this.settings;
     if (!Array.isArray(reply) || reply.length === 0 || reply.length % replyWidth !== 0 || String(reply[0]) !== replica)
       return false;

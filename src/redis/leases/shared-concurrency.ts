@@ -86,7 +86,7 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
       if (running < cap) return running / cap;
       if (!held.isAsking) {
         isHungry = true;
-        leases.hurry(lease);
+        leases.callSoon(lease);
       }
       return cap > 0 ? running / cap : 1 + running;
     },

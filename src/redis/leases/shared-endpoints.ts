@@ -94,7 +94,7 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
       }
       isHungry = used >= capacity;
       if (!isHungry) return used / capacity;
-      if (!held.isAsking) for (const { lease } of byEndpoint.values()) leases.hurry(lease);
+      if (!held.isAsking) for (const { lease } of byEndpoint.values()) leases.callSoon(lease);
       return 1;
     },
     filter: (endpoints, nowMs) => endpoints.filter((endpoint) => inFlight(endpoint) < capOf(endpoint, nowMs)),

@@ -60,7 +60,7 @@ export function sharedMarks(
     Promise.resolve(publisher.publish(channel, message)).catch(() => {});
   });
 
-  function hear(message: string): void {
+  function receive(message: string): void {
     const mark = readMark(message);
     const endpoint = mark && mark.from !== self ? pool.get(mark.endpoint) : undefined;
     if (mark === undefined || endpoint === undefined) return;
@@ -69,7 +69,7 @@ export function sharedMarks(
     pool.markOverloaded(endpoint, mark.forMs);
   }
 
-  const isListening = listen(subscriber, channel, hear).catch(() => () => {});
+  const isListening = listen(subscriber, channel, receive).catch(() => () => {});
 
   return {
     get sent() {

@@ -196,7 +196,7 @@ export function sharedSessions(
     for (let from = 0; from < own.length; from += mostSessions) tell(own.slice(from, from + mostSessions));
   }
 
-  function hear(text: string): void {
+  function receive(text: string): void {
     const message = isClosed ? undefined : readMessage(text);
     if (message === undefined || message.from === self) return;
     counts.received++;
@@ -228,11 +228,11 @@ export function sharedSessions(
     return timer;
   }
 
-  function retell(): void {
+  function repeatSessions(): void {
     timers.retelling = later(
       () => {
         tellAll();
-        retell();
+        repeatSessions();
       },
       Math.min(Math.max(inactivityMs / 4, newcomerMs), 2 ** 31 - 1),
     );
@@ -240,7 +240,7 @@ export function sharedSessions(
 
   async function startListening(): Promise<void> {
     try {
-      const stop = await listen(subscriber, channel, hear);
+      const stop = await listen(subscriber, channel, receive);
       if (isClosed) return stop();
       unlisten = stop;
       send({ kind: 'new', from: self });
@@ -249,7 +249,7 @@ export function sharedSessions(
     }
   }
 
-  retell();
+  repeatSessions();
   const isListening = startListening();
 
   return {

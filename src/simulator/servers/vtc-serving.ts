@@ -170,7 +170,7 @@ class VtcServer implements SimServer {
       request.tokensOut = 1;
       this.host.token(request);
     }
-    this.endThose(joined);
+    this.endFinished(joined);
     this.afterStep();
   }
 
@@ -184,11 +184,11 @@ class VtcServer implements SimServer {
     }
     this.kvHeld += this.batch.length;
     if (this.kvHeld > this.peakKv) this.peakKv = this.kvHeld;
-    this.endThose(this.batch);
+    this.endFinished(this.batch);
     this.afterStep();
   }
 
-  private endThose(candidates: readonly SimRequest[]): void {
+  private endFinished(candidates: readonly SimRequest[]): void {
     const ended = candidates.filter(({ left }) => left <= 0);
     if (ended.length === 0) return;
     this.batch = this.batch.filter(({ left }) => left > 0);

@@ -16,7 +16,7 @@ export interface PickedBand extends BandView {
   /** True for one of its flows that may be picked now. It may throw for foreign values. */
   isActiveFlow(candidate: unknown): candidate is FlowView;
   /** Called when the policy has made its selector late: tells the selector what waits. */
-  introduce(): void;
+  tellOfWaiting(): void;
 }
 
 const retryAfterMs = 1000;
@@ -202,7 +202,7 @@ export class GuardedSelector implements FlowSelector {
     if (made === undefined) throw new Error('createSelector failed: flows take turns until it makes a selector');
     this.selector = made;
     this.noteHooks();
-    this.band.introduce();
+    this.band.tellOfWaiting();
     return made.pick(nowMs);
   }
 

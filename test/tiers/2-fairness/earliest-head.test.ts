@@ -62,7 +62,7 @@ describe('earliestHead', () => {
     expect(next(band)).toBe('b');
     add(band, 'a', 0);
     expect(next(band)).toBe('b');
-    band.letOut('a');
+    band.releaseHeld('a');
     expect(next(band)).toBe('a');
   });
 
@@ -84,7 +84,7 @@ describe('earliestHead', () => {
       else if (dice < 0.7) band.serve();
       else if (dice < 0.8 && flow.waiting > 0) band.cancel(name, random.int(flow.waiting));
       else if (dice < 0.9) band.hold(name);
-      else band.letOut(name);
+      else band.releaseHeld(name);
       const heads = [...band.activeFlows()].map(({ head }) => head as ItemView).sort(byTokens);
       expect(next(band)).toBe(heads[0]?.fairnessId);
     }

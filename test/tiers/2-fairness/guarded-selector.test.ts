@@ -15,7 +15,7 @@ const band: PickedBand = {
   firstActive: flow,
   activeFlows: () => [flow],
   isActiveFlow: (candidate): candidate is FlowView => candidate === flow,
-  introduce: () => {},
+  tellOfWaiting: () => {},
 };
 
 const throwing = (): never => {

@@ -222,7 +222,7 @@ describe('hierarchical', () => {
       for (let i = 0; i < 10; i++) band.add('p/1', { tokens: 100 });
       for (let i = 0; i < 6; i++) band.serve();
       if (comes) band.add(other, { tokens: 100 });
-      band.letOut('o/1');
+      band.releaseHeld('o/1');
       return serveAll(band)
         .replaceAll(/o.[12]/g, 'o')
         .replaceAll(/p.1/g, 'p');

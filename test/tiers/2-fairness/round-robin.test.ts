@@ -252,7 +252,7 @@ describe('the rounds of roundRobin', () => {
     add(band, 'n');
     band.hold('n');
     add(band, 'o');
-    band.letOut('n');
+    band.releaseHeld('n');
     expect(serve(band, 4)).toBe('oana');
   });
 

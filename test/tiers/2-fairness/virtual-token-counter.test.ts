@@ -169,7 +169,7 @@ describe('virtualTokenCounter', () => {
     for (let i = 0; i < 5; i++) for (const name of ['a', 'b']) band.add(name, { tokens: 10 });
     band.hold('a');
     for (let i = 0; i < 3; i++) band.serve();
-    band.letOut('a');
+    band.releaseHeld('a');
     expect(serveAll(band)).toBe('a a a a b a b');
   });
 

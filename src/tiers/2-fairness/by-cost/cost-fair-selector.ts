@@ -70,7 +70,7 @@ export class CostFairSelector implements FlowSelector {
     const leaf = this.leafOf(flow);
     this.leaving = undefined;
     const isBack = this.held.size > 0 && this.held.delete(flow);
-    if (isBack) this.tree.letOut(leaf);
+    if (isBack) this.tree.releaseHeld(leaf);
     if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
     if (!leaf.addFlow(flow)) return;
     leaf.arrival = flow.head?.sequence ?? leaf.arrival;
@@ -92,7 +92,7 @@ export class CostFairSelector implements FlowSelector {
   itemRemoved(flow: FlowView): void {
     const leaf = this.leafOf(flow);
     this.leaving = undefined;
-    if (flow.waiting === 0 && this.held.delete(flow)) this.tree.letOut(leaf);
+    if (flow.waiting === 0 && this.held.delete(flow)) this.tree.releaseHeld(leaf);
     if (!leaf.isActive) this.tree.review(leaf);
     else this.lookAtFirst(leaf);
   }

@@ -85,7 +85,7 @@ export class ServiceLedger {
     const account = this.accountOf(flow.fairnessId);
     if (account === this.others) {
       this.strays.set(flow, weight);
-      this.addStray(weight);
+      this.addUnnamed(weight);
       return;
     }
     if (account.active === 0) account.weight = weight;
@@ -97,7 +97,7 @@ export class ServiceLedger {
     const stray = this.strays.get(flow);
     if (stray !== undefined) {
       this.strays.delete(flow);
-      this.addStray(-stray);
+      this.addUnnamed(-stray);
       return;
     }
     const account = this.accounts.get(flow.fairnessId);
@@ -218,7 +218,7 @@ export class ServiceLedger {
     this.rest(parent);
   }
 
-  private addStray(weight: number): void {
+  private addUnnamed(weight: number): void {
     const { others, root } = this;
     this.settleUp(others);
     others.share = this.strays.size === 0 ? 0 : others.share + weight;

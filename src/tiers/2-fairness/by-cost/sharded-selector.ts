@@ -207,7 +207,7 @@ export class ShardedSelector implements FlowSelector {
   }
 
   private place(flow: FlowView, item: ItemView, { hand }: WaitingFlow): void {
-    const kept = this.held.size > 0 ? this.letOut(item) : undefined;
+    const kept = this.held.size > 0 ? this.releaseHeld(item) : undefined;
     const shard = kept ?? this.leastLoaded(hand);
     const work = this.meter.predict(item, this.meter.modelOf(item), textHash(item.fairnessId));
     const place = new Place(flow, item, work, shard);
@@ -231,11 +231,11 @@ export class ShardedSelector implements FlowSelector {
   }
 
   /** The queue in which the request was held back, if it was. */
-  private letOut(item: ItemView): Shard | undefined {
+  private releaseHeld(item: ItemView): Shard | undefined {
     const shard = this.held.get(item);
     if (shard === undefined) return undefined;
     this.held.delete(item);
-    this.tree.letOut(this.tree.leaf(shard.name));
+    this.tree.releaseHeld(this.tree.leaf(shard.name));
     return shard;
   }
 
@@ -273,7 +273,7 @@ export class ShardedSelector implements FlowSelector {
   }
 
   private forgetItem(flow: FlowView, item: ItemView): void {
-    const shard = this.held.size > 0 ? this.letOut(item) : undefined;
+    const shard = this.held.size > 0 ? this.releaseHeld(item) : undefined;
     if (shard !== undefined) this.tree.review(this.tree.leaf(shard.name));
     const waiting = this.flows.get(flow);
     if (waiting === undefined) return;

@@ -90,7 +90,7 @@ export class ShareGroup implements Siblings {
     if (share.slot >= 0) this.debtors.remove(share);
     const { floor } = this.order;
     if (share.counter <= floor || Number.isNaN(floor)) {
-      this.letGo(share);
+      this.forgetIfSettled(share);
     } else {
       this.debtors.push(share, share.counter, share.arrival);
       if (share.isOrphan) this.orphans.add(share);
@@ -107,7 +107,7 @@ export class ShareGroup implements Siblings {
     const { order, debtors } = this;
     for (let { first } = debtors; first !== undefined && first.counter <= order.floor; { first } = debtors) {
       debtors.remove(first);
-      this.letGo(first);
+      this.forgetIfSettled(first);
     }
     const { excess } = order;
     if (excess !== 0) this.lower(excess);
@@ -119,8 +119,8 @@ export class ShareGroup implements Siblings {
     share.isForgotten = true;
   }
 
-  /** True when the past of an idle share makes no difference to its siblings any more, and also when it always will. */
-  private letGo(share: Share): void {
+  /** Forgets an idle share whose past makes no difference to its siblings any more, or always will. */
+  private forgetIfSettled(share: Share): void {
     if (share.isOrphan || !(this.keepsFlows || Number.isNaN(this.order.floor))) this.forget(share);
   }
 

@@ -79,12 +79,12 @@ export class ShareTree {
     }
   }
 
-  /** Something that waits in the leaf is held back: the shares on its path keep their counters until `letOut`. */
+  /** Something that waits in the leaf is held back: the shares on its path keep their counters until `releaseHeld`. */
   hold(leaf: Share): void {
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.heldFlows++;
   }
 
-  letOut(leaf: Share): void {
+  releaseHeld(leaf: Share): void {
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.heldFlows--;
   }
 

@@ -136,7 +136,7 @@ describe('a flow that is held back', () => {
     band.hold('a');
     band.add('b', { tokens: 10 });
     expect(leaf('a').heldFlows).toBe(1);
-    band.letOut('a');
+    band.releaseHeld('a');
     expect([leaf('a').heldFlows, selector.pick(0)?.fairnessId]).toEqual([0, 'a']);
   });
 });

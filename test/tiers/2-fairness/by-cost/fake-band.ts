@@ -156,7 +156,7 @@ export class FakeBand implements BandView {
     this.selector.flowDeactivated?.(flow);
   }
 
-  letOut(fairnessId: string): void {
+  releaseHeld(fairnessId: string): void {
     const flow = this.flow(fairnessId);
     if (!flow.isHeld) return;
     flow.isHeld = false;

@@ -90,7 +90,7 @@ describe.each(all)('%s, over random histories', (_, make) => {
   it.each([1, 8])('leaves nobody behind, with %i slots', (slots) => {
     for (const seed of [4, 5, 6]) {
       const { band, running } = live(make(), { ...setup, seed, slots, arrivals: 0.4 });
-      for (const name of names) band.letOut(name);
+      for (const name of names) band.releaseHeld(name);
       for (const open of running) band.settle(open, { promptTokens: open.cost, completionTokens: 0 });
       let left = band.waiting;
       expect(left).toBeGreaterThan(0);

@@ -109,7 +109,7 @@ export function live(policy: FlowFairnessPolicy, setup: HistorySetup): History {
       const flow = band.flows.get(name);
       if (flow !== undefined && flow.waiting > 0) band.cancel(name, Math.floor(which * flow.waiting));
     } else if (holds) {
-      if (band.flows.get(name)?.isHeld === true) band.letOut(name);
+      if (band.flows.get(name)?.isHeld === true) band.releaseHeld(name);
       else if (band.flows.has(name)) band.hold(name);
     }
     afterStep?.(history);

@@ -156,7 +156,7 @@ describe('a flow that is held back', () => {
       ],
       undefined,
     ]);
-    band.letOut('a');
+    band.releaseHeld('a');
     expect(loads()).toEqual([
       [20, 2],
       [20, 2],
@@ -170,7 +170,7 @@ describe('a flow that is held back', () => {
     const { band, loads } = make(1);
     band.add('a', { tokens: 10 });
     band.hold('a');
-    band.letOut('a');
+    band.releaseHeld('a');
     band.add('a', { tokens: 5 });
     expect(loads()).toEqual([[15, 2]]);
   });
@@ -180,7 +180,7 @@ describe('a flow that is held back', () => {
     for (const name of ['a', 'b', 'a', 'c']) band.add(name, { tokens: 10 });
     band.hold('a');
     expect(serveAll()).toEqual([1, 3]);
-    band.letOut('a');
+    band.releaseHeld('a');
     expect(serveAll()).toEqual([0, 2]);
   });
 
@@ -206,7 +206,7 @@ describe('a flow that is held back', () => {
       ['a', 10, 10],
       ['b', 0, 0],
     ]);
-    band.letOut('a');
+    band.releaseHeld('a');
     expect([loads(), serveAll()]).toEqual([[[40, 2]], [1, 2]]);
   });
 
@@ -318,7 +318,7 @@ describe('faults of foreign functions', () => {
     expect(() => band.add('a', { tokens: 10 })).toThrow('broken');
     expect(loads()[0]?.[1]).toBe(1);
     band.hold('a');
-    expect(() => band.letOut('a')).toThrow('broken');
+    expect(() => band.releaseHeld('a')).toThrow('broken');
     const flow = band.flow('a');
     const item = flow.queue[0] as ItemView;
     expect(() => selector.dispatched?.(flow, item, 0)).toThrow(/weightOf|broken/);

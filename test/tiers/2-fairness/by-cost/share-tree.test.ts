@@ -138,7 +138,7 @@ describe('a share below which something is held back', () => {
     const held = come('a/held');
     tree.hold(held);
     tree.deactivate(held);
-    tree.letOut(held);
+    tree.releaseHeld(held);
     const waiting = come('b/1');
     for (let i = 0; i < 3; i++) tree.charge(waiting, 10, 1, true);
     come('a/other');
