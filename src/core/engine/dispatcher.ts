@@ -310,7 +310,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       else if (
         !(parking.caps !== undefined && parking.park(item, band, parking.caps)) &&
         !this.dispatch(item, band) &&
-        !this.parkAtCap(item)
+        !this.holdBackOrDrop(item)
       ) {
         floor = band.priority;
       }
@@ -373,7 +373,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /**
    * Decides what happens to a request that no endpoint can take. False when its band and those below must wait as well.
    */
-  private parkAtCap(item: QueueItem): boolean {
+  private holdBackOrDrop(item: QueueItem): boolean {
     if (!this.placement.isServed(item.requestClass)) {
       this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
       return true;
