@@ -1,5 +1,5 @@
 // What one scrape costs the event loop while 100,000 requests wait, by the number of tenants that they come from:
-// reading the controller, and printing with prom-client. Compare with `snapshot()`, which exporters must not take.
+// reading the controller, and printing: with prom-client at once, and in parts by `exposition`. Compare with `snapshot()`, which exporters must not take.
 //
 //     npm run bench:scrape -- --rounds 50 --waiting 100000
 import { parseArgs } from 'node:util';
@@ -7,7 +7,7 @@ import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { Registry } from 'prom-client';
 import { concurrencyDetector, FlowController, roundRobin } from '../dist/index.js';
 import { openTelemetryMetrics } from '../dist/opentelemetry.js';
-import { prometheusMetrics } from '../dist/prometheus.js';
+import { exposition, prometheusMetrics } from '../dist/prometheus.js';
 import { describeMachine, today } from './lib/machine.mjs';
 import { quantile } from './lib/measure.mjs';
 
@@ -52,6 +52,26 @@ async function measure(work) {
   return taken.sort((a, b) => a - b);
 }
 
+/** Ms of the event loop that a scrape in parts takes in all, and that it takes longest at a time: both by round. */
+async function measureParts(register) {
+  const [all, longest] = [[], []];
+  for (let round = -Math.ceil(rounds / 10); round < rounds; round++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const parts = exposition(register);
+    const taken = [];
+    for (let isDone = false; !isDone; ) {
+      // Between two parts the event loop turns; what the first turn of a part costs is asked for beside that.
+      const idle = performance.eventLoopUtilization();
+      isDone = (await parts.next()).done;
+      taken.push(performance.eventLoopUtilization(idle).active);
+    }
+    if (round < 0) continue;
+    all.push(taken.reduce((sum, ms) => sum + ms, 0));
+    longest.push(Math.max(...taken));
+  }
+  return [all, longest].map((list) => list.sort((a, b) => a - b));
+}
+
 function print(name, sorted, note = '') {
   const [low, middle, high] = [0, 0.5, 0.9].map((share) => quantile(sorted, share).toFixed(2).padStart(8));
   console.log(`  ${name.padEnd(44)}${low}${middle}${high} ms  ${note}`);
@@ -68,6 +88,9 @@ for (const tenants of [1, 100, 1000, waiting]) {
     const lines = (await register.metrics()).split('\n').length;
     const label = fairnessIdLabel ? 'with fairness_id' : 'without fairness_id';
     print(`Prometheus ${label}`, await measure(() => register.metrics()), `${lines} lines`);
+    const [all, longest] = await measureParts(register);
+    print(`exposition ${label}, all parts`, all);
+    print(`exposition ${label}, the longest part`, longest);
     const reader = new PullReader();
     openTelemetryMetrics(flow, {
       meterProvider: new MeterProvider({ readers: [reader] }),

@@ -6,10 +6,11 @@ import { ApiError, sendJson, uploadEnds } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import { isSameSecret, keyOf } from './senders.js';
 
-/** A registry of prom-client, as far as it is used. */
+/** What `/metrics` answers. */
 export interface MetricsSource {
   readonly contentType: string;
-  metrics(): Promise<string>;
+  /** The text, in parts that do not hold the event loop. */
+  parts(): AsyncIterable<string>;
 }
 
 export interface OperatorState {
@@ -65,7 +66,9 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
       }
       if (register === undefined)
         throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
-      res.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics());
+      res.writeHead(200, { 'content-type': register.contentType });
+      for await (const part of register.parts()) res.write(part);
+      res.end();
     } else if (path === demand.path) {
       const { flow, guardsMetrics, adminToken } = state();
       if (guardsMetrics && !hasToken(req.headers, adminToken) && !hasToken(req.headers, demand.token)) {

@@ -1,4 +1,6 @@
 /** Metrics of the process, by prom-client: CPU, memory, the delay of the event loop, garbage collection. */
+import type { Registry } from 'prom-client';
+import { exposition } from '../../observability/prometheus/index.js';
 import type { MetricsSource } from '../operator-routes.js';
 
 export type PromClient = typeof import('prom-client');
@@ -7,9 +9,9 @@ export type PromClient = typeof import('prom-client');
 const misnamed = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
 /** One for the process, however many gateways it has: prom-client never takes its observers back. */
-const registers = new WeakMap<PromClient, MetricsSource>();
+const registers = new WeakMap<PromClient, Registry>();
 
-export function processMetrics(promClient: PromClient): MetricsSource {
+export function processMetrics(promClient: PromClient): Registry {
   let register = registers.get(promClient);
   if (register === undefined) {
     const own = new promClient.Registry();
@@ -22,9 +24,12 @@ export function processMetrics(promClient: PromClient): MetricsSource {
 }
 
 /** Both in one exposition. */
-export function joined(first: MetricsSource, second: MetricsSource): MetricsSource {
+export function joined(first: Registry, second: Registry): MetricsSource {
   return {
     contentType: first.contentType,
-    metrics: async () => `${await first.metrics()}\n${await second.metrics()}`,
+    async *parts() {
+      yield* exposition(first);
+      yield `\n${await second.metrics()}`;
+    },
   };
 }

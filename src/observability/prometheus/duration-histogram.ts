@@ -43,17 +43,19 @@ export class DurationHistogram {
     this.sum = 0;
   }
 
-  /** Buckets are cumulative, as the exposition format has them. */
-  *samples(name: string): Iterable<Sample> {
+  /** Read at once, so that they agree. Buckets are cumulative, as the exposition format has them. */
+  samples(name: string): Sample[] {
     const { labels: sharedLabels, counts } = this;
+    const samples: Sample[] = [];
     const bucketName = `${name}_bucket`;
     let count = 0;
     let index = 0;
     for (const labels of bucketLabelsOf(this.bounds)) {
       count += counts[index++]!;
-      yield { metricName: bucketName, labels, sharedLabels, value: count };
+      samples.push({ metricName: bucketName, labels, sharedLabels, value: count });
     }
-    yield { metricName: `${name}_sum`, sharedLabels, value: this.sum };
-    yield { metricName: `${name}_count`, sharedLabels, value: count };
+    samples.push({ metricName: `${name}_sum`, sharedLabels, value: this.sum });
+    samples.push({ metricName: `${name}_count`, sharedLabels, value: count });
+    return samples;
   }
 }

@@ -74,7 +74,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Time requests spend in the flow control layer.',
     labels: [...flowLabels, 'outcome'],
     *samples({ tally }, name) {
-      for (const durations of tally.durations()) yield* durations.samples(name);
+      for (const durations of [...tally.durations()]) yield* durations.samples(name);
     },
     reset: ({ tally }) => tally.resetDurations(),
   },
@@ -106,7 +106,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Time to enqueue or to decide a request; outcome NotYetFinalized waits.',
     labels: ['fairness_id', 'priority', 'outcome'],
     *samples({ tally }, name) {
-      for (const durations of tally.enqueueDurations()) yield* durations.samples(name);
+      for (const durations of [...tally.enqueueDurations()]) yield* durations.samples(name);
     },
   },
   {

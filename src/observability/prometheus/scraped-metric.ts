@@ -43,23 +43,27 @@ export interface Family<S> {
   readonly labels: readonly string[];
   /** How prom-client puts the workers of a cluster together. @default 'sum' */
   readonly aggregator?: 'sum' | 'max' | 'min';
-  /** `name` is the full one. */
+  /**
+   * `name` is the full one. Those of a histogram may be taken in several turns of the event loop: list the series
+   * before the first of them, because one that ends and comes back must not be told twice.
+   */
   samples(source: S, name: string): Iterable<Sample>;
   /** For counts that are kept here. */
   reset?(source: S): void;
 }
 
 /** Samples: printing as many takes less than a millisecond. */
-const printedAtOnce = 500;
+export const printedAtOnce = 500;
 
 let lastTurn: Promise<void> = Promise.resolve();
 
-function turnOfItsOwn(): Promise<void> {
+/** Scrapes that run at the same time take turns, too. */
+export function turnOfItsOwn(): Promise<void> {
   lastTurn = lastTurn.then(() => new Promise((resolve) => setTimeout(resolve, 0)));
   return lastTurn;
 }
 
-class ScrapedMetric<S> implements RegisteredMetric {
+export class ScrapedMetric<S = never> implements RegisteredMetric {
   /** A registry in OpenMetrics mode cuts `_total` off, and puts it behind every sample. */
   name: string;
   readonly sources: Map<string, S> = new Map();
@@ -99,6 +103,12 @@ class ScrapedMetric<S> implements RegisteredMetric {
     const samples = this.samples();
     if (samples.length > printedAtOnce) await turnOfItsOwn();
     return this.described(samples);
+  }
+
+  /** Gauges and counters of this moment; histograms, which are long, are read where the caller takes them. */
+  readings(): Iterable<Sample>[] {
+    if (this.type !== 'histogram') return [this.samples()];
+    return Array.from(this.sources.values(), (source) => this.family.samples(source, this.name));
   }
 
   private described(values: readonly object[]): object {
