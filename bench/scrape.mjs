@@ -1,5 +1,6 @@
 // What one scrape costs the event loop while 100,000 requests wait, by the number of tenants that they come from:
-// reading the controller, and printing: with prom-client at once, and in parts by `exposition`. Compare with `snapshot()`, which exporters must not take.
+// reading the controller, and printing: with prom-client at once, and in parts by `exposition`. Compare with
+// `snapshot()`, which exporters must not take.
 //
 //     npm run bench:scrape -- --rounds 50 --waiting 100000
 import { parseArgs } from 'node:util';
@@ -103,5 +104,7 @@ for (const tenants of [1, 100, 1000, waiting]) {
       print('overview()', await measure(() => flow.overview()));
       print('snapshot()', await measure(() => flow.snapshot()));
     }
+    // What waits would keep the process alive.
+    await flow.close();
   }
 }

@@ -29,6 +29,7 @@ export type {
   FlowControllerOptions,
   FlowSettings,
   InFlightOptions,
+  ResolvedOptions,
 } from './core/options.js';
 export { type DropExplanation, explainDrop } from './core/outcome/explain-drop.js';
 export type { Explanation, WaitExplanation } from './core/outcome/explanation.js';
@@ -44,7 +45,7 @@ export type { EndpointFilter } from './endpoints/filters/endpoint-filter.js';
 export type { MetricsReport } from './endpoints/metrics-report.js';
 export type { EndpointPicker } from './endpoints/pickers/endpoint-picker.js';
 export { prefixKey } from './endpoints/pickers/prefix-key.js';
-export { tokenEstimator } from './endpoints/token-estimator.js';
+export { type TokenSubject, tokenEstimator } from './endpoints/token-estimator.js';
 export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/eviction-policy.js';
 export type { UsageLimitPolicy } from './gate/ceilings/usage-limit-policy.js';
 export type { AdaptiveDetector } from './gate/detectors/adaptive/adaptive-limit.js';

@@ -66,8 +66,11 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
       }
       if (register === undefined)
         throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
-      res.writeHead(200, { 'content-type': register.contentType });
-      for await (const part of register.parts()) res.write(part);
+      for await (const part of register.parts()) {
+        // Only now, so that a metric that cannot be read is an error with its status.
+        if (!res.headersSent) res.writeHead(200, { 'content-type': register.contentType });
+        res.write(part);
+      }
       res.end();
     } else if (path === demand.path) {
       const { flow, guardsMetrics, adminToken } = state();

@@ -217,6 +217,25 @@ describe('TypeScript', () => {
     await expect(typecheck(file, source, { skipLibCheck: false, ...compilerOptions })).resolves.toBeUndefined();
   });
 
+  test('the result of every function can be exported by a program with declarations of its own', async () => {
+    const listing = `
+      const functions = [];
+      for (const from of ${JSON.stringify(specifiers)}) {
+        for (const [name, value] of Object.entries(await import(from)))
+          if (typeof value === 'function' && /^[a-z]/.test(name)) functions.push({ from, name });
+      }
+      console.log(JSON.stringify(functions));
+    `;
+    const functions = JSON.parse(await runScript('functions.mjs', listing)) as { from: string; name: string }[];
+    expect(functions.length).toBeGreaterThan(120);
+    const source = functions.map(
+      ({ from, name }, i) =>
+        `import { ${name} as made${i} } from '${from}';\nexport const result${i} = null! as ReturnType<typeof made${i}>;\n`,
+    );
+    const options = { declaration: true, module: 'nodenext', skipLibCheck: true };
+    await expect(typecheck('results.mts', source.join(''), options)).resolves.toBeUndefined();
+  });
+
   test('the core, the client and the middleware for Hono compile where only web types are known', async () => {
     const web = {
       lib: ['ES2022', 'ESNext.Disposable', 'DOM'],

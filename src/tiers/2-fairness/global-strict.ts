@@ -1,6 +1,6 @@
 /** Serves the whole band in the order of its ordering policy, without regard to flows. */
 import { noParameters } from '../../base/policy-definition.js';
-import type { FairnessDefinition, SharedQueuePolicy } from './fairness-policy.js';
+import type { FairnessDefinition, FairnessPolicy } from './fairness-policy.js';
 
 const type = 'global-strict-fairness-policy';
 
@@ -12,7 +12,7 @@ const type = 'global-strict-fairness-policy';
  * request with the earliest deadline goes, not the best head among flows. Source: llm-d-router,
  * global-strict-fairness-policy.
  */
-export function globalStrict(): SharedQueuePolicy {
+export function globalStrict(): FairnessPolicy {
   return { type, sharedQueue: true };
 }
 
