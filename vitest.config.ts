@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig, mergeConfig } from 'vitest/config';
 import { common } from './vitest.common.js';
 
@@ -40,6 +41,9 @@ export default mergeConfig(
           extends: true,
           test: {
             name: 'apart',
+            // Most of them wait for servers, timers and processes, and leave the cores to the others.
+            maxWorkers: 2 * availableParallelism(),
+            sequence: { groupOrder: 1 },
             include: ['test/**/*.test.ts'],
             exclude: [...elsewhere, ...shared],
             typecheck: {
