@@ -40,12 +40,17 @@ const library = defineConfig({
   esbuildPlugins: [sharedEntries],
 });
 
-/** Once, for ESM; those for CommonJS are made of them by scripts/declare-for-require.mjs. */
+/**
+ * Once, for ESM; those for CommonJS are made of them by scripts/declare-for-require.mjs. They are bundled from what the
+ * compiler wrote for each file: from sources, tsup would check all types once for each file that it reads.
+ */
 const declarations = defineConfig({
-  entry: entryPoints,
+  entry: Object.fromEntries(
+    Object.entries(entryPoints).map(([name, path]) => [name, `.declarations/${path.replace(/\.ts$/, '.d.ts')}`]),
+  ),
   format: 'esm',
-  // tsup 8 sets baseUrl, deprecated in TypeScript 6. What is marked as internal is not declared to users.
-  dts: { only: true, compilerOptions: { ignoreDeprecations: '6.0', stripInternal: true } },
+  // tsup 8 sets baseUrl, deprecated in TypeScript 6.
+  dts: { only: true, compilerOptions: { ignoreDeprecations: '6.0' } },
 });
 
 /** ESM only: nobody requires a command. */

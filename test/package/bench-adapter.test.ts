@@ -24,7 +24,7 @@ const root = new URL('../../', import.meta.url);
 let adapter: Adapter;
 
 beforeAll(async () => {
-  await promisify(execFile)(process.execPath, ['scripts/build-if-stale.mjs'], { cwd: fileURLToPath(root) });
+  await promisify(execFile)(process.execPath, ['scripts/build.mjs', '--if-stale'], { cwd: fileURLToPath(root) });
   adapter = ((await import(new URL('bench/adapter.mjs', root).href)) as { default: Adapter }).default;
 });
 

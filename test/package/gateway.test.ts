@@ -17,7 +17,7 @@ let printed = '';
 let url = '';
 
 beforeAll(async () => {
-  await exec(process.execPath, ['scripts/build-if-stale.mjs'], { cwd: root });
+  await exec(process.execPath, ['scripts/build.mjs', '--if-stale'], { cwd: root });
   serve = spawn(process.execPath, ['examples/gateway/serve.mjs'], { cwd: root, env: { ...process.env, PORT: '0' } });
   await new Promise<void>((resolve, reject) => {
     serve.stdout?.on('data', (chunk: Buffer) => {

@@ -53,7 +53,7 @@ async function exportedNames(): Promise<Set<string>> {
 
 beforeAll(async () => {
   consumer = await mkdtemp(join(tmpdir(), 'headgate-package-'));
-  await run(process.execPath, join(root, 'scripts/build-if-stale.mjs'));
+  await run(process.execPath, join(root, 'scripts/build.mjs'), '--if-stale');
   await run('npm', 'pack', root, '--ignore-scripts', '--silent');
   const dependencies = {
     headgate: `file:headgate-${manifest.version}.tgz`,

@@ -1,4 +1,5 @@
-// Builds dist/ only when something it is made of is newer. Callers that start together wait for one build.
+// Builds dist/; with `--if-stale` only when something it is made of is newer. Callers that start together wait for one
+// build.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,14 +9,15 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lock = join(root, 'node_modules/.cache/headgate-build.lock');
 
+/** What it is made of, beside the sources. */
+const settings = ['tsup.config.ts', 'tsconfig.json', 'tsconfig.declarations.json', 'package.json'];
+
 const mtime = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs;
 
 /** Folders count too: a deleted or renamed file changes nothing but its folder. */
 function newestInput() {
   const sources = readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name));
-  return Math.max(
-    ...['src', ...sources, 'tsup.config.ts', 'tsconfig.json', 'package.json'].map((path) => mtime(path) ?? 0),
-  );
+  return Math.max(...['src', ...sources, ...settings].map((path) => mtime(path) ?? 0));
 }
 
 /** `-Infinity` while an output is missing, which a failed build leaves behind: declarations are written last. */
@@ -50,28 +52,33 @@ async function takeLock() {
   }
 }
 
-function build() {
-  return [['node_modules/tsup/dist/cli-default.js', '--silent'], ['scripts/declare-for-require.mjs']].every(
-    ([script, ...args]) => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, script), ...args], {
-        cwd: root,
-        encoding: 'utf8',
-      });
-      if (status !== 0) process.stderr.write(`${stdout}${stderr}build failed\n`);
-      return status === 0;
-    },
-  );
+/** The compiler checks the types and declares each file; then tsup bundles the code and those declarations. */
+const steps = [
+  ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.declarations.json'],
+  ['node_modules/tsup/dist/cli-default.js', '--silent'],
+  ['scripts/declare-for-require.mjs'],
+];
+
+function runSteps() {
+  return steps.every(([script, ...args]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, script), ...args], {
+      cwd: root,
+      encoding: 'utf8',
+    });
+    if (status !== 0) process.stderr.write(`${stdout}${stderr}build failed\n`);
+    return status === 0;
+  });
 }
 
-async function buildIfStale() {
-  if (!isStale()) return true;
+async function build({ onlyIfStale }) {
+  if (onlyIfStale && !isStale()) return true;
   await takeLock();
   try {
-    if (!isStale()) return true;
+    if (onlyIfStale && !isStale()) return true;
     // A source that was saved during the build may be missing from it: build again, but not for ever.
     for (let round = 0; round < 3; round += 1) {
       const startedAtMs = Date.now();
-      if (!build()) return false;
+      if (!runSteps()) return false;
       if (newestInput() <= startedAtMs) break;
     }
     return true;
@@ -80,4 +87,4 @@ async function buildIfStale() {
   }
 }
 
-process.exitCode = (await buildIfStale()) ? 0 : 1;
+process.exitCode = (await build({ onlyIfStale: process.argv.includes('--if-stale') })) ? 0 : 1;
