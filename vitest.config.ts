@@ -49,7 +49,7 @@ export default mergeConfig(
             typecheck: {
               enabled: true,
               include: ['test/types/**/*.test-d.ts'],
-              tsconfig: './test/tsconfig.json',
+              tsconfig: './test/types/tsconfig.json',
               // `npm run typecheck` reports the sources; here only the type tests count.
               ignoreSourceErrors: true,
             },
