@@ -51,7 +51,7 @@ describe('mean waits over 10^6 requests are within 2 % of theory', () => {
 });
 
 describe("Little's law", () => {
-  it.each(loads)('holds within 0.5 %% at load %f', (load) => {
+  it.each(loads)('holds within half a percent at load %f', (load) => {
     const { meanInSystem, counts, endedAtMs, all } = simulate(queueing(4, load, 100_000, { drain: 0 }));
     expect(meanInSystem / ((counts.requests / endedAtMs) * all.total.meanMs)).toBeCloseTo(1, 2);
     expect(Math.abs(meanInSystem / ((counts.requests / endedAtMs) * all.total.meanMs) - 1)).toBeLessThan(0.005);
@@ -60,7 +60,7 @@ describe("Little's law", () => {
   it.each([
     ['batching engines, with two tenants', { model: 'continuous-batching', kvTokens: 20_000, count: 2 }],
     ['the server of the VTC paper', { model: 'vtc-serving' }],
-  ] as const)('holds within 0.5 %% for %s', (_, server) => {
+  ] as const)('holds within half a percent for %s', (_, server) => {
     const { meanInSystem, counts, endedAtMs, all, isCutShort } = simulate({
       duration: '1h',
       servers: [server],
