@@ -65,13 +65,8 @@ describe('the openai client', () => {
     const stream = await clientOf(started).chat.completions.create({ model, messages, max_tokens: 4000, stream: true });
     for await (const _ of stream) stream.controller.abort();
     await until('the seat is free', () => started.gateway.flow.stats().inFlight === 0);
-    let metrics = '';
-    const read = setInterval(async () => {
-      metrics = await (await fetch(`${server!.url}/metrics`)).text();
-    }, 20);
-    await until('the server has stopped', () => /num_requests_running\{.*\} 0$/m.test(metrics)).finally(() =>
-      clearInterval(read),
-    );
+    const metrics = async (): Promise<string> => (await fetch(`${server!.url}/metrics`)).text();
+    await expect.poll(metrics).toMatch(/num_requests_running\{.*\} 0$/m);
   });
 
   it('is refused with 429, retries by itself after Retry-After, and is served', async () => {

@@ -19,7 +19,7 @@ export interface SharedSemaphoreOptions {
   /** How long a permit lasts without renewal; it is renewed at a third of that. @default '30s' */
   readonly ttl?: Duration | undefined;
   /**
-   * The answer of `acquire` while the engine is away: a permit that it does not know (`open`), or none.
+   * The answer of `tryAcquire` while the engine is away: a permit that it does not know (`open`), or none.
    * @default 'closed'
    */
   readonly fallback?: 'open' | 'closed' | undefined;

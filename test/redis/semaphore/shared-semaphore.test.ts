@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
-import { sharedSemaphore } from '../../../src/redis/index.js';
+import { type Permit, type SharedSemaphore, sharedSemaphore } from '../../../src/redis/index.js';
 import { Engine, engineKinds } from '../support/engines.js';
 import { VirtualWorld } from '../support/virtual-world.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
@@ -15,6 +15,15 @@ function connect(port: number): Redis {
   client.on('error', () => {});
   ends.push(() => client.disconnect());
   return client;
+}
+
+/** Tries until there is a permit. */
+async function acquire(semaphore: SharedSemaphore): Promise<Permit> {
+  for (;;) {
+    const permit = await semaphore.tryAcquire();
+    if (permit !== undefined) return permit;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 let names = 0;
@@ -69,13 +78,8 @@ describeWithEngines('a shared semaphore', (engine) => {
     await sharedSemaphore(dead, { name, limit: 1, ttl: '300ms', callTimeout: '2s' }).tryAcquire();
     dead.disconnect();
     const shared = semaphore(name, 1);
-    let permit: Awaited<ReturnType<typeof shared.tryAcquire>>;
-    const poll = setInterval(async () => {
-      permit ??= await shared.tryAcquire();
-    }, 20);
-    await until(() => permit !== undefined);
-    clearInterval(poll);
-    await permit!.release();
+    const permit = await acquire(shared);
+    await permit.release();
   });
 
   it('knows that a permit was lost with the engine, and fails as it is told', async () => {
@@ -89,11 +93,7 @@ describeWithEngines('a shared semaphore', (engine) => {
       callTimeout: '100ms',
     });
     // On a busy machine the first calls may find no connection yet.
-    let permit = await closed.tryAcquire();
-    while (permit === undefined) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      permit = await closed.tryAcquire();
-    }
+    const permit = await acquire(closed);
     await other.kill();
     await until(() => permit.isLost);
     expect(await closed.tryAcquire()).toBeUndefined();
