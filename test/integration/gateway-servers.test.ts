@@ -87,15 +87,15 @@ describe('the openai client', () => {
   it('parses every kind of error body', async () => {
     const running = await servers('a');
     const keys = [{ key: 'sk-good', tenant: 'good' }];
-    const started = await startGateway(
-      fileOf([...upstreamsOf(running)], {
-        auth: { keys },
-        timeouts: { total: '300ms' },
-        limits: { maxRequestBytes: 2000 },
-      }),
-    );
-    const failureOf = (options: object, body: object = {}): Promise<InstanceType<typeof OpenAI.APIError>> =>
-      clientOf(started, options)
+    const file = { auth: { keys }, limits: { maxRequestBytes: 2000 } };
+    const started = await startGateway(fileOf(upstreamsOf(running), file));
+    const hasty = await startGateway(fileOf(upstreamsOf(running), { ...file, timeouts: { total: '300ms' } }));
+    const failureOf = (
+      options: object,
+      body: object = {},
+      asked = started,
+    ): Promise<InstanceType<typeof OpenAI.APIError>> =>
+      clientOf(asked, options)
         .chat.completions.create({ model, messages, ...body })
         .then(
           () => Promise.reject(new Error('it was served')),
@@ -111,7 +111,7 @@ describe('the openai client', () => {
     ]);
     const long = await failureOf(good, { messages: [{ role: 'user', content: 'x'.repeat(3000) }] });
     expect([long.status, long.code]).toEqual([413, 'request_too_large']);
-    const slow = await failureOf(good, { max_tokens: 4000, ignore_eos: true });
+    const slow = await failureOf(good, { max_tokens: 4000, ignore_eos: true }, hasty);
     expect([slow.status, slow.code, slow.type]).toEqual([504, 'upstream_timeout', 'server_error']);
   });
 });
