@@ -39,7 +39,7 @@ export interface SharedFairnessOptions {
    * @default 2000
    */
   readonly maxFlows?: number | undefined;
-  /** @default 'headgate' */
+  /** Opens the names of keys. @default 'headgate' */
   readonly prefix?: string | undefined;
   /** How long a call may take. @default '50ms' */
   readonly callTimeout?: Duration | undefined;

@@ -14,7 +14,7 @@ export type MarkSubscriber = MessageSubscriber;
 export interface SharedMarksOptions {
   /** Replicas with this name share their marks. */
   readonly name: string;
-  /** @default 'headgate' */
+  /** Opens the name of the channel. @default 'headgate' */
   readonly prefix?: string | undefined;
 }
 

@@ -23,7 +23,7 @@ export interface SharedSemaphoreOptions {
    * @default 'closed'
    */
   readonly fallback?: 'open' | 'closed' | undefined;
-  /** @default 'headgate' */
+  /** Opens the names of keys. @default 'headgate' */
   readonly prefix?: string | undefined;
   /** How long a call may take. @default '50ms' */
   readonly callTimeout?: Duration | undefined;

@@ -37,7 +37,7 @@ export interface SharedSessionsOptions {
    * @default 10,000, or twice `maxSessions` where that is more
    */
   readonly maxElsewhere?: number | undefined;
-  /** @default 'headgate' */
+  /** Opens the name of the channel. @default 'headgate' */
   readonly prefix?: string | undefined;
   /** The clock of the controller. @default realClock */
   readonly clock?: Clock | undefined;

@@ -41,6 +41,7 @@ interface Span {
   readonly cost: number;
 }
 
+/** The difference among the tenants of `requests`, such as `SimulationResult.requests`; 0 where there is one tenant. */
 export function serviceDifference(
   requests: readonly RequestRecord[],
   options: ServiceDifferenceOptions = {},

@@ -41,6 +41,10 @@ const precision = 0.01;
 /** Refinements around the closest value, when the grid has found none. */
 const refinements = 8;
 
+/**
+ * Tries a grid between `from` and `to`, looks closer where no value of it holds, and then narrows both ends: to
+ * neighbours among integers, else to one part in a hundred.
+ */
 export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValues {
   const tried = new Map<number, number>();
   const attempt = (given: number): TriedValue => {

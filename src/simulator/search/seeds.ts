@@ -26,6 +26,7 @@ export interface Spread {
   readonly greatest: number;
 }
 
+/** Reads the figure from each result; needs one at least. */
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
   const figures = results.map((result) => measure.read(result));
   return {
