@@ -235,6 +235,8 @@ export function createProvider({
       );
     }, latencyMs);
   });
+  // Longer than a gateway keeps its connections, or it would now and then write into one that is being closed.
+  server.keepAliveTimeout = 120_000;
   return { server, stats };
 }
 

@@ -54,12 +54,15 @@ export class Sentinels {
     throw new Error('no sentinel answers');
   }
 
-  /** Resolves when both replicas have all that the master has been told until now. */
+  /**
+   * Resolves when both replicas have all that the master has been told until now. Sentinels on a loaded machine may
+   * take a master for dead that is not: it is asked for anew at each look.
+   */
   async replicated(): Promise<void> {
-    const admin = this.admin(await this.master());
-    const at = Number(/master_repl_offset:(\d+)/.exec(await admin.info('replication'))?.[1]);
+    const replication = async (): Promise<string> => this.admin(await this.master()).info('replication');
+    const at = Number(/master_repl_offset:(\d+)/.exec(await replication())?.[1]);
     await eventually(async () => {
-      const offsets = [...(await admin.info('replication')).matchAll(/slave\d+:.*offset=(\d+)/g)];
+      const offsets = [...(await replication()).matchAll(/slave\d+:.*offset=(\d+)/g)];
       return offsets.length === 2 && offsets.every(([, offset]) => Number(offset) >= at);
     });
   }

@@ -37,8 +37,8 @@ describe.runIf(engineKinds.length > 0).each(engineKinds)('sentinels of $name', (
     ends.push(() => all.close());
     for (const name of names) all.add((await connected(name)).client);
     await all.settled();
-    const old = await sentinels.master();
     await sentinels.replicated();
+    const old = await sentinels.master();
     await old.kill();
     await all.goesOn(100);
     await sentinels.failedOver(old);
