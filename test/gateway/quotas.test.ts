@@ -76,7 +76,7 @@ describe('at three times the quota of a provider', () => {
       { unit: 'inputTokens', limit: limits.input },
       { unit: 'outputTokens', limit: limits.output },
     ].map((quota) => ({ ...quota, per: `${windowMs}ms`, window }));
-    const gateway = await inFront(provider, { groups: [{ quotas, learn: false }], travel: '1s' });
+    const gateway = await inFront(provider, { groups: [{ quotas, learn: false }], travel: '2s' });
     expect([...(await overload(gateway))]).toEqual([200]);
     expect(await provider.stats()).toMatchObject({ accepted: 60, violations: 0 });
   });

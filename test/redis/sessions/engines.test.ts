@@ -29,7 +29,7 @@ describeWithEngines('shared sessions', (engine) => {
     one.end('s1');
     two.end('s1', true);
     await until(
-      () => two.running.has('s2') && one.resident[1] === 1,
+      () => two.running.has('s2') && one.resident.every((count) => count === 1),
       () => [one.resident, two.resident],
     );
     await Promise.all([one, two, three].map(({ shared }) => shared.close()));
