@@ -19,6 +19,8 @@ function describable({ flow, detectors, warnings, flowFingerprint, ...sections }
 }
 
 const secrets: ReadonlySet<string> = new Set(['key', 'token', 'apiKey', 'password']);
+/** It may hold a password. */
+const secretUrl = 'sharedState.url';
 
 function compare(path: string, before: unknown, after: unknown, changes: string[]): void {
   if (before === after) return;
@@ -26,7 +28,7 @@ function compare(path: string, before: unknown, after: unknown, changes: string[
     const [old, now] = [named(before), named(after)];
     for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
       const at = Array.isArray(after) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
-      if (secrets.has(name)) changes.push(...(old[name] === now[name] ? [] : [`${at}: changed`]));
+      if (secrets.has(name) || at === secretUrl) changes.push(...(old[name] === now[name] ? [] : [`${at}: changed`]));
       else compare(at, old[name], now[name], changes);
     }
   } else if (before === undefined) changes.push(isTree(after) ? `${path}: added` : `${path}: ${shown(after)}`);

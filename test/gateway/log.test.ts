@@ -236,4 +236,16 @@ describe('what changed between two files', () => {
     const told = changes({ auth: { keys }, admin: { token: 'sk-admin' } });
     expect(told).toEqual(['admin.token: changed', 'auth.keys[acme].key: changed']);
   });
+
+  it('never shows the password in the URL of the shared state', () => {
+    const shared = (password: string, more: object = {}) => {
+      const sharedState = { url: `redis://gateway:${password}@10.0.0.9:6379`, maxConcurrency: 4, ...more };
+      return loadGatewayConfig({ ...before, sharedState });
+    };
+    expect(changesBetween(shared('old'), shared('new', { maxConcurrency: 8 }))).toEqual([
+      'sharedState.url: changed',
+      'sharedState.limit: 4 → 8',
+    ]);
+    expect(changesBetween(loadGatewayConfig(before), shared('new'))).toEqual(['sharedState: added']);
+  });
 });
