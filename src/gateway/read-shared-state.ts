@@ -22,8 +22,9 @@ export function readSharedState(
     issues.push({ path: 'sharedState', expected, got: named.length === 0 ? 'none' : named.join(' and ') });
   }
   // The URL may hold a password: no message shows it.
-  if (url !== 'missing' && !/^rediss?:\/\/[^\s]+$/.test(url)) {
-    issues.push({ path: 'sharedState.url', expected: 'a URL such as "redis://10.0.0.9:6379"', got: 'something else' });
+  if (url !== 'missing' && !isEngineUrl(url)) {
+    const expected = 'a URL such as "redis://10.0.0.9:6379", with the password percent-encoded';
+    issues.push({ path: 'sharedState.url', expected, got: 'something else' });
   }
   for (const [path, name] of Object.entries({ pool, prefix: rest.prefix ?? '' })) {
     if (/[{}\s]/.test(name))
@@ -40,4 +41,16 @@ export function readSharedState(
   }
   const limit = limits === undefined ? 1 : (given[limits] ?? 1);
   return { url, limits, limit, quotas: quotas !== false, leases: { pool, ...rest, leaseDuration } };
+}
+
+/** As its clients read it: a password with `#`, `/`, `?` or `%` in it must be encoded, or they find no host. */
+function isEngineUrl(text: string): boolean {
+  if (!/^rediss?:\/\/[^\s]+$/.test(text)) return false;
+  try {
+    const { username, password } = new URL(text);
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
 }
