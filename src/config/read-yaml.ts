@@ -1,8 +1,8 @@
 /**
- * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, aliases
- * that cannot be resolved, and more than 100 levels of nesting are issues with line and column. No file can make it
- * throw, recurse without end, or fill memory. The parser of the package does not recurse, but the steps after it do, so
- * the depth is checked between the two.
+ * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, tags and
+ * aliases that cannot be resolved, and more than 100 levels of nesting are issues with line and column. No file can
+ * make it throw, recurse without end, or fill memory. The parser of the package does not recurse, but the steps after
+ * it do, so the depth is checked between the two.
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { type ConfigIssue, type PluginRegistry, type Schema, schemas } from '../index.js';
@@ -47,7 +47,7 @@ export function readYaml(text: string, report: IssueSink): YamlDocument[] {
       report({ path: at(error.pos[0]), expected: 'valid YAML', got: error.message });
       return [];
     }
-    const issues = aliasIssues(document, at);
+    const issues = [...tagIssues(document, at), ...aliasIssues(document, at)];
     for (const issue of issues) report(issue);
     if (issues.length > 0) return [];
     const start = at(document.contents?.range?.[0] ?? 0);
@@ -55,9 +55,10 @@ export function readYaml(text: string, report: IssueSink): YamlDocument[] {
       const value: unknown = document.toJS();
       return value === null ? [] : [{ value, at: start }];
     } catch (error) {
-      // The package counts what aliases multiply to, and gives up before they fill memory.
-      const got = error instanceof Error ? error.message : String(error);
-      report({ path: start, expected: 'aliases that stand for a file of reasonable size', got });
+      // The package gives up before aliases fill memory, by a ReferenceError; any other error is a wrong merge.
+      const isTooLarge = error instanceof ReferenceError;
+      const expected = isTooLarge ? 'aliases that stand for a file of reasonable size' : 'valid YAML';
+      report({ path: start, expected, got: error instanceof Error ? error.message : String(error) });
       return [];
     }
   });
@@ -100,6 +101,17 @@ function firstBelow(token: CST.Token | null | undefined, level: number): CST.Tok
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/**
+ * Tags that YAML does not know, such as `!env NAME`. The package would take the text as it stands: the name as the
+ * secret. No message shows them, because a secret without quotes may begin with `!`.
+ */
+function tagIssues({ warnings }: Document, at: (offset: number) => string): ConfigIssue[] {
+  const expected = 'a value without a tag, or in quotes where it begins with "!"';
+  return warnings
+    .filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
+    .map(({ pos }) => ({ path: at(pos[0]), expected, got: 'an unknown tag' }));
 }
 
 /** Aliases whose anchor does not stand before them, and aliases inside of what they stand for. */

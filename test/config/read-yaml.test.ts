@@ -60,6 +60,20 @@ describe.each(loaders)('%s', (name, start, problems) => {
     ]);
   });
 
+  it('tells where a tag is unknown, and does not take its text for the value', () => {
+    const expected = 'expected a value without a tag, or in quotes where it begins with "!"; got an unknown tag';
+    expect(problems(`${start}admin: { token: !env SECRET }\nlisten: !secret\n`)).toEqual([
+      `line ${line}, column 17: ${expected}`,
+      `line ${line + 1}, column 9: ${expected}`,
+    ]);
+  });
+
+  it('tells of a merge of something that is no map', () => {
+    expect(problems(`${start}listen:\n  <<: 5\n`)).toEqual([
+      'line 1, column 1: expected valid YAML; got Merge sources must be maps or map aliases',
+    ]);
+  });
+
   it('tells where a value contains itself', () => {
     const expected = 'a value that does not contain itself; got *a, inside of &a';
     expect(problems(`${start}listen: &a { host: *a }\n`)).toEqual([`line ${line}, column 20: expected ${expected}`]);
