@@ -3,8 +3,6 @@
  *
  * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later.
  */
-import { sha256 } from '@noble/hashes/sha2';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import type {
   AdmissionKey,
   Dispatched,
@@ -19,6 +17,7 @@ import type {
 import { schemas } from '../../index.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
+import { keyPart } from '../engine/key-part.js';
 import { ProblemListeners } from '../engine/problem-listeners.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import {
@@ -275,7 +274,7 @@ export class BudgetEngine {
   /** All rates of one payer are in one slot. */
   private keysOf(payer: string): string[] {
     const { prefix, name, rates, hashKeys } = this.settings;
-    const who = hashKeys ? bytesToHex(sha256(utf8ToBytes(payer))).slice(0, 32) : encodeURIComponent(payer);
+    const who = keyPart(payer, hashKeys);
     return rates.map((rate) => `${prefix}:{${name}:${who}}:${rate.name}`);
   }
 }

@@ -4,11 +4,10 @@
  * Invariant: each quota is one bucket of the engine, under a key of its own; the breaker and the figures of calls are
  * common to all.
  */
-import { sha256 } from '@noble/hashes/sha2';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { type QuotaSource, type QuotaTerms, type QuotaWindow, schemas } from '../../index.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
+import { keyPart } from '../engine/key-part.js';
 import { ProblemListeners } from '../engine/problem-listeners.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import { type QuotaSettings, quotaSettings, type SharedQuotasOptions } from './quota-options.js';
@@ -131,8 +130,7 @@ const mostKnown = 10_000;
 /** All of one quota is in one slot. Names of groups may hold anything. */
 function keyOf({ prefix, name, hashKeys }: QuotaSettings, key: string): string {
   const isLong = key.length > 200;
-  const text = hashKeys || isLong ? bytesToHex(sha256(utf8ToBytes(key))).slice(0, 32) : encodeURIComponent(key);
-  return `${prefix}:{${name}:${text}}:quota`;
+  return `${prefix}:{${name}:${keyPart(key, hashKeys || isLong)}}:quota`;
 }
 
 function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Purchase): string[] {

@@ -45,6 +45,13 @@ describeWithEngines('shared budgets', (engine) => {
     expect((await b.peek('tenant'))!.requests).toBeCloseTo(7, 0);
   });
 
+  it('are kept for a payer whose name is half a surrogate pair', async () => {
+    const budgets = sharedBudgets<Request>(connect(engine().port), options());
+    const odd = { ...key, fairnessId: 'a}\ud800' };
+    expect(await budgets.take(request(1_000), odd)).toMatchObject({ isTaken: true, isLocal: false });
+    expect((await budgets.peek(odd.fairnessId))!.tokens).toBeLessThan(5_500);
+  });
+
   it('say when a request would pass: after its tokens have come back', async () => {
     const budgets = sharedBudgets<Request>(connect(engine().port), options());
     await budgets.take(request(6_000), key);
