@@ -1,4 +1,6 @@
 /** Connections that publish and that listen, of node-redis, ioredis and iovalkey, by the methods that are used. */
+import { letProcessEnd } from '../../base/clock.js';
+import type { Clock } from '../../index.js';
 
 /** A connection that publishes: any client. */
 export interface MessagePublisher {
@@ -25,8 +27,60 @@ function isIoRedis(subscriber: MessageSubscriber): subscriber is IoRedisSubscrib
   return 'evalsha' in subscriber;
 }
 
+/** The time between two attempts to listen, and the longest that stopping takes. */
+const againMs = 1_000;
+
+/**
+ * Listens until it is stopped. If the engine cannot be reached, it tries again. Calls `begun` once it listens. Returns
+ * a function that stops it, which does not wait for an engine that is away, and never rejects.
+ */
+export function keepListening(
+  subscriber: MessageSubscriber,
+  channel: string,
+  receive: (message: string) => void,
+  clock: Clock,
+  begun: () => void = () => {},
+): () => Promise<void> {
+  let isStopped = false;
+  let timer: unknown;
+  let unlisten = (): void => {};
+  let attempt = begin();
+
+  function hear(message: string): void {
+    if (!isStopped) receive(message);
+  }
+  async function begin(): Promise<void> {
+    try {
+      unlisten = await listen(subscriber, channel, hear);
+      if (!isStopped) begun();
+    } catch {
+      if (isStopped) return;
+      timer = clock.setTimeout(() => {
+        attempt = begin();
+      }, againMs);
+      letProcessEnd(timer);
+    }
+  }
+  async function end(): Promise<void> {
+    await attempt;
+    unlisten();
+    try {
+      await subscriber.unsubscribe(channel);
+    } catch {}
+  }
+  return async () => {
+    isStopped = true;
+    clock.clearTimeout(timer);
+    const tooLong = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, againMs);
+    });
+    await Promise.race([end(), tooLong]);
+    clock.clearTimeout(timer);
+  };
+}
+
 /** Resolves to a function that stops listening. Rejects when the engine cannot be reached; then no message comes. */
-export async function listen(
+async function listen(
   subscriber: MessageSubscriber,
   channel: string,
   receive: (message: string) => void,

@@ -4,8 +4,8 @@
  * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs
  * one refusal.
  */
-import { type EndpointPool, type EndpointView, schemas } from '../../index.js';
-import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
+import { type EndpointPool, type EndpointView, realClock, schemas } from '../../index.js';
+import { keepListening, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
 
 export type MarkPublisher = MessagePublisher;
@@ -69,7 +69,7 @@ export function sharedMarks(
     pool.markOverloaded(endpoint, mark.forMs);
   }
 
-  const isListening = listen(subscriber, channel, receive).catch(() => () => {});
+  const stopListening = keepListening(subscriber, channel, receive, realClock);
 
   return {
     get sent() {
@@ -78,11 +78,9 @@ export function sharedMarks(
     get received() {
       return received;
     },
-    async close() {
+    close() {
       stop();
-      const unlisten = await isListening;
-      unlisten();
-      await Promise.resolve(subscriber.unsubscribe(channel)).catch(() => {});
+      return stopListening();
     },
   };
 }

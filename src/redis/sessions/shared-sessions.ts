@@ -18,7 +18,7 @@ import {
   type SessionLimit,
   schemas,
 } from '../../index.js';
-import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
+import { keepListening, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
 import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
@@ -58,8 +58,6 @@ export interface SharedSessions {
 
 /** Messages that the publisher has not answered. */
 const mostUnanswered = 256;
-/** The time between two attempts to listen. */
-const againMs = 1_000;
 /** A new replica is told within this time; replicas that start within it are told together. */
 const newcomerMs = 100;
 /** A session that grew by this factor since it was told is told again at once. */
@@ -127,10 +125,9 @@ export function sharedSessions(
    */
   const endings = new Map<string, boolean>();
   const counts = { sent: 0, skipped: 0, received: 0, refused: 0 };
-  const timers = { retelling: undefined as unknown, newcomer: undefined as unknown, listening: undefined as unknown };
+  const timers = { retelling: undefined as unknown, newcomer: undefined as unknown };
   let unanswered = 0;
   let isClosed = false;
-  let unlisten: (() => void) | undefined;
 
   const sharing = parse(limitSchema, limit, 'sharedSessions: limit').share({ nameOf: naming(hashKeys), held, ended });
   const { inactivityMs, maxSessions } = sharing;
@@ -238,19 +235,8 @@ export function sharedSessions(
     );
   }
 
-  async function startListening(): Promise<void> {
-    try {
-      const stop = await listen(subscriber, channel, receive);
-      if (isClosed) return stop();
-      unlisten = stop;
-      send({ kind: 'new', from: self });
-    } catch {
-      if (!isClosed) timers.listening = later(() => void startListening(), againMs);
-    }
-  }
-
   repeatSessions();
-  const isListening = startListening();
+  const stopListening = keepListening(subscriber, channel, receive, clock, () => send({ kind: 'new', from: self }));
 
   return {
     get sent() {
@@ -271,11 +257,7 @@ export function sharedSessions(
       for (const timer of Object.values(timers)) clock.clearTimeout(timer);
       elsewhere.clear();
       sharing.stop();
-      await isListening;
-      unlisten?.();
-      try {
-        await subscriber.unsubscribe(channel);
-      } catch {}
+      await stopListening();
     },
   };
 }

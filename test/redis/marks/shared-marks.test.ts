@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
-import { EndpointPool } from '../../../src/index.js';
-import { sharedMarks } from '../../../src/redis/index.js';
+import { describe, expect, it } from 'vitest';
+import { EndpointPool, sessionLimit } from '../../../src/index.js';
+import { sharedMarks, sharedSessions } from '../../../src/redis/index.js';
 import { pairs } from '../support/pairs.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
 
@@ -56,5 +56,36 @@ describeWithEngines('overload marks', (engine) => {
     // Ten minutes at most, whatever a message says.
     expect(pool.get('a')!.overloadedUntilMs - pool.now()).toBeLessThanOrEqual(600_000);
     await shared.close();
+  });
+});
+
+describe('a subscriber whose engine is away at first', () => {
+  const publisher = { publish: async () => 0 };
+  const unsubscribe = async (): Promise<void> => {};
+
+  it('is asked again until it listens', async () => {
+    const pool = poolOf('a');
+    let attempts = 0;
+    let receive: ((message: string) => void) | undefined;
+    const subscriber = {
+      unsubscribe,
+      async subscribe(_channel: string, listener: (message: string) => void) {
+        if (++attempts === 1) throw new Error('The client is closed');
+        receive = listener;
+      },
+    };
+    const shared = sharedMarks({ publisher, subscriber }, pool, { name: 'late' });
+    await until(() => receive !== undefined);
+    receive!(JSON.stringify({ from: 'x', endpoint: 'a', forMs: 60_000 }));
+    expect(pool.get('a')!.overloadedUntilMs).toBeGreaterThan(0);
+    await shared.close();
+  });
+
+  it('does not hold the end up while it queues its calls', async () => {
+    const subscriber = { unsubscribe, subscribe: () => new Promise<void>(() => {}) };
+    const marks = sharedMarks({ publisher, subscriber }, poolOf('a'), { name: 'queued' });
+    await expect(marks.close()).resolves.toBeUndefined();
+    const sessions = sharedSessions({ publisher, subscriber }, sessionLimit({ maxSessions: 2 }), { name: 'queued' });
+    await expect(sessions.close()).resolves.toBeUndefined();
   });
 });
