@@ -29,6 +29,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   let best: string | undefined;
   let fewest = word.length < 3 ? 1 : Math.max(2, Math.floor(word.length / 4) + 1);
   for (const candidate of candidates) {
+    if (Math.abs(candidate.length - word.length) >= fewest) continue;
     const distance = editDistance(lower, candidate.toLowerCase());
     if (distance < fewest) {
       fewest = distance;
