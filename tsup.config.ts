@@ -32,8 +32,8 @@ const library = defineConfig({
   entry: entryPoints,
   format: ['esm', 'cjs'],
   target: 'node20',
-  clean: ['!cli.js', '!cli.js.map', '!cli-commands.js', '!cli-commands.js.map'], // which are built at the same time
-  sourcemap: true,
+  clean: ['!cli.js', '!cli-commands.js'], // which are built at the same time
+  // No source maps: they would be two thirds of the package, and what is not minified can be read as it is.
   removeNodeProtocol: false, // `stream` may be somebody's package, `node:stream` cannot
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
   noExternal: ['tinyqueue'], // leaves the decision to the plugin
@@ -58,7 +58,6 @@ const command = defineConfig({
   entry: { cli: 'src/gateway/cli/main.ts', 'cli-commands': 'src/gateway/cli/commands.ts' },
   format: 'esm',
   target: 'node20',
-  sourcemap: true,
   removeNodeProtocol: false,
   splitting: false,
   esbuildPlugins: [sharedEntries, commandParts],

@@ -1,6 +1,5 @@
 /** A Lua script and the digest that the server knows it by. */
-import { sha1 } from '@noble/hashes/legacy';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { hexDigest } from './digest.js';
 
 export interface Script {
   /** For messages: `lease`, `take`. */
@@ -10,7 +9,7 @@ export interface Script {
 }
 
 export function script(name: string, text: string): Script {
-  return { name, text, digest: bytesToHex(sha1(utf8ToBytes(text))) };
+  return { name, text, digest: hexDigest('sha1', text) };
 }
 
 /**

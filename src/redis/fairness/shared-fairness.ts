@@ -8,8 +8,6 @@
  * the others once.
  */
 
-import { sha256 } from '@noble/hashes/sha2';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { letProcessEnd } from '../../base/clock.js';
 import {
   type BandView,
@@ -23,6 +21,7 @@ import {
   schemas,
 } from '../../index.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
+import { hashedName } from '../engine/key-part.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import { keyName } from '../leases/lease-options.js';
 import { exchangeScript } from './exchange-script.js';
@@ -107,7 +106,7 @@ export function sharedFairness(
   let timer: unknown;
 
   function fieldOf(priority: number, fairnessId: string): string {
-    return `${priority}:${hashKeys ? bytesToHex(sha256(utf8ToBytes(fairnessId))).slice(0, 32) : fairnessId}`;
+    return `${priority}:${hashKeys ? hashedName(fairnessId) : fairnessId}`;
   }
 
   async function exchange(): Promise<void> {

@@ -7,8 +7,6 @@
  * Invariant: no request waits for the network, and nothing waits to be sent. A replica does not send on what it heard
  * from others. A lost message is repaired when the session is told again.
  */
-import { sha256 } from '@noble/hashes/sha2';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { letProcessEnd } from '../../base/clock.js';
 import {
   type Clock,
@@ -18,6 +16,7 @@ import {
   type SessionLimit,
   schemas,
 } from '../../index.js';
+import { hashedName } from '../engine/key-part.js';
 import { keepListening, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
 import { RemoteSessions } from './remote-sessions.js';
@@ -86,7 +85,7 @@ function naming(hashesAll: boolean): (key: string) => string {
     if (!hashesAll && key.length <= longestName) return key;
     let hash = hashes.get(key);
     if (hash === undefined) {
-      hash = bytesToHex(sha256(utf8ToBytes(key))).slice(0, 32);
+      hash = hashedName(key);
       if (hashes.size >= mostHashes) hashes.clear();
       hashes.set(key, hash);
     }
