@@ -1,11 +1,14 @@
 /**
- * Mutation testing: `npm run mutation`, or for single files `npm run mutation -- --mutate src/tiers/held-flows.ts,src/gate/gate.ts`.
- * docs/contributing/mutation.md says how to read the result, and why each survivor that is left is left.
+ * Mutation testing: `npm run mutation -- --mutate src/tiers/held-flows.ts,src/gate/gate.ts`. CONTRIBUTING.md says more.
+ * The tests are those of the layers that it changes, without what listens, spawns or measures. `MUTATION_TESTS` names
+ * others: paths below test/, with commas between them.
  */
+process.env.MUTATION_TESTS ??= 'base,tiers,gate,admission,endpoints,core,contract,testing,property/model.test.ts';
+
 export default {
   testRunner: 'vitest',
-  vitest: { configFile: 'vitest.mutation.config.ts', related: false },
-  plugins: ['@stryker-mutator/vitest-runner', './scripts/mutation-runner.mjs'],
+  vitest: { related: false },
+  plugins: ['@stryker-mutator/vitest-runner'],
   mutate: [
     'src/base/queues/**/*.ts',
     'src/tiers/**/*.ts',

@@ -62,7 +62,8 @@ writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
 npm('install', '--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps', ...floors);
 
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-const { status } = spawnSync(process.execPath, [vitest, 'run', '--config', 'vitest.floors.config.ts', ...suites], {
+const options = ['run', '--project', 'floors', '--outputFile.json=test-results/floors.json', ...suites];
+const { status } = spawnSync(process.execPath, [vitest, ...options], {
   cwd: root,
   stdio: 'inherit',
   env: { ...process.env, FLOORS_FOLDER: folder },

@@ -7,11 +7,12 @@ import { allPrograms, installPrograms, sitePrograms } from './install-programs.m
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isSite = process.argv[2] === 'site';
-const config = isSite ? 'vitest.site.config.ts' : 'vitest.programs.config.ts';
+const project = isSite ? 'site' : 'programs';
 
 const notRun = installPrograms(isSite ? sitePrograms : allPrograms);
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-const options = ['run', '--config', config, ...process.argv.slice(isSite ? 3 : 2)];
+const report = `--outputFile.json=test-results/${project}.json`;
+const options = ['run', '--project', project, report, ...process.argv.slice(isSite ? 3 : 2)];
 const { status } = spawnSync(process.execPath, [vitest, ...options], { cwd: root, stdio: 'inherit' });
 for (const reason of notRun) process.stderr.write(`NOT RUN: the tests that need ${reason}\n`);
 // On a build machine a test that did not run is a failure.

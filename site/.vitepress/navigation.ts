@@ -51,7 +51,6 @@ const explanation = [
   'benchmarks',
   'threat-model',
   'architecture',
-  'contributing/mutation',
   'faq',
 ];
 
