@@ -6,6 +6,7 @@
  */
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import { GatheredBytes } from '../base/stream/gathered-bytes.js';
 import { unconnectedCodes } from '../base/unconnected.js';
 import type { Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
@@ -168,14 +169,13 @@ function isUnconnected(error: unknown): boolean {
 }
 
 async function readBeginning(body: Body): Promise<Uint8Array[]> {
-  const chunks: Uint8Array[] = [];
-  for (let bytes = 0; bytes <= longestRefusal; ) {
+  const held = new GatheredBytes();
+  while (held.length <= longestRefusal) {
     const { done, value } = await body.read();
     if (done) break;
-    chunks.push(value);
-    bytes += value.byteLength;
+    held.push(value);
   }
-  return chunks;
+  return held.parts();
 }
 
 function textOf(chunks: readonly Uint8Array[]): string {

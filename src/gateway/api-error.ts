@@ -34,10 +34,18 @@ export function sendJson(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const text = JSON.stringify(body);
+  sendJsonText(res, status, Buffer.from(JSON.stringify(body)), headers);
+}
+
+export function sendJsonText(
+  res: ServerResponse,
+  status: number,
+  text: Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const own = {
     'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
+    'content-length': text.length,
     'cache-control': 'no-store',
   };
   res.writeHead(status, { ...own, ...headers }).end(text);

@@ -3,10 +3,11 @@
  * one sender gets only a share; and a least rate at which clients must send.
  *
  * Invariant: only bytes that have arrived count. A client that announces much and sends nothing holds nothing, and not
- * for long.
+ * for long. One that sends crumbs has its share used up by their number, because each of them costs time.
  */
 import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { GatheredBytes } from '../base/stream/gathered-bytes.js';
 import { ApiError, uploadEnds } from './api-error.js';
 import type { ContentEncoding } from './media-types.js';
 import { ScanBudget } from './scan-budget.js';
@@ -21,8 +22,8 @@ export interface Receiver {
   readonly sender: string;
   /** The limit; that of the configuration when undefined. */
   readonly mostBytes: number | undefined;
-  /** Looks at the body piece by piece as it arrives, and may throw. */
-  readonly look: ((chunk: Buffer) => void) | undefined;
+  /** Looks at the body as it arrives, part by part, and may throw. */
+  readonly look: ((bytes: Buffer) => void) | undefined;
   done(body: Buffer): void;
   fail(error: unknown): void;
 }
@@ -34,6 +35,10 @@ const unpackers = { gzip: createGunzip, deflate: createInflate, br: createBrotli
  * the others.
  */
 const shares = 4;
+
+/** Pieces count as that many bytes each on average, if they have fewer. The first ones are free, for small bodies. */
+const leastPieceBytes = 1024;
+const freePieces = 16;
 
 export class BodyReader {
   /** Bytes of all bodies that are not whole yet. Whole bodies count against the limits of flow control. */
@@ -78,28 +83,31 @@ export class BodyReader {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
     const most = mostBytes ?? maxRequestBytes;
     const share = this.shareFor(most);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const gathered = new GatheredBytes();
+    let pieces = 0;
+    let booked = 0;
     const arrived = (chunk: Buffer): void => {
-      bytes += chunk.length;
-      const ofSender = this.book(sender, chunk.length);
-      if (bytes > most) throw tooLarge(most);
+      gathered.push(chunk);
+      pieces += 1;
+      const before = booked;
+      booked = Math.max(gathered.length, (pieces - freePieces) * leastPieceBytes);
+      const ofSender = this.book(sender, booked - before);
+      if (gathered.length > most) throw tooLarge(most);
       if (ofSender > share || this.readingBytes > maxReadingBytes) throw busy();
-      chunks.push(chunk);
     };
     const finish = (error: unknown): void => {
-      this.book(sender, -bytes);
+      this.book(sender, -booked);
       let body: Buffer;
       try {
         if (error !== undefined) throw error;
-        body = whole(chunks, bytes);
+        body = whole(gathered);
       } catch (reason) {
         fail(reason);
         return;
       }
       done(body);
     };
-    new Upload(req, this.upload).receive({ arrived, look, done: finish }, this.scans);
+    new Upload(req, this.upload, { arrived, look, done: finish }, this.scans);
   }
 
   /**
@@ -115,8 +123,7 @@ export class BodyReader {
   ): Promise<Buffer> {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
     const share = this.shareFor(maxRequestBytes);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const gathered = new GatheredBytes();
     // The packed and the unpacked body are both held until the end.
     const held = packed.length;
     this.book(sender, held);
@@ -124,33 +131,21 @@ export class BodyReader {
     stream.end(packed);
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
+        gathered.push(chunk);
         const ofSender = this.book(sender, chunk.length);
-        if (bytes > maxRequestBytes) throw tooLarge(maxRequestBytes);
+        if (gathered.length > maxRequestBytes) throw tooLarge(maxRequestBytes);
         if (ofSender - held > share || this.readingBytes - held > maxReadingBytes) throw busy();
-        if (!this.scans.spend(chunk.length)) await new Promise<void>((go) => this.scans.wait(chunk.length, go));
+        const bytes = chunk.length;
+        if (!this.scans.spend(bytes)) await new Promise<void>((go) => this.scans.wait({ bytes, go }));
         look(chunk);
-        chunks.push(chunk);
       }
-      return whole(chunks, bytes);
+      return whole(gathered);
     } catch (error) {
       if (error instanceof ApiError) throw error;
       throw new ApiError(400, 'invalid_encoding', `The body is not packed by ${encoding}, or is cut short.`);
     } finally {
       stream.destroy();
-      this.book(sender, -bytes - held);
-    }
-  }
-
-  /** The body as it comes, until it is too large. @throws ApiError 408, 413 */
-  async *pass(req: IncomingMessage): AsyncGenerator<Buffer> {
-    const most = this.limits.maxRequestBytes;
-    const upload = new Upload(req, this.upload);
-    let bytes = 0;
-    for (let chunk = await upload.next(); chunk !== undefined; chunk = await upload.next()) {
-      bytes += chunk.length;
-      if (bytes > most) throw tooLarge(most);
-      yield chunk;
+      this.book(sender, -gathered.length - held);
     }
   }
 
@@ -171,10 +166,13 @@ export class BodyReader {
 }
 
 /** A copy in memory of its own, because small buffers of Node are slices, which hold more memory than they show. */
-function whole(chunks: readonly Buffer[], bytes: number): Buffer {
-  const body = Buffer.allocUnsafeSlow(bytes);
+function whole(gathered: GatheredBytes): Buffer {
+  const body = Buffer.allocUnsafeSlow(gathered.length);
   let at = 0;
-  for (const chunk of chunks) at += chunk.copy(body, at);
+  for (const part of gathered.parts()) {
+    body.set(part, at);
+    at += part.length;
+  }
   return body;
 }
 

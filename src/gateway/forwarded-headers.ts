@@ -58,15 +58,16 @@ export interface UpstreamHeaders {
   readonly apiKey: string | undefined;
   /** Whether the client's credentials were meant for the gateway. */
   readonly ownsKeys: boolean;
-  /** Bytes of a body that is sent whole; undefined: as the client announced it. */
-  readonly bodyBytes: number | undefined;
+  readonly bodyBytes: number;
+  /** Whether the gateway has read the body, and reads the answer. */
+  readonly isRead: boolean;
   /** Told of in `X-Forwarded-…`, in place of what it says there itself; undefined: what it says is passed on. */
   readonly client: IncomingMessage | undefined;
 }
 
 export function toUpstream(
   headers: IncomingHttpHeaders,
-  { requestId, apiKey, ownsKeys, bodyBytes, client }: UpstreamHeaders,
+  { requestId, apiKey, ownsKeys, bodyBytes, isRead, client }: UpstreamHeaders,
 ): IncomingHttpHeaders {
   const isDropped = (name: string): boolean =>
     isControl(name) ||
@@ -74,12 +75,12 @@ export function toUpstream(
     ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
     // Answers are read for their usage while they pass.
     // A body that was packed has been unpacked.
-    (bodyBytes !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
+    (isRead && (name === 'accept-encoding' || name === 'content-encoding'));
   const passed = endToEnd(headers, isDropped) as IncomingHttpHeaders;
   passed['x-request-id'] = requestId;
   if (client !== undefined) Object.assign(passed, clientOf(client));
   if (apiKey !== undefined) passed.authorization = `Bearer ${apiKey}`;
-  if (bodyBytes !== undefined) passed['content-length'] = String(bodyBytes);
+  passed['content-length'] = String(bodyBytes);
   return passed;
 }
 

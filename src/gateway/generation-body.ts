@@ -25,7 +25,7 @@ const bytesPerToken = 4;
 const prefixBytes = 1024;
 
 /** As it stands in the body, quotes included. */
-const longestModel = 512;
+export const longestModel = 512;
 
 /** `JsonScanner` takes no longer numbers, so a longer value is text. */
 const longestNumber = 401;

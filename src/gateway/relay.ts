@@ -10,6 +10,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { GatheredBytes } from '../base/stream/gathered-bytes.js';
 import { toClient } from './forwarded-headers.js';
 import type { RequestState } from './request-state.js';
 
@@ -59,8 +60,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   private status = 0;
   private headers: IncomingHttpHeaders = {};
   /** The beginning of an answer that may be kept; undefined while bytes pass. */
-  private beginning: Buffer[] | undefined = undefined;
-  private beginningBytes = 0;
+  private beginning: GatheredBytes | undefined = undefined;
   /**
    * The head of an answer that is no stream passes with its first bytes: until then its end can be told as an error.
    */
@@ -96,7 +96,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.status = status;
     this.headers = headers;
     if (status < 400) this.watch = this.host.watch(headers);
-    if (status >= 400 || this.watch !== undefined) this.beginning = [];
+    if (status >= 400 || this.watch !== undefined) this.beginning = new GatheredBytes();
     else if (isStream(headers)) this.pass();
     else this.isHeadHeld = true;
   }
@@ -109,9 +109,10 @@ export class Relay implements Dispatcher.DispatchHandler {
       return;
     }
     this.beginning.push(chunk);
-    this.beginningBytes += chunk.length;
     this.watch?.push(chunk);
-    const isEnough = this.watch === undefined ? this.beginningBytes >= longestError : this.hasBegun(this.watch);
+    const { length } = this.beginning;
+    const isEnough =
+      this.watch === undefined ? length >= longestError : this.watch.firstTokenAtMs !== undefined || length >= mostHeld;
     if (isEnough) this.judge();
   }
 
@@ -142,12 +143,8 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (!this.isSettled) this.pass();
   }
 
-  private hasBegun({ firstTokenAtMs }: TokenWatch): boolean {
-    return firstTokenAtMs !== undefined || this.beginningBytes >= mostHeld;
-  }
-
   private judge(): void {
-    const beginning = Buffer.concat(this.beginning ?? [], this.beginningBytes);
+    const beginning = Buffer.concat(this.beginning?.parts() ?? []);
     this.beginning = undefined;
     if (this.status >= 400 && this.host.keeps(this.status, this.headers, beginning)) {
       this.isSettled = true;

@@ -30,7 +30,7 @@ import {
   type SaturationDetector,
   tokenEstimator,
 } from '../index.js';
-import { ApiError, sendError, sendJson, uploadEnds } from './api-error.js';
+import { ApiError, sendError, sendJson, sendJsonText, uploadEnds } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import { allowOrigin, answerOptions } from './cors.js';
 import { type ForwardOptions, type ForwardResult, forward } from './forward.js';
@@ -39,7 +39,7 @@ import { gatewayContract } from './gateway-contract.js';
 import { type GatewayRequest, gateOf } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
 import { type GenerationBody, GenerationBodyReader, withModel } from './generation-body.js';
-import { checkMediaType, encodingOf } from './media-types.js';
+import { type ContentEncoding, checkMediaType, encodingOf } from './media-types.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
 import type { KnownModels } from './metrics/known-models.js';
 import { ModelsRoute } from './models-route.js';
@@ -49,12 +49,6 @@ import { type GatewayHttpRequest, knownStateOf, type RequestState, stateOf } fro
 import { isSafePath } from './safe-path.js';
 import { Senders } from './senders.js';
 import type { Upstreams } from './upstreams.js';
-
-/**
- * How much of a body that passes unread arrives while the request waits, and is booked for it: what the client declares
- * costs it nothing.
- */
-const readAheadBytes = 65_536;
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 
@@ -192,8 +186,7 @@ export class RequestHandler {
         state.classification ??= this.classify(state);
         return state.classification;
       },
-      byteSize: (req) =>
-        stateOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
+      byteSize: (req) => stateOf(req).bytes?.length ?? 0,
     });
   }
 
@@ -211,45 +204,43 @@ export class RequestHandler {
     });
   }
 
-  /**
-   * JSON is received before the gate, so that no upload holds a seat; other bodies are let through when the seat is
-   * there.
-   */
+  /** Every body is received before the gate, so that no upload holds a seat. */
   private enter(state: RequestState): void {
     if (!isSafePath(state.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
     this.bodies.checkDeclared(state.req);
     checkMediaType(state);
-    if (!state.isJson) {
-      this.askFlowControl(state);
-      return;
-    }
+    const encoding = state.isJson ? encodingOf(state) : undefined;
     if (state.awaitsContinue) state.res.writeContinue();
-    this.receive(state);
+    this.receive(state, encoding);
   }
 
-  private receive(state: RequestState): void {
-    const { share } = state;
-    const encoding = encodingOf(state);
-    const reader = new GenerationBodyReader();
-    const look = (chunk: Buffer): void => reader.push(chunk);
+  private receive(state: RequestState, encoding: ContentEncoding | undefined): void {
+    const reader = state.isJson ? new GenerationBodyReader() : undefined;
+    const look = reader && ((bytes: Buffer): void => reader.push(bytes));
     const fail = (error: unknown): void => this.fail(state, error);
     const done = (bytes: Buffer): void => {
       try {
-        this.received(state, bytes, reader.end(bytes));
+        this.received(state, bytes, reader?.end(bytes));
       } catch (error) {
         fail(error);
       }
     };
-    const from = { sender: share, mostBytes: undefined, fail };
-    if (encoding === undefined) this.bodies.receive(state.req, { ...from, look, done });
+    const from = { sender: state.share, mostBytes: undefined, fail };
+    if (encoding === undefined || look === undefined) this.bodies.receive(state.req, { ...from, look, done });
     else {
-      const unpack = (packed: Buffer): unknown => this.bodies.unpack(packed, encoding, share, look).then(done, fail);
+      const unpack = (packed: Buffer): unknown =>
+        this.bodies.unpack(packed, encoding, state.share, look).then(done, fail);
       this.bodies.receive(state.req, { ...from, look: undefined, done: unpack });
     }
   }
 
   /** @throws ApiError 404 for a model that no server has */
-  private received(state: RequestState, bytes: Buffer, body: GenerationBody): void {
+  private received(state: RequestState, bytes: Buffer, body: GenerationBody | undefined): void {
+    if (body === undefined) {
+      state.bytes = bytes;
+      this.askFlowControl(state);
+      return;
+    }
     state.body = body;
     state.model = body.model;
     const { aliases } = this.setup.config.models;
@@ -308,11 +299,9 @@ export class RequestHandler {
       this.counters.sentTo(endpoint.id);
       state.queuedMs += state.req.flow?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
-      const mayRetry =
-        enabled && state.attempts.length <= max && (state.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes;
+      const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;
       const attempt: ForwardOptions = {
         agent: this.setup.agent,
-        bodies: this.bodies,
         config,
         detectors,
         upstream: this.upstreams.configOf(endpoint),
@@ -347,14 +336,14 @@ export class RequestHandler {
   private async answerModels({ path, res }: RequestState): Promise<void> {
     const upstreams = this.upstreams.pool.endpoints.map((endpoint) => this.upstreams.configOf(endpoint));
     const wanted = decoded(path.slice('/v1/models/'.length));
-    const data = await this.models.list(
+    const { models, json } = await this.models.offer(
       this.setup.config.models,
       upstreams,
       (model) => this.upstreams.serves(model),
       this.setup.agent,
     );
-    const one = data.find(({ id }) => id === wanted);
-    if (wanted === '') sendJson(res, 200, { object: 'list', data });
+    const one = models.get(wanted);
+    if (wanted === '') sendJsonText(res, 200, json);
     else if (one !== undefined) sendJson(res, 200, one);
     else
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);

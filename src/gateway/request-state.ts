@@ -39,8 +39,9 @@ export class RequestState {
   sender: SenderConfig | undefined = undefined;
   /** The sender, as limits for each sender know it: its tenant, or its address if it gave no key. */
   share = '';
-  /** Undefined while it has not been read, once an answer has begun, and for bodies that pass unread. */
+  /** The whole body; undefined before it is here, and once an answer has begun. */
   bytes: Buffer | undefined = undefined;
+  /** What is known of a body in JSON. */
   body: GenerationBody | undefined = undefined;
   /** The model that the client asked for. */
   model: string | undefined = undefined;

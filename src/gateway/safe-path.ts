@@ -16,3 +16,16 @@ const upwards = /\/(?:\.|%(?:25)*2e){1,2}(?:[/;]|%(?:25)*3b|$)/i;
 export function isSafePath(path: string): boolean {
   return !ambiguous.test(path) && !upwards.test(path);
 }
+
+/**
+ * A safe path as the laxest of servers reads it, to be compared: decoded, in small letters, without parameters of
+ * segments, and without empty segments.
+ */
+export function asLaxServersRead(path: string): string {
+  return path
+    .replace(/%(?:25)*([\da-f]{2})/gi, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    .toLowerCase()
+    .replace(/;[^/]*/g, '')
+    .replace(/\/+/g, '/')
+    .replace(/\/$/, '');
+}

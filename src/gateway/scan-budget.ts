@@ -9,9 +9,12 @@
 /** Some milliseconds of work for `JsonScanner`. A socket is read in pieces of half of it. */
 const bytesPerTurn = 131_072;
 
-interface Waiting {
+/** A body that waits until it may be looked at. */
+export interface Waiting {
+  /** What there is to look at by now. */
   readonly bytes: number;
-  readonly go: () => void;
+  /** Does not throw. */
+  go(): void;
 }
 
 export class ScanBudget {
@@ -34,9 +37,9 @@ export class ScanBudget {
     return true;
   }
 
-  /** Calls `go` in a later turn, when this many bytes may be looked at. `go` does not throw. */
-  wait(bytes: number, go: () => void): void {
-    this.waiting.push({ bytes, go });
+  /** Calls `go` in a later turn, when its bytes may be looked at. */
+  wait(body: Waiting): void {
+    this.waiting.push(body);
   }
 
   private begin(): void {

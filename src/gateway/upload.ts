@@ -1,11 +1,12 @@
 /**
  * The body of one request as its client sends it. A client that stops sending, or sends next to nothing, is not waited
- * for: it may hold a seat, a place in a queue or memory meanwhile. Only time in which the client was to send counts,
- * not time in which nobody read.
+ * for: it holds memory and a connection meanwhile. Only time in which the client was to send counts, not time in which
+ * nobody read.
  */
 import type { IncomingMessage } from 'node:http';
+import { GatheredBytes } from '../base/stream/gathered-bytes.js';
 import { ApiError, uploadEnds } from './api-error.js';
-import type { ScanBudget } from './scan-budget.js';
+import type { ScanBudget, Waiting } from './scan-budget.js';
 
 export interface UploadLimits {
   /** The longest silence, ms; also how long an upload may be slower than `minBytesPerSecond` at its beginning. */
@@ -17,125 +18,130 @@ export interface UploadLimits {
 export interface PieceReceiver {
   /** Called for each piece when it arrives; may throw. */
   arrived(chunk: Buffer): void;
-  /** Called for each piece that has arrived, in order, perhaps in a later turn; may throw. */
-  readonly look: ((chunk: Buffer) => void) | undefined;
+  /** Called for all that has arrived, in order, perhaps in a later turn; may throw. */
+  readonly look: ((bytes: Buffer) => void) | undefined;
   done(error?: unknown): void;
 }
 
-export class Upload {
+/** While an upload waits for its turn, shorter pieces go on coming: in Node each would take as much memory as this. */
+const shortPiece = 1024;
+/** Up to here. */
+const mostUnseen = 65_536;
+
+/**
+ * Hands over each piece as it arrives, without a promise for the whole and a timer for each piece. Pieces are looked at
+ * when `scans` allows it. `done` is called once: at the end, or with an error: ApiError 408 when the client does not
+ * send, what the stream fails with when the client leaves, or what the receiver throws. The rest is not read then.
+ */
+export class Upload implements Waiting {
   private readonly req: IncomingMessage;
   private readonly limits: UploadLimits;
-  private bytes = 0;
-  private waitedMs = 0;
+  private readonly scans: ScanBudget;
+  private readonly receiver: PieceReceiver;
+  private readonly timer: NodeJS.Timeout;
+  private startedAtMs = performance.now();
+  private receivedBytes = 0;
+  private isOver = false;
+  /** What waits to be looked at; undefined while nothing does. */
+  private unseen: GatheredBytes | undefined = undefined;
+  private pausedAtMs: number | undefined = undefined;
 
-  constructor(req: IncomingMessage, limits: UploadLimits) {
+  constructor(req: IncomingMessage, limits: UploadLimits, receiver: PieceReceiver, scans: ScanBudget) {
     this.req = req;
     this.limits = limits;
+    this.receiver = receiver;
+    this.scans = scans;
+    this.timer = setTimeout(() => this.silent(), limits.idleMs);
+    if (req.readableEnded) this.ended();
+    else if (req.destroyed) this.left();
+    else req.on('data', this.received).on('end', this.ended).on('error', this.fail).on('close', this.left);
   }
 
-  /**
-   * The bytes that have arrived, at least one; undefined at the end.
-   * @throws (rejects) ApiError 408 when the client does not send; what the stream fails with when the client leaves
-   */
-  next(): Promise<Buffer | undefined> {
-    const { req, limits } = this;
-    const startedAtMs = performance.now();
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => settle(() => reject(tooSlow())), limits.idleMs);
-      const settle = (tell: () => void): void => {
-        clearTimeout(timer);
-        req.off('readable', look).off('end', look).off('error', fail).off('close', look);
-        this.waitedMs += performance.now() - startedAtMs;
-        tell();
-      };
-      const fail = (error: Error): void => settle(() => reject(error));
-      const look = (): void => {
-        const chunk: Buffer | null = req.read();
-        if (chunk !== null) {
-          this.bytes += chunk.length;
-          settle(() => (this.isTooSlow() ? reject(tooSlow()) : resolve(chunk)));
-        } else if (req.readableEnded) {
-          settle(() => resolve(undefined));
-        } else if (req.destroyed) {
-          settle(() => reject(req.errored ?? new Error('The client left')));
-        }
-      };
-      req.on('readable', look).on('end', look).on('error', fail).on('close', look);
-      look();
-    });
+  get bytes(): number {
+    return this.unseen?.length ?? 0;
   }
 
-  /**
-   * Hands over each piece as it arrives, without a promise for the whole and a timer for each piece; for a receiver
-   * that takes everything at once. Pieces are looked at when `scans` allows it; while one waits, no more is read.
-   * `done` is called once: at the end, or with the error that `next` would reject with, or that the receiver throws;
-   * the rest is not read then.
-   */
-  receive({ arrived, look, done }: PieceReceiver, scans: ScanBudget): void {
-    const { req, limits } = this;
-    let startedAtMs = performance.now();
-    let isOver = false;
-    let waitsForTurn = false;
-    const timer = setTimeout(() => (waitsForTurn ? timer.refresh() : fail(tooSlow())), limits.idleMs);
-    const settle = (): void => {
-      isOver = true;
-      clearTimeout(timer);
-      req.off('data', receive).off('end', end).off('error', fail).off('close', left);
-    };
-    const fail = (error: unknown): void => {
-      settle();
-      req.pause();
-      done(error);
-    };
-    // Node may tell of the end, and then of the close, of a stream that is paused because its last piece waits.
-    const end = (): void => {
-      if (waitsForTurn) return;
-      settle();
-      done();
-    };
-    const left = (): void => {
-      if (!waitsForTurn || !req.readableEnded) fail(req.errored ?? new Error('The client left'));
-    };
-    const receive = (chunk: Buffer): void => {
-      timer.refresh();
-      this.bytes += chunk.length;
-      this.waitedMs = performance.now() - startedAtMs;
-      try {
-        if (this.isTooSlow()) throw tooSlow();
-        arrived(chunk);
-        if (look === undefined || scans.spend(chunk.length)) look?.(chunk);
-        else waitForTurn(chunk, look);
-      } catch (error) {
-        fail(error);
-      }
-    };
-    const waitForTurn = (chunk: Buffer, lookAt: (chunk: Buffer) => void): void => {
-      const sinceMs = performance.now();
-      waitsForTurn = true;
-      req.pause();
-      scans.wait(chunk.length, () => {
-        if (isOver) return;
-        waitsForTurn = false;
-        startedAtMs += performance.now() - sinceMs;
-        timer.refresh();
-        try {
-          lookAt(chunk);
-        } catch (error) {
-          fail(error);
-          return;
-        }
-        if (req.readableEnded) end();
-        else req.resume();
-      });
-    };
-    if (req.readableEnded) end();
-    else if (req.destroyed) left();
-    else req.on('data', receive).on('end', end).on('error', fail).on('close', left);
+  /** Looks at what has waited for its turn. */
+  go(): void {
+    if (this.isOver) return;
+    const { req, unseen } = this;
+    this.unseen = undefined;
+    try {
+      for (const { buffer, byteOffset, length } of unseen?.parts() ?? [])
+        this.receiver.look?.(Buffer.from(buffer, byteOffset, length));
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    if (req.readableEnded) this.ended();
+    else if (this.pausedAtMs !== undefined) {
+      this.startedAtMs += performance.now() - this.pausedAtMs;
+      this.pausedAtMs = undefined;
+      this.timer.refresh();
+      req.resume();
+    }
+  }
+
+  private readonly received = (chunk: Buffer): void => {
+    this.timer.refresh();
+    this.receivedBytes += chunk.length;
+    const { arrived, look } = this.receiver;
+    try {
+      if (this.isTooSlow()) throw tooSlow();
+      arrived(chunk);
+      if (look === undefined) return;
+      if (this.unseen === undefined && this.scans.spend(chunk.length)) look(chunk);
+      else this.putOff(chunk);
+    } catch (error) {
+      this.fail(error);
+    }
+  };
+
+  // Node tells of the end, and then of the close, while the last pieces wait.
+  private readonly ended = (): void => {
+    if (this.unseen !== undefined) return;
+    this.settle();
+    this.receiver.done();
+  };
+
+  private readonly left = (): void => {
+    if (this.unseen !== undefined && this.req.readableEnded) return;
+    this.fail(this.req.errored ?? new Error('The client left'));
+  };
+
+  private readonly fail = (error: unknown): void => {
+    this.settle();
+    this.req.pause();
+    this.receiver.done(error);
+  };
+
+  private putOff(chunk: Buffer): void {
+    if (this.unseen === undefined) {
+      this.unseen = new GatheredBytes();
+      this.scans.wait(this);
+    }
+    this.unseen.push(chunk);
+    if (this.pausedAtMs !== undefined || (chunk.length < shortPiece && this.unseen.length < mostUnseen)) return;
+    this.pausedAtMs = performance.now();
+    this.req.pause();
+  }
+
+  private silent(): void {
+    if (this.pausedAtMs === undefined && !this.req.readableEnded) this.fail(tooSlow());
+    else this.timer.refresh();
   }
 
   private isTooSlow(): boolean {
     const { idleMs, minBytesPerSecond } = this.limits;
-    return this.waitedMs > idleMs && this.bytes < (this.waitedMs / 1000) * minBytesPerSecond;
+    const waitedMs = performance.now() - this.startedAtMs;
+    return waitedMs > idleMs && this.receivedBytes < (waitedMs / 1000) * minBytesPerSecond;
+  }
+
+  private settle(): void {
+    const { req } = this;
+    this.isOver = true;
+    clearTimeout(this.timer);
+    req.off('data', this.received).off('end', this.ended).off('error', this.fail).off('close', this.left);
   }
 }
 

@@ -1,13 +1,11 @@
 /** A request as it goes on to a server: where to, with which headers, and its body in pieces. */
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { BodyReader } from './body-reader.js';
 import { toUpstream } from './forwarded-headers.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
 import type { RequestState } from './request-state.js';
 
 export interface UpstreamRequestOptions {
-  readonly bodies: BodyReader;
   readonly config: GatewayConfig;
   readonly upstream: UpstreamConfig;
   /** Credentials of clients end here. */
@@ -27,17 +25,17 @@ function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
 }
 
 const pieceBytes = 65_536;
+const noBytes = Buffer.alloc(0);
 
-function bodyOf({ req, bytes }: RequestState, bodies: BodyReader): Buffer | Readable {
-  if (bytes === undefined) return Readable.from(bodies.pass(req), { objectMode: false });
+function bodyOf(bytes: Buffer): Buffer | Readable {
   return bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false });
 }
 
 export function requestOf(
   state: RequestState,
-  { bodies, config, upstream, ownsKeys }: UpstreamRequestOptions,
+  { config, upstream, ownsKeys }: UpstreamRequestOptions,
 ): Dispatcher.DispatchOptions {
-  const { req, bytes } = state;
+  const { req, bytes = noBytes, body } = state;
   const { origin, pathname } = locationOf(upstream);
   return {
     origin,
@@ -47,10 +45,11 @@ export function requestOf(
       requestId: state.id,
       apiKey: upstream.apiKey,
       ownsKeys,
-      bodyBytes: bytes?.length,
+      bodyBytes: bytes.length,
+      isRead: body !== undefined,
       client: config.forwarded === 'set' ? req : undefined,
     }),
-    body: bodyOf(state, bodies),
+    body: bodyOf(bytes),
     headersTimeout: config.timeouts.firstByteMs,
     bodyTimeout: config.timeouts.idleMs,
   };

@@ -34,41 +34,35 @@ const json = 'Content-Type: application/json';
 const audio = 'Content-Type: audio/wav';
 
 describe('a client that announces a body and does not send it', () => {
-  const seats = { timeouts: { upload: '200ms' } };
-
-  it.each([
+  const stalled: [string, string[]][] = [
     ['JSON', [json, 'Content-Length: 1000']],
     ['JSON, asking for permission', [json, 'Content-Length: 1000', 'Expect: 100-continue']],
-  ])('holds no seat: %s', async (_what, head) => {
-    const started = await startGateway(fileOf([(await startUpstream()).url], { timeouts: { upload: '5s' } }));
-    for (let i = 0; i < 4; i++) stall(started, head, '{');
-    expect((await started.post(chat)).status).toBe(200);
-    expect(started.gateway.flow.stats().inFlight).toBe(0);
-  });
-
-  it.each([
     ['audio', [audio, 'Content-Length: 1000']],
     ['audio, asking for permission', [audio, 'Content-Length: 1000', 'Expect: 100-continue']],
     ['audio in chunks', [audio, 'Transfer-Encoding: chunked']],
-  ])('gives its seat back after a silence: %s', async (_what, head) => {
-    const started = await startGateway(fileOf([(await startUpstream()).url], seats));
-    const client = stall(started, head);
-    await until('it has the seat', () => started.gateway.flow.stats().inFlight === 1);
-    await until('it was told', () => client.received().includes('408'));
-    expect(client.received()).toContain('upload_timeout');
+  ];
+
+  it.each(stalled)('holds no seat: %s', async (_what, head) => {
+    const started = await startGateway(fileOf([(await startUpstream()).url], { timeouts: { upload: '5s' } }));
+    const body = head.some((line) => line.includes('chunked')) ? '1\r\n{\r\n' : '{';
+    for (let i = 0; i < 4; i++) stall(started, head, body);
     expect((await started.post(chat)).status).toBe(200);
+    expect(started.gateway.flow.stats()).toMatchObject({ inFlight: 0, enqueued: 1 });
   });
 
-  it('books what may have arrived, and not what it announced', async () => {
-    const limits = { flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, maxBytes: '1Mi' } };
-    const started = await startGateway(
-      fileOf([(await startUpstream(() => {})).url], { ...limits, limits: { maxRequestBytes: '2Gi' } }),
-    );
-    void started.post(chat).catch(() => {});
-    await until('the seat is taken', () => started.gateway.flow.stats().inFlight === 1);
-    for (let i = 0; i < 3; i++) stall(started, [audio, 'Content-Length: 999999999']);
-    await until('they wait', () => started.gateway.flow.stats().waiting === 3);
-    expect(started.gateway.flow.stats().waitingBytes).toBeLessThan(2 ** 20);
+  it.each(stalled)('is told after a silence: %s', async (_what, head) => {
+    const started = await startGateway(fileOf([(await startUpstream()).url], { timeouts: { upload: '200ms' } }));
+    const client = stall(started, head);
+    await until('it was told', () => client.received().includes('408'));
+    expect(client.received()).toContain('upload_timeout');
+  });
+
+  it('counts for what has arrived, and not for what it announced', async () => {
+    const limits = { maxRequestBytes: '2Gi', maxReadingBytes: '1Mi' };
+    const started = await startGateway(fileOf([(await startUpstream()).url], { limits }));
+    const clients = [1, 2, 3].map(() => stall(started, [audio, 'Content-Length: 999999999'], 'RIFF'));
+    expect((await started.post(chat)).status).toBe(200);
+    expect(clients.map(({ received }) => received())).toEqual(['', '', '']);
   });
 
   it('is told after a silence, and sends too slowly even if it never is silent', async () => {
@@ -318,6 +312,22 @@ describe('what is no right request', () => {
     const client = stall(started, [json, 'Content-Length: 2'], '{}', path);
     await until('it was told', () => client.received().includes('HTTP/1.1'));
     expect(client.received()).toMatch(/^HTTP\/1\.1 400 [\s\S]*invalid_path/);
+    expect(upstream.received).toEqual([]);
+  });
+
+  it.each([
+    ['//v1/chat/completions'],
+    ['/V1/chat/completions'],
+    ['/%761/chat/completions'],
+    ['/v1;a=b/chat/completions'],
+    ['http://x/v1/chat/completions'],
+    ['*'],
+  ])('is told 404 and reaches no server: %s', async (path) => {
+    const upstream = await startUpstream();
+    const started = await startGateway(fileOf([upstream.url]));
+    const client = stall(started, [audio, 'Content-Length: 2'], '{}', path);
+    await until('it was told', () => client.received().includes('HTTP/1.1'));
+    expect(client.received()).toMatch(/^HTTP\/1\.1 404 /);
     expect(upstream.received).toEqual([]);
   });
 

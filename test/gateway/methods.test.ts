@@ -102,6 +102,12 @@ describe('the type of a body', () => {
     ['text', 'text/plain', '/v1/completions'],
     ['bytes, at a path that takes JSON', 'application/octet-stream', '/v1/chat/completions'],
     ['text, at a path of which nothing is known', 'text/plain;charset=UTF-8', '/v1/something/new'],
+    ['at a path that is written otherwise', 'application/octet-stream', '/v1/%63hat/completions'],
+    ['at a path that is encoded twice', 'application/octet-stream', '/v1/%2563hat/completions'],
+    ['at a path in capitals', 'application/octet-stream', '/v1/Chat/Completions'],
+    ['at a path with empty segments', 'application/octet-stream', '/v1//chat///completions//'],
+    ['at a path with parameters', 'application/octet-stream', '/v1/chat;v=1/completions;a=b'],
+    ['at a path with encoded parameters', 'application/octet-stream', '/v1/embeddings%3Ba=b'],
   ])('is told 415 where JSON was sent under another name: %s', async (_, type, path) => {
     const { url, server } = await started({}, { labels: { model: 'llama' } });
     const response = await fetch(url + path, {
@@ -112,6 +118,27 @@ describe('the type of a body', () => {
     expect(response.headers.get('accept-post')).toBe('application/json');
     expect(await errorOf(response)).toMatchObject({ status: 415, code: 'unsupported_media_type' });
     expect(server.received).toHaveLength(0);
+  });
+
+  it.each(['utf-7', '"UTF-16"', 'utf-8; charset=utf-7', 'ISO-8859-1', '', "UTF-8''utf-7"])(
+    'is told 415 where its text is not UTF-8: %s',
+    async (charset) => {
+      const { url, server } = await started({}, { labels: { model: 'llama' } });
+      const response = await fetch(`${url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': `application/json; charset=${charset}` },
+        body: '{"model":"llama"}',
+      });
+      expect(await errorOf(response)).toMatchObject({ status: 415, code: 'unsupported_charset' });
+      expect(server.received).toHaveLength(0);
+    },
+  );
+
+  it.each(['utf-8', 'UTF8', '"utf-8" ; profile="x"'])('passes where it is: %s', async (charset) => {
+    const { url } = await started();
+    const headers = { 'content-type': `application/json;Charset = ${charset}` };
+    const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body: '{"model":"llama"}' });
+    expect(response.status).toBe(200);
   });
 
   it('is told 415 where it is missing', async () => {

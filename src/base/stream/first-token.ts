@@ -5,6 +5,7 @@
  * answer counts as begun, whatever it holds.
  */
 import { contentPieces } from './content-pieces.js';
+import { GatheredBytes } from './gathered-bytes.js';
 import { SseData } from './sse-data.js';
 
 /** The part of a body's reader that is used. */
@@ -34,15 +35,14 @@ export async function readToFirstToken(reader: ChunkReader): Promise<Beginning> 
   const events = new SseData(mostHeldBytes, (data) => {
     hasContent ||= contentPieces(eventOf(data)) > 0;
   });
-  const chunks: Uint8Array[] = [];
-  for (let bytes = 0; bytes <= mostHeldBytes && !hasContent; ) {
+  const held = new GatheredBytes();
+  while (held.length <= mostHeldBytes && !hasContent) {
     const { done, value } = await reader.read();
-    if (done || value === undefined) return { chunks, isWhole: true };
-    chunks.push(value);
-    bytes += value.byteLength;
+    if (done || value === undefined) return { chunks: held.parts(), isWhole: true };
+    held.push(value);
     events.push(decoder.decode(value, { stream: true }));
   }
-  return { chunks, isWhole: false };
+  return { chunks: held.parts(), isWhole: false };
 }
 
 /** Undefined for `[DONE]` and other texts that are no object. */
