@@ -95,7 +95,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /**
    * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends. With
    * `onEvicted: 'requeue'` a request that is evicted before it produced tokens waits again, once, and `work` is called
-   * again with another lease.
+   * again with another lease. A request that is evicted before `work` was called ends in a FlowEvictedError.
    * @returns what `work` returns
    * @throws FlowControlError when the request was dropped, with what `work` threw as its `cause` if it ran; whatever
    * `work` throws; FlowConfigError for a call that cannot be right
@@ -113,6 +113,10 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
       if (outcome.type !== 'Dispatched') throw withCause(new FlowControlError(outcome), thrown);
       const { lease } = outcome;
       try {
+        if (lease.isEvicted) {
+          lease.unsent();
+          throw lease.signal.reason;
+        }
         return await work(lease);
       } catch (error) {
         if (options.onEvicted !== 'requeue' || !lease.isEvicted || lease.isReleased) throw error;

@@ -6,6 +6,7 @@
  *   lease.signal ────┼─► abort ─► signal (of the work) ─► settle ─► usage told, lease released, listeners gone
  *   time limits ─────┘
  */
+import { whenAborted } from '../base/when-aborted.js';
 import type { Clock, Lease } from '../index.js';
 
 /** Reads the answer while it passes. */
@@ -28,17 +29,14 @@ export class LeaseEnd<T> {
   private idleTimer: unknown = undefined;
   /** When the last piece of the answer passed, ms of the clock. */
   private passedAtMs = 0;
-  private readonly caller: AbortSignal | undefined;
-  private readonly callerLeft = (): void => this.abort(this.caller?.reason);
-  private readonly leaseEnded = (): void => this.abort(this.lease.signal.reason);
+  private readonly stopListening: readonly (() => void)[];
 
   constructor(lease: Lease, caller: AbortSignal | undefined) {
     this.lease = lease;
-    this.caller = caller;
-    lease.signal.addEventListener('abort', this.leaseEnded);
-    caller?.addEventListener('abort', this.callerLeft);
-    if (lease.signal.aborted) this.leaseEnded();
-    else if (caller?.aborted === true) this.callerLeft();
+    const abort = (reason: unknown): void => this.abort(reason);
+    this.stopListening = [lease.signal, caller].map((signal) =>
+      signal === undefined ? () => {} : whenAborted(signal, abort),
+    );
   }
 
   /** For the work that holds the lease. */
@@ -93,8 +91,7 @@ export class LeaseEnd<T> {
     this.isOver = true;
     this.onOver?.();
     this.clock?.clearTimeout(this.idleTimer);
-    this.lease.signal.removeEventListener('abort', this.leaseEnded);
-    this.caller?.removeEventListener('abort', this.callerLeft);
+    for (const stop of this.stopListening) stop();
     return true;
   }
 }

@@ -61,6 +61,19 @@ describe.each(hosts)('$name', (host: Host) => {
     await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
   });
 
+  it('answers a request whose lease is evicted before its host hears of it', async () => {
+    const server = await evicting(() => new Promise(() => {}));
+    const { flow } = server.gate;
+    const first = flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'first', priority: 0 });
+    const batch = ask(server, 'batch');
+    await until('batch waits', () => flow.stats().waiting === 1);
+    if (first?.type === 'Dispatched') first.lease.release();
+    const premium = flow.enqueue({ byteSize: 1 }, { fairnessId: 'premium', priority: 100 });
+    expect(flow.stats()).toMatchObject({ inFlight: 1, evictedInFlight: 1, waiting: 1 });
+    expect(await batch.status).toBe(429);
+    expect(await premium).toMatchObject({ type: 'Dispatched' });
+  });
+
   it.each<[string, ErrorResponseOptions]>([
     ['a body that throws', { body: throwing }],
     ['a body that answers nothing', { body: (() => undefined) as never }],

@@ -82,11 +82,11 @@ export class WebExchange implements HonoExchange {
     return false;
   }
 
-  evict(answer: () => HttpErrorResponse): void {
+  evict(answer: () => HttpErrorResponse, reason: unknown): void {
     setTimeout(() => {
       if (this.done === undefined) return;
       if (this.body === undefined) this.resolveEvicted?.(answer());
-      else this.body.abortResponse(this.flow?.signal.reason);
+      else this.body.abortResponse(reason);
     });
   }
 

@@ -8,6 +8,7 @@
  */
 import { abandon, isPromise } from '../../base/async-function.js';
 import { realClock } from '../../base/clock.js';
+import { whenAborted } from '../../base/when-aborted.js';
 import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome, schemas } from '../../index.js';
 import {
   type AdapterGate,
@@ -157,6 +158,7 @@ export class HttpFlowControl<Subject, Req> {
     const { lease, queuedMs } = outcome;
     lifetime.lease = lease;
     if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
+    if (lifetime.isOver) return gone;
     if (this.uploads !== undefined && isBodyComing(exchange)) this.watchUpload(lifetime, this.uploads);
     exchange.proceed();
     const context = this.context === undefined ? undefined : new LeasedContext(lease, hints);
@@ -176,10 +178,9 @@ export class HttpFlowControl<Subject, Req> {
   private watch(lease: Lease, queuedMs: number, exchange: Exchange<Req>): void {
     const { fairnessId, priority } = lease;
     const drop: Drop = { type: 'EvictedOther', reason: 'evicted', fairnessId, priority, queuedMs };
-    const evict = (): void => {
-      if (lease.isEvicted) exchange.evict(() => this.answerSafely(drop, exchange));
-    };
-    lease.signal.addEventListener('abort', evict, { once: true });
+    whenAborted(lease.signal, (reason) => {
+      if (lease.isEvicted) exchange.evict(() => this.answerSafely(drop, exchange), reason);
+    });
   }
 
   /** A client that sends nothing must not keep a seat from those that do. The handler hears of it by `lease.signal`. */
@@ -188,8 +189,9 @@ export class HttpFlowControl<Subject, Req> {
     const end = (): void => {
       const response = slowUploadResponse(this.options.body);
       const headers = exchange.mustClose(true) ? { ...response.headers, connection: 'close' } : response.headers;
-      exchange.evict(() => ({ ...response, headers }));
-      lease?.abort(new DOMException('The client does not send its request', 'TimeoutError'));
+      const reason = new DOMException('The client does not send its request', 'TimeoutError');
+      exchange.evict(() => ({ ...response, headers }), reason);
+      lease?.abort(reason);
     };
     lifetime.stopWatching = uploads.add(() => exchange.upload?.() ?? { type: 'over' }, end);
   }

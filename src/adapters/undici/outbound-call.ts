@@ -40,7 +40,6 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   private readonly controller: WaitingController = new WaitingController((reason) => this.abort(reason));
   private isAnnounced = false;
   private isOver = false;
-  private leased: RequestFlow | undefined = undefined;
   private done: ((isSent: boolean) => void) | undefined = undefined;
   private readonly stopWatching: (() => void)[] = [];
 
@@ -87,8 +86,8 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
     return false;
   }
 
-  evict(): void {
-    this.abort(this.leased?.signal.reason);
+  evict(_answer: () => HttpErrorResponse, reason: unknown): void {
+    this.abort(reason as Error);
   }
 
   follow(verdict: Verdict): void {
@@ -114,7 +113,6 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   }
 
   private start(flow: RequestFlow): void {
-    this.leased = flow;
     this.stopListening();
     try {
       this.hasRoom = this.dispatch(this.req, new LeasedHandler(this, this.handler, flow));

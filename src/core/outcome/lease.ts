@@ -38,7 +38,8 @@ export interface Lease {
   readonly isPutOff: boolean;
   /**
    * Aborts when whoever runs the request must stop: `abort` was called, or the controller evicted the request (the
-   * reason is a FlowEvictedError then). Independent of the request's own signal.
+   * reason is a FlowEvictedError then). It may have aborted before you hear of the lease: look at `aborted` before you
+   * listen. Independent of the request's own signal.
    */
   readonly signal: AbortSignal;
   /**

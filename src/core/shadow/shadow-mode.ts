@@ -12,6 +12,7 @@
  * when shadow mode does.
  */
 import type { Clock } from '../../base/clock.js';
+import { whenAborted } from '../../base/when-aborted.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { ServerAnswer } from '../../gate/server-answer.js';
@@ -217,11 +218,10 @@ export class ShadowMode implements LeaseOwner {
   private attach(lease: ShadowLease, inner: Lease): void {
     lease.inner = inner;
     if (!inner.isEvictable) return;
-    const evict = (): void => {
+    whenAborted(inner.signal, () => {
       if (inner.isEvicted && !inner.isReleased) this.evicted++;
       inner.release();
-    };
-    inner.signal.addEventListener('abort', evict, { once: true });
+    });
   }
 
   /** The engine's lease lasts as long as the caller's, from whenever it began. */

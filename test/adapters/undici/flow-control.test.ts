@@ -413,6 +413,19 @@ describe('evictions', () => {
     expect(gate.releases).toEqual([1, 1]);
   });
 
+  it('abort a call whose lease is evicted before the call hears of it', async () => {
+    const gate = countingGate(1, { eviction: {} });
+    const { url } = await upstream((_req, res) => res.end('ok'));
+    const first = gate.flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'first' });
+    const failure = request(url, { dispatcher: controlled(gate, options) }).catch((error: unknown) => error);
+    await until('the call waits', () => gate.flow.stats().waiting === 1);
+    if (first?.type === 'Dispatched') first.lease.release();
+    const premium = gate.flow.enqueue({ byteSize: 1 }, { fairnessId: 'premium', priority: 100 });
+    expect(gate.flow.stats().evictedInFlight).toBe(1);
+    expect(await failure).toBeInstanceOf(FlowEvictedError);
+    expect(await premium).toMatchObject({ type: 'Dispatched' });
+  });
+
   it('a call that has no connection yet gives its seat back at once', async () => {
     const gate = countingGate(2, { eviction: {} });
     const { url, dispatcher, paths, finish } = await busy(
