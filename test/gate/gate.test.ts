@@ -197,6 +197,17 @@ describe('a detector that fails', () => {
 });
 
 describe('a closed gate', () => {
+  it('is looked at again when an arrival finds that its detector has begun to guess', async () => {
+    const detector = { ...dial(1, true), isGuessing: false };
+    const { flow, clock } = makeFlow({ saturationDetector: detector, gate: { recheckIntervalMs: 25 } });
+    const low = flow.enqueue(request, key('low', -1));
+    detector.isGuessing = true;
+    const high = flow.enqueue(request, key('high', 1));
+    detector.saturation = () => 0;
+    clock.advance(25);
+    for (const outcome of [low, high]) leaseOf(await outcome);
+  });
+
   it('is looked at again every recheckIntervalMs, while anything waits and its detector is silent', () => {
     const detector = dial(1);
     const { flow, clock } = makeFlow({ saturationDetector: detector, gate: { recheckIntervalMs: 25 } });

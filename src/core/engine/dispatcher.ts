@@ -244,6 +244,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /** The outcome of a request that need not wait: a drop, or a dispatch that passes no waiting request. */
   private outcomeNow(item: QueueItem): Outcome | undefined {
     const answer = this.intake.decide(item, this.nowMs, this.isPaused);
+    if (!this.intake.isBehind) this.isPollDue = true;
     let outcome: Outcome | undefined;
     if (answer instanceof Endpoint) outcome = this.dispatchUnqueued(item, answer);
     else outcome = answer;
@@ -254,10 +255,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private wait(item: QueueItem, settle: Settle): void {
     const { intake, backlog } = this;
     if (intake.displaces !== undefined) this.displace(item, intake.displaces);
-    if (backlog.waiting === 0) {
-      this.isPollDue = true;
-      this.seats.pool.onDemand?.();
-    }
+    if (backlog.waiting === 0) this.seats.pool.onDemand?.();
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
     if (!this.isGateClosed && intake.park === undefined) this.noteGate(true);
     this.hasTimers = true;
@@ -462,7 +460,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   answered(lease: SeatLease, answer: ServerAnswer): void {
     if (!this.gate.hearsAnswers) return;
-    if (isPuttingOff(answer)) lease.putOff();
+    // Its request may be gone, if no detector heard of answers when it was dispatched: it cannot wait again then.
+    if (isPuttingOff(answer) && lease.item.request !== undefined) lease.putOff();
     this.writer.perform(() => this.gate.answered(lease.seat, lease, answer, this.nowMs));
   }
 

@@ -49,6 +49,8 @@ export class Intake {
    * After the answer to wait: true when the walk must look at the request, because the gate was not asked or is open.
    */
   wantsWalk = false;
+  /** After an answer: true when other requests go first, so that the gate was not asked. */
+  isBehind = false;
   /** After the answer to wait: what the request waits for, apart from its turn. */
   park: Park | undefined = undefined;
   /** After an answer: the flow of the request, if it had to be looked up. */
@@ -115,6 +117,7 @@ export class Intake {
     const { backlog, placement, gate, parking } = this.parts;
     this.displaces = undefined;
     this.wantsWalk = false;
+    this.isBehind = false;
     this.park = undefined;
     this.flow = undefined;
     const rejection = this.precheck(item, nowMs);
@@ -124,8 +127,8 @@ export class Intake {
     const isOver = !this.fits(item, band, nowMs);
     if (isOver && this.neverFits(item, band)) return this.overLimit(item, band, nowMs);
     const isParked = parking.caps !== undefined && this.isParked(item, band, parking.caps, nowMs);
-    const isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs);
-    if (!isBehind && !isParked && gate.admits(band, nowMs)) {
+    this.isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs);
+    if (!this.isBehind && !isParked && gate.admits(band, nowMs)) {
       // A request that goes at once needs no place in the queue.
       const endpoint = placement.direct ?? placement.choose(item, nowMs);
       if (endpoint !== undefined) return endpoint;

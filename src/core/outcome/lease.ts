@@ -33,7 +33,7 @@ export interface Lease {
   readonly isEvicted: boolean;
   /**
    * True once `answered` told of a 429 or 529 while a detector learns from answers, such as `quotaDetector()`: the
-   * request may wait again, with `requeue`.
+   * request may wait again, with `requeue`. A request that ran before there was such a detector is not put off.
    */
   readonly isPutOff: boolean;
   /**

@@ -53,6 +53,18 @@ describe('a flow at its cap', () => {
     sound(flow);
   });
 
+  it('keeps no other flow waiting before a gate that announces nothing', async () => {
+    const level = dial(0);
+    const { flow, clock } = makeFlow({ saturationDetector: level, bands: [{ priority: 0, maxInFlightPerFlow: 1 }] });
+    for (let i = 0; i < 2; i++) void ask(flow, key('a'));
+    level.value = 1;
+    const other = ask(flow, key('b'));
+    level.value = 0;
+    clock.advance(1000);
+    expect(await other).toMatchObject({ type: 'Dispatched', lease: { fairnessId: 'b' } });
+    expect(flow.stats().waiting).toBe(1);
+  });
+
   it('does not wait for the gate, and closes none', () => {
     const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: 1 }] });
     const gate = record(flow, 'gate');

@@ -77,6 +77,22 @@ describe('a request that goes back', () => {
     expect([(await again).queuedMs, told[0]?.queuedMs]).toEqual([50, 50]);
   });
 
+  it('is not put off where it was dispatched before a detector learnt from answers, and its request is gone', async () => {
+    const { flow } = makeFlow();
+    const lease = runNow(flow);
+    const heard: number[] = [];
+    flow.reconfigure({
+      saturationDetector: { ...dial(0), answered: (_at, _now, _seat, { status }) => heard.push(status) },
+    });
+    lease.answered({ status: 429, headers: {} });
+    expect([heard, lease.isPutOff]).toEqual([[429], false]);
+    await expect(lease.requeue()).rejects.toThrow('a lease that was evicted, or put off by its server');
+    lease.release();
+    const next = runNow(flow);
+    next.answered({ status: 429, headers: {} });
+    expect(next.isPutOff).toBe(true);
+  });
+
   it('is settled with its fairness policy as one that was put back', async () => {
     const endings: unknown[] = [];
     const fairness: FlowFairnessPolicy = {

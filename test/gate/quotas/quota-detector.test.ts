@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import {
+  circuitBreaker,
   concurrencyDetector,
   EndpointPool,
   FlowConfigError,
@@ -8,11 +9,13 @@ import {
   type FlowRequest,
   type Lease,
   maxOf,
+  meanOf,
   mostBudgetLeft,
   type Outcome,
   type QuotaDetector,
   type QuotaDetectorOptions,
   quotaDetector,
+  sessionLimit,
 } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
 import { dropOf, key, leaseOf, makeFlow, turns } from '../../support/flow.js';
@@ -86,6 +89,25 @@ describe('a quota', () => {
       await turns();
     }
     expect(dispatched).toEqual([1000, 2000, 3000]);
+  });
+
+  it.each([
+    ['a circuit breaker', () => circuitBreaker()],
+    ['a limit of sessions', () => sessionLimit({ maxSessions: 5 })],
+    ['a limit of incoming tokens', () => concurrencyDetector({ concurrencyMode: 'tokens', countIncoming: true })],
+  ])('wakes a request beside %s that would let it pass', async (_, beside) => {
+    for (const combine of [maxOf, meanOf]) {
+      const { flow, clock } = makeFlow({
+        saturationDetector: combine(quotaDetector({ ...perMinute('requests', 60), travel: 0 }), beside()),
+        defaultRequestTtl: '5s',
+      });
+      for (let i = 0; i < 60; i++) now(flow).release();
+      const waiting = { byteSize: 1 };
+      const outcome = flow.enqueue(waiting, key());
+      expect(flow.explain(waiting)?.text).toContain('1 request of');
+      clock.advance(1000);
+      expect(await outcome).toMatchObject({ type: 'Dispatched', queuedMs: 1000 });
+    }
   });
 
   it('tells the span that was configured, however long its window is taken for', () => {

@@ -30,11 +30,17 @@ export function judgeRequests(detectors: readonly SaturationDetector[], isJudgeO
         }, endpoints),
       waitOf(endpoints, item, nowMs) {
         const none = { atMs: nowMs, notBeforeMs: nowMs, missing: '' };
-        const waits = judges.map((judge) => {
-          const judged = endpoints.filter((endpoint) => isJudgeOf(judge, endpoint));
-          return judged.length === 0 ? none : (judge.waitOf?.(judged, item, nowMs) ?? none);
-        });
-        return longest(waits);
+        const waitAt = (part: readonly EndpointView[]): RequestWait | undefined => {
+          const waits = judges.flatMap((judge) => {
+            const judged = part.filter((endpoint) => isJudgeOf(judge, endpoint));
+            // A detector that has room for the request does not delay it.
+            const isFull = judged.length > 0 && judge.withRoomFor?.(judged, item, nowMs).length === 0;
+            return isFull ? (judge.waitOf?.(judged, item, nowMs) ?? none) : [];
+          });
+          return waits.length === 0 ? undefined : longest(waits);
+        };
+        // Where each has room somewhere, and nowhere all of them, the first endpoint that all have room at is awaited.
+        return waitAt(endpoints) ?? soonest(endpoints.map((endpoint) => waitAt([endpoint]) ?? none));
       },
     }),
     ...(sessions.length > 0 && {
@@ -50,6 +56,12 @@ export function judgeRequests(detectors: readonly SaturationDetector[], isJudgeO
       sessions: (held, nowMs) => sumOfSessions(limits.flatMap((limit) => limit.sessions?.(held, nowMs) ?? [])),
     }),
   };
+}
+
+/** There is room when one of the endpoints has some. */
+function soonest(waits: readonly RequestWait[]): RequestWait {
+  const first = waits.reduce((a, b) => (b.atMs < a.atMs ? b : a));
+  return { ...first, notBeforeMs: Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs)) };
 }
 
 /** There is room when the last of the detectors has some. */

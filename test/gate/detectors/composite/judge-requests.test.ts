@@ -57,13 +57,18 @@ describe('where a request has room', () => {
 });
 
 describe('what a request waits for', () => {
+  /** Has no room anywhere. */
+  const full = (name: string, wait?: Partial<RequestWait>): SaturationDetector => ({
+    ...judge(name, wait),
+    withRoomFor: () => [],
+  });
   const waitOf = (
     detectors: readonly SaturationDetector[],
     isJudgeOf?: Parameters<typeof judgeRequests>[1],
   ): RequestWait | undefined => judgeRequests(detectors, isJudgeOf).waitOf?.(endpoints, item, 5);
 
   it('is the last of what all that judge it wait for, and not before any of them', () => {
-    const [early, late] = [judge('a', { atMs: 10, notBeforeMs: 9 }), judge('b', { atMs: 20, notBeforeMs: 7 })];
+    const [early, late] = [full('a', { atMs: 10, notBeforeMs: 9 }), full('b', { atMs: 20, notBeforeMs: 7 })];
     for (const detectors of [
       [early, late],
       [late, early],
@@ -73,21 +78,36 @@ describe('what a request waits for', () => {
   });
 
   it('is what the first says of those that wait equally long', () => {
-    expect(waitOf([judge('a', { atMs: 10 }), judge('b', { atMs: 10 })])).toMatchObject({ missing: '3 of a' });
+    expect(waitOf([full('a', { atMs: 10 }), full('b', { atMs: 10 })])).toMatchObject({ missing: '3 of a' });
   });
 
   it('is nothing where none of them says', () => {
-    expect(waitOf([judge('a'), plain])).toEqual({ atMs: 5, notBeforeMs: 5, missing: '' });
-    expect(waitOf([judge('a'), judge('b', { atMs: 6 })])).toEqual({ atMs: 6, notBeforeMs: 5, missing: '3 of b' });
+    expect(waitOf([full('a'), plain])).toEqual({ atMs: 5, notBeforeMs: 5, missing: '' });
+    expect(waitOf([full('a'), full('b', { atMs: 6 })])).toEqual({ atMs: 6, notBeforeMs: 5, missing: '3 of b' });
   });
 
   it('is told by those that judge one of the endpoints, about these', () => {
-    const [part, elsewhere] = [judge('a', { atMs: 10 }), judge('b', { atMs: 20 })];
+    const [part, elsewhere] = [full('a', { atMs: 10 }), full('b', { atMs: 20 })];
     expect(waitOf([part, elsewhere], (detector, { id }) => detector === part && id !== 'c')).toEqual({
       atMs: 10,
       notBeforeMs: 5,
       missing: '2 of a',
     });
+  });
+
+  it('is not what a detector waits for that has room for it', () => {
+    const [roomy, used] = [judge('abc', { atMs: Infinity, notBeforeMs: Infinity }), full('b', { atMs: 10 })];
+    for (const detectors of [
+      [roomy, used],
+      [used, roomy],
+    ]) {
+      expect(waitOf(detectors)).toEqual({ atMs: 10, notBeforeMs: 5, missing: '3 of b' });
+    }
+  });
+
+  it('is the first endpoint that all have room at, where each has room at another', () => {
+    const detectors = [judge('ac', { atMs: 30, notBeforeMs: 9 }), judge('b', { atMs: 20, notBeforeMs: 8 })];
+    expect(waitOf(detectors)).toEqual({ atMs: 20, notBeforeMs: 8, missing: '1 of b' });
   });
 });
 
