@@ -202,7 +202,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   bandIdleTimeout?: Duration | undefined;
   /** How long a request may wait. 0 or Infinity: for ever. @default '60s' */
   defaultRequestTtl?: Duration | undefined;
-  /** The same while the pool has no endpoints. @default `defaultRequestTtl` when that is set, else '60s' */
+  /**
+   * The same while the pool has no endpoints. Longer than its TTL, it also bounds the whole wait of a request.
+   * @default its TTL, at most `defaultRequestTtl`; '5s' at most while no server was ever ready
+   */
   noEndpointRequestTtl?: Duration | undefined;
   /** The model servers. @default one implicit endpoint */
   pool?: EndpointPool | undefined;
@@ -308,6 +311,8 @@ export interface ResolvedOptions {
   readonly flowIdleTimeoutMs: number;
   readonly bandIdleTimeoutMs: number;
   readonly noEndpointRequestTtlMs: number;
+  /** True when the host gave `noEndpointRequestTtl`. */
+  readonly hasOwnNoEndpointTtl: boolean;
   readonly pool: EndpointPool | undefined;
   readonly endpointPicker: EndpointPicker;
   readonly endpointFilters: readonly EndpointFilter[];

@@ -232,6 +232,7 @@ export function resolveOptions<R extends FlowRequest>(
     flowIdleTimeoutMs: flowIdleTimeout,
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
+    hasOwnNoEndpointTtl: parsed.noEndpointRequestTtl !== undefined,
     pool: parsed.pool,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
     endpointFilters:

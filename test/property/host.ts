@@ -100,6 +100,7 @@ export class Host {
   private evictedAtMs = Number.NEGATIVE_INFINITY;
   isClosed = false;
   private isPoolEmpty: boolean;
+  private wasReady: boolean;
   private flippedAtMs = Number.NEGATIVE_INFINITY;
   private lastSequence = -1;
   private readonly evicted = new Set<Lease>();
@@ -115,6 +116,7 @@ export class Host {
     this.pool = options.pool;
     this.faults = faults;
     this.isPoolEmpty = dispatcherOf(this.flow).backlog.isPoolEmpty;
+    this.wasReady = !this.isPoolEmpty;
     this.keepBooks();
   }
 
@@ -319,6 +321,7 @@ export class Host {
       this.activity++;
       this.expect(isPoolEmpty !== this.isPoolEmpty, 'a regime began anew without an end');
       this.isPoolEmpty = isPoolEmpty;
+      this.wasReady ||= !isPoolEmpty;
       this.flippedAtMs = this.clock.now();
     });
   }
@@ -556,12 +559,12 @@ export class Host {
 
   private deadlineOf({ item, waitingSinceMs }: Ticket): number {
     if (item === undefined) return Number.NaN;
-    const budget = this.isPoolEmpty ? optionsOf(this.flow).noEndpointRequestTtlMs : item.ttlMs;
-    const noEndpointRequestTtlMs = optionsOf(this.flow).noEndpointRequestTtlMs;
-    const most =
-      waitingSinceMs < this.flippedAtMs
-        ? waitingSinceMs + noEndpointRequestTtlMs + item.ttlMs
-        : Number.POSITIVE_INFINITY;
+    const { noEndpointRequestTtlMs, hasOwnNoEndpointTtl } = optionsOf(this.flow);
+    const unnamed = Math.min(noEndpointRequestTtlMs, item.ttlMs, this.wasReady ? Number.POSITIVE_INFINITY : 5000);
+    const ofEmpty = hasOwnNoEndpointTtl ? noEndpointRequestTtlMs : unnamed;
+    const budget = this.isPoolEmpty ? ofEmpty : item.ttlMs;
+    const longest = hasOwnNoEndpointTtl ? Math.max(noEndpointRequestTtlMs, item.ttlMs) : item.ttlMs;
+    const most = waitingSinceMs < this.flippedAtMs ? waitingSinceMs + longest : Number.POSITIVE_INFINITY;
     return Math.min(Math.max(waitingSinceMs, this.flippedAtMs) + budget, most);
   }
 

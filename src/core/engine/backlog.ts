@@ -19,6 +19,9 @@ import { Cancellation } from './cancellation.js';
 import { type Budgets, Expiry } from './expiry.js';
 import type { QueueItem, Settle } from './queue-item.js';
 
+/** How long a request waits by default while no server was ever ready, ms: then nobody knows that one will come. */
+const longestUnreadyMs = 5000;
+
 /** Learns when requests have to leave the backlog. */
 export interface BacklogListener {
   /** The time to live of some request is over. */
@@ -32,8 +35,10 @@ export class Backlog implements Budgets {
   waitingBytes = 0;
   readonly bands: BandRegistry;
   readonly expiry: Expiry;
-  /** True while no endpoint is available: every waiting request then has `noEndpointRequestTtl`. */
-  isPoolEmpty = false;
+  /** True while no endpoint is available, and until the pool was looked at: budgets are then those of an empty pool. */
+  isPoolEmpty = true;
+  /** True once an endpoint was available. */
+  private wasReady = false;
   private readonly cancellation: Cancellation<QueueItem>;
   private readonly signals: PluginGuard;
   private options: ResolvedOptions;
@@ -152,19 +157,25 @@ export class Backlog implements Budgets {
     if (flow.waiting === 0 && flow.trackedInFlight === 0) this.bands.flows.markIdle(flow, nowMs);
   }
 
-  /** The pool was emptied or filled: every waiting request gets a fresh budget. O(waiting · log). */
+  /** The pool was emptied or filled: every waiting request gets a budget anew. O(waiting · log). */
   enterRegime(isPoolEmpty: boolean, nowMs: number): void {
     this.isPoolEmpty = isPoolEmpty;
+    if (!isPoolEmpty) this.wasReady = true;
     this.regimeBeganAtMs = nowMs;
     this.expiry.restart(nowMs, this.items());
   }
 
   budgetOf(item: QueueItem): number {
-    return this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs;
+    if (!this.isPoolEmpty) return item.ttlMs;
+    const { noEndpointRequestTtlMs: ms, hasOwnNoEndpointTtl } = this.options;
+    if (hasOwnNoEndpointTtl) return ms;
+    return Math.min(ms, item.ttlMs, this.wasReady ? Number.POSITIVE_INFINITY : longestUnreadyMs);
   }
 
+  /** Only a longer time that the host gave to empty pools lets a request wait longer than its TTL. */
   mostOf(item: QueueItem): number {
-    return this.options.noEndpointRequestTtlMs + item.ttlMs;
+    const { noEndpointRequestTtlMs: ms, hasOwnNoEndpointTtl } = this.options;
+    return hasOwnNoEndpointTtl ? Math.max(ms, item.ttlMs) : item.ttlMs;
   }
 
   private left(item: QueueItem, band: PriorityBand, parkedMore: number): void {

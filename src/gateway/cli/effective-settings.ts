@@ -30,7 +30,12 @@ export function effectiveFlow(options: Resolved): Effective[] {
         ['eviction', eviction === undefined ? 'off' : `${eviction.filter.type}, ${eviction.ordering.type}`],
         ['overflow', options.overflow],
         ['may wait in all', `${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)}`],
-        ['without endpoints', `waits ${ms(options.noEndpointRequestTtlMs)}`],
+        [
+          'without endpoints',
+          options.hasOwnNoEndpointTtl
+            ? `waits ${ms(options.noEndpointRequestTtlMs)}`
+            : 'waits its TTL, 5 s at most while no server was ever ready',
+        ],
       ],
     },
     {

@@ -214,7 +214,7 @@ describe('a pool without endpoints', () => {
 
   it.each([
     ['the default TTL that was set', { defaultRequestTtl: 70 }, 70],
-    ['60 s', {}, 60_000],
+    ['5 s, because no server was ever ready', {}, 5000],
     ['the one of its own', { defaultRequestTtl: 70, noEndpointRequestTtl: 30 }, 30],
   ])('uses %s', (_, options, expectedMs) => {
     const { flow, clock } = makeFlow({ pool: new EndpointPool(), ...options });
@@ -244,6 +244,32 @@ describe('a pool without endpoints', () => {
     expect(dropOf(await waiting)).toMatchObject({ type: 'EvictedTTL', queuedMs: 5000 });
   });
 
+  it.each([
+    ['for all requests', { defaultRequestTtl: 3000 }, {}],
+    ['for this one', {}, { ttlMs: 3000 }],
+  ])('does not let a request wait longer than its TTL in all, where that is set %s', async (_, options, own) => {
+    const pool = serving(new EndpointPool());
+    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(1, true), ...options });
+    const first = flow.enqueue({ ...request, ...own }, key());
+    clock.advance(2900);
+    pool.remove('e');
+    const second = flow.enqueue({ ...request, ...own }, key());
+    clock.advance(100);
+    expect(dropOf(await first)).toMatchObject({ type: 'EvictedNoEndpoints', queuedMs: 3000 });
+    pool.add('e');
+    clock.advance(2900);
+    expect(dropOf(await second)).toMatchObject({ type: 'EvictedTTL', queuedMs: 3000 });
+  });
+
+  it('is waited for as long as a TTL once a server was ready', async () => {
+    const pool = serving(new EndpointPool());
+    const { flow, clock } = makeFlow({ pool });
+    pool.remove('e');
+    const outcome = flow.enqueue(request, key());
+    clock.advance(60_000);
+    expect(dropOf(await outcome)).toMatchObject({ type: 'EvictedNoEndpoints', queuedMs: 60_000 });
+  });
+
   it('gives everything that waits a fresh budget when its last endpoint goes', async () => {
     const pool = serving(new EndpointPool());
     const { flow, clock } = makeFlow({
@@ -258,10 +284,10 @@ describe('a pool without endpoints', () => {
     pool.remove('e');
     expect(flow.stats().waiting).toBe(1);
     pool.remove('other');
-    clock.advance(4999);
+    clock.advance(4099);
     expect(flow.stats().waiting).toBe(1);
     clock.advance(1);
-    expect(dropOf(await waiting)).toMatchObject({ type: 'EvictedNoEndpoints', queuedMs: 5900 });
+    expect(dropOf(await waiting)).toMatchObject({ type: 'EvictedNoEndpoints', queuedMs: 5000 });
   });
 
   it('has no say over a request that comes after the change', () => {
@@ -301,9 +327,9 @@ describe('a pool without endpoints', () => {
     clock.advance(60_000);
     expect(log.slice(2)).toEqual([
       [9000, 3],
-      [64_000, 0],
-      [64_000, 2],
-      [64_000, 5],
+      [60_000, 0],
+      [60_000, 2],
+      [60_000, 5],
     ]);
     expect(flow.stats().waiting).toBe(0);
     expect(clock.pendingTimers).toBe(0);
