@@ -127,7 +127,15 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
         stalenessThreshold: optional(positiveDuration('200ms')),
       }),
     ),
-    health: optional(object({ interval: optional(positiveDuration('2s')), timeout: optional(positiveDuration('1s')) })),
+    health: optional(
+      object({
+        interval: optional(positiveDuration('2s')),
+        timeout: optional(positiveDuration('1s')),
+        failures: optional(integer({ from: 1 })),
+        successes: optional(integer({ from: 1 })),
+        whenAllSilent: optional(oneOf('keep', 'ill')),
+      }),
+    ),
     timeouts: optional(
       object({
         connect: optional(positiveDuration('5s')),

@@ -52,6 +52,15 @@ export interface ScrapeConfig {
   readonly stalenessThresholdMs: number;
 }
 
+/** See `HealthOptions` of `headgate/endpoints`. */
+export interface HealthConfig {
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly failures: number;
+  readonly successes: number;
+  readonly whenAllSilent: 'keep' | 'ill';
+}
+
 export interface TimeoutsConfig {
   readonly connectMs: number;
   /** A stream without a content token after that long is asked of another server; undefined: it may take its time. */
@@ -101,7 +110,7 @@ export interface GatewayConfig {
   readonly upstreams: readonly UpstreamConfig[];
   /** Undefined: no server is scraped. */
   readonly scrape: ScrapeConfig | undefined;
-  readonly health: { readonly intervalMs: number; readonly timeoutMs: number };
+  readonly health: HealthConfig;
   readonly timeouts: TimeoutsConfig;
   readonly limits: {
     readonly maxRequestBytes: number;

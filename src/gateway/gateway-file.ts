@@ -50,7 +50,11 @@ export interface GatewayFile {
         readonly stalenessThreshold?: number | undefined;
       }
     | undefined;
-  readonly health?: { readonly interval?: number | undefined; readonly timeout?: number | undefined } | undefined;
+  readonly health?:
+    | (Numbers<'interval' | 'timeout' | 'failures' | 'successes'> & {
+        readonly whenAllSilent?: 'keep' | 'ill' | undefined;
+      })
+    | undefined;
   readonly timeouts?:
     | (Numbers<'connect' | 'upload' | 'firstToken' | 'firstByte' | 'idle' | 'total'> & {
         readonly firstTokenByModel?: Readonly<Record<string, number>> | undefined;

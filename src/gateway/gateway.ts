@@ -101,6 +101,7 @@ class RunningGateway implements Gateway {
   private readonly bodies: BodyReader;
   private readonly log: GatewayLog;
   private readonly makeAgent: (timeouts: GatewayConfig['timeouts']) => Agent;
+  private readonly counters = new GatewayCounters();
   private readonly knownModels: KnownModels;
   private readonly metrics: MetricsSource | undefined;
   private readonly shared: SharedState | undefined;
@@ -135,8 +136,7 @@ class RunningGateway implements Gateway {
     this.upstreams = new Upstreams((id) => log('warn', 'foreign-server', { endpoint: id, message: removed }));
     this.flow = createFlow(config, this.upstreams, shared, (req) => this.handler.revocationOf(req));
     this.knownModels = new KnownModels(config);
-    const { flow, upstreams, bodies, knownModels } = this;
-    const counters = new GatewayCounters();
+    const { flow, upstreams, bodies, counters, knownModels } = this;
     const isDraining = (): boolean => this.closed !== undefined;
     this.handler = new RequestHandler(
       { flow, upstreams, bodies, log, counters, knownModels, isDraining },
@@ -149,7 +149,7 @@ class RunningGateway implements Gateway {
     this.metricsFallback = new MetricsFallback(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
-    this.stopWatching = watchUpstreams(upstreams, config, log, this.metricsFallback, this.agent);
+    this.stopWatching = this.watch(config);
     flow.on('regime', ({ isPoolEmpty }) => {
       if (isPoolEmpty)
         log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then dropped' });
@@ -237,10 +237,15 @@ class RunningGateway implements Gateway {
     this.upstreams.apply(config.upstreams);
     this.stopWatching();
     this.metricsFallback.configure(next, isNewFlow);
-    this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.metricsFallback, this.agent);
+    this.stopWatching = this.watch(config);
     const isShared =
       this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
     return [...needingRestart(before, config), ...(isShared ? [] : ['sharedState'])];
+  }
+
+  private watch(config: GatewayConfig): () => void {
+    const { upstreams, log, metricsFallback: reports, agent, counters } = this;
+    return watchUpstreams(upstreams, config, log, { reports, agent, counters });
   }
 
   /** @throws FlowConfigError, and then the quotas of `before` are in force as they were */

@@ -1,49 +1,42 @@
-/** Asks servers that have a health path whether they are well, and gives no work to servers that are not. */
-import type { EndpointView } from '../index.js';
+/** Asks servers that have a health path whether they are well, and logs and counts what comes of it. */
+import { watchHealth } from '../upstream/index.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { GatewayLog } from './gateway-log.js';
+import type { GatewayCounters } from './metrics/gateway-counters.js';
 import type { Upstreams } from './upstreams.js';
 
-type HealthConfig = GatewayConfig['health'];
-
 /** Starts at once; returns a function that stops this. */
-export function watchHealth(
+export function watchUpstreamHealth(
   upstreams: Upstreams,
-  { intervalMs, timeoutMs }: HealthConfig,
+  config: GatewayConfig['health'],
   log: GatewayLog,
+  counters: GatewayCounters,
 ): () => void {
   const { pool } = upstreams;
-  let isStopped = false;
-
-  async function ask(endpoint: EndpointView, url: string): Promise<void> {
-    const { id } = endpoint;
-    const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' }).catch(
-      () => undefined,
-    );
-    await answer?.body?.cancel().catch(() => {});
-    const isWell = answer?.ok === true;
-    if (isStopped || isWell === (endpoint.state !== 'ill')) return;
-    if (!pool.update(endpoint, { state: isWell ? 'ready' : 'ill' })) return;
-    if (isWell) log('info', 'upstream-well', { endpoint: id });
-    else log('warn', 'upstream-ill', { endpoint: id, status: answer?.status });
-  }
-
-  function askAll(): void {
-    for (const endpoint of pool.endpoints) {
-      const { url, healthPath } = upstreams.configOf(endpoint);
-      if (healthPath !== undefined) void ask(endpoint, url + healthPath);
-    }
-  }
-
   // Servers without a check in the new configuration may have been ill under the last one.
   for (const endpoint of pool.endpoints) {
     if (endpoint.state === 'ill' && upstreams.configOf(endpoint).healthPath === undefined)
       pool.update(endpoint, { state: 'ready' });
   }
-  askAll();
-  const timer = setInterval(askAll, intervalMs).unref();
-  return () => {
-    isStopped = true;
-    clearInterval(timer);
-  };
+  const health = watchHealth(pool, {
+    ...config,
+    urlOf: (endpoint) => {
+      const { url, healthPath } = upstreams.configOf(endpoint);
+      return healthPath === undefined ? undefined : url + healthPath;
+    },
+  });
+  health.on('checked', ({ endpoint, result }) => counters.checked(endpoint.id, result));
+  health.on('ill', ({ endpoint, failures, reason }) =>
+    log('warn', 'upstream-ill', { endpoint: endpoint.id, failures, reason }),
+  );
+  health.on('well', ({ endpoint }) => log('info', 'upstream-well', { endpoint: endpoint.id }));
+  health.on('suspect', ({ silent, reason }) =>
+    log('warn', 'health-suspect', {
+      silent,
+      reason,
+      message: 'no server answers its health check: the checks are likely to be at fault, and no server loses its work',
+    }),
+  );
+  health.on('trusted', () => log('info', 'health-trusted'));
+  return () => health.stop();
 }

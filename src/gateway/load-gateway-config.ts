@@ -246,7 +246,13 @@ function resolve(
           stalenessThresholdMs: scrape?.stalenessThreshold ?? 200,
         }
       : undefined,
-    health: { intervalMs: health?.interval ?? 2_000, timeoutMs: health?.timeout ?? 1_000 },
+    health: {
+      intervalMs: health?.interval ?? 2_000,
+      timeoutMs: health?.timeout ?? 1_000,
+      failures: health?.failures ?? 3,
+      successes: health?.successes ?? 1,
+      whenAllSilent: health?.whenAllSilent ?? 'keep',
+    },
     timeouts: {
       connectMs: timeouts?.connect ?? 5_000,
       uploadMs: timeouts?.upload ?? 10_000,

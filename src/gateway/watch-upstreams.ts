@@ -4,7 +4,8 @@ import type { EndpointView } from '../index.js';
 import { type MetricsFetch, type ScrapeError, type Scraper, scrape, undiciFetch } from '../upstream/index.js';
 import type { GatewayConfig, ScrapeConfig } from './gateway-config.js';
 import type { GatewayLog } from './gateway-log.js';
-import { watchHealth } from './health.js';
+import { watchUpstreamHealth } from './health.js';
+import type { GatewayCounters } from './metrics/gateway-counters.js';
 import type { Upstreams } from './upstreams.js';
 
 /** Is told whether any server reports its load. */
@@ -20,10 +21,9 @@ export function watchUpstreams(
   upstreams: Upstreams,
   config: Pick<GatewayConfig, 'health' | 'scrape'>,
   log: GatewayLog,
-  reports: LoadReports,
-  agent: Agent,
+  { reports, agent, counters }: { reports: LoadReports; agent: Agent; counters: GatewayCounters },
 ): () => void {
-  const stopHealth = watchHealth(upstreams, config.health, log);
+  const stopHealth = watchUpstreamHealth(upstreams, config.health, log, counters);
   const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).profile !== 'none');
   if (upstreams.pool.endpoints.length > 0 && (config.scrape === undefined || asked.length === 0))
     reports.noLoadReported();

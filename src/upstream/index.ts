@@ -10,6 +10,8 @@ export {
   type PoolEvents,
   type RankLoad,
 } from '../index.js';
+export type { HealthFetch, HealthOptions } from './health/health-options.js';
+export { type HealthEvents, type HealthResult, type HealthWatch, watchHealth } from './health/health-watch.js';
 export {
   type MetricProfile,
   type MetricSource,

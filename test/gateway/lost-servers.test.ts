@@ -14,10 +14,15 @@ const chat = { model: 'llama', messages: [{ role: 'user', content: 'hello' }] };
  * given.
  */
 async function plainServer(metrics?: string) {
-  const state = { isWell: true, metrics };
+  const state = { isWell: true, isSilent: false, silences: 0, answers: 0, metrics };
   const server = createServer((req, res) => {
     req.resume();
-    if (req.url === '/health') res.writeHead(state.isWell ? 200 : 500).end();
+    if (req.url === '/health' && state.isSilent) state.silences++;
+    else if (req.url === '/health')
+      res
+        .on('finish', () => state.answers++)
+        .writeHead(state.isWell ? 200 : 500)
+        .end();
     else if (req.url === '/metrics' && state.metrics !== undefined) res.end(state.metrics);
     else if (req.method === 'GET') res.writeHead(404).end();
     else res.setHeader('content-type', 'application/json').end('{"hello":1}');
@@ -50,6 +55,38 @@ describe('when every server is ill', () => {
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
     expect((await post(chat)).status).toBe(200);
     expect(log.filter(({ event }) => event === 'no-endpoints')).toHaveLength(1);
+  });
+});
+
+describe('one health check that goes wrong', () => {
+  it('takes no work from a server that answers well before and after it', async () => {
+    const { state, url } = await plainServer();
+    const more = { health: { interval: '20ms', timeout: '20ms' } };
+    const { log } = await startGateway(fileOf([{ id: 'u0', url, healthPath: '/health' }], more));
+    state.isSilent = true;
+    await until('a check came', () => state.silences === 1);
+    state.isSilent = false;
+    const { answers } = state;
+    await until('it has answered again', () => state.answers >= answers + 3);
+    expect(log.filter(({ event }) => event === 'upstream-ill' || event === 'no-endpoints')).toEqual([]);
+  });
+});
+
+describe('when all servers are silent at once', () => {
+  it('the checks are suspected, loudly and in the metrics, and no server loses its work', async () => {
+    const servers = await Promise.all([plainServer(), plainServer()]);
+    const upstreams = servers.map(({ url }, index) => ({ id: `u${index}`, url, healthPath: '/health' }));
+    const more = { health: { interval: '20ms', timeout: '20ms', failures: 2, successes: 2 } };
+    const { gateway, log, post } = await startGateway(fileOf(upstreams, more));
+    for (const { state } of servers) state.isSilent = true;
+    await until('the checks are suspected', () => log.some(({ event }) => event === 'health-suspect'));
+    expect((await post(chat)).status).toBe(200);
+    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toMatch(
+      /headgate_upstream_health_checks_total\{endpoint="u0",result="disregarded"\} [1-9]/,
+    );
+    for (const { state } of servers) state.isSilent = false;
+    await until('they are trusted again', () => log.some(({ event }) => event === 'health-trusted'));
+    expect(log.filter(({ event }) => event === 'upstream-ill' || event === 'no-endpoints')).toEqual([]);
   });
 });
 

@@ -45,7 +45,7 @@ describe('docs/endpoints.md', () => {
 
   it('has other examples that start', async () => {
     const others = snippets.filter(({ isRun }) => !isRun);
-    expect(others).toHaveLength(3);
+    expect(others).toHaveLength(4);
     const { address } = await modelServer(vllm());
     const given = `import { EndpointPool as Pool } from 'headgate/endpoints';\nconst lease = { endpoint: 'gpu-0', signal: undefined }, url = 'http://${address}', body = '';\n`;
     for (const [index, { code }] of others.entries()) {
@@ -57,6 +57,12 @@ describe('docs/endpoints.md', () => {
   it('names every option of scrape', () => {
     const names = membersOf('ScrapeOptions', 'src/upstream/scraping/scrape-options.ts');
     expect(names.length).toBeGreaterThan(12);
+    for (const name of names) expect(page).toMatch(new RegExp(`^\\|.*\`${name}[\`(]`, 'm'));
+  });
+
+  it('names every option of watchHealth', () => {
+    const names = membersOf('HealthOptions', 'src/upstream/health/health-options.ts');
+    expect(names.length).toBeGreaterThan(7);
     for (const name of names) expect(page).toMatch(new RegExp(`^\\|.*\`${name}[\`(]`, 'm'));
   });
 

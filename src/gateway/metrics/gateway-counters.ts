@@ -1,4 +1,5 @@
 /** The counters of the gateway itself: answers, servers, tokens. Plain numbers, a few increments for each request. */
+import type { HealthResult } from '../../upstream/index.js';
 import type { RequestState } from '../request-state.js';
 import { LabelledCounter } from './labelled-counter.js';
 
@@ -7,6 +8,7 @@ const mostServers = 200;
 const mostStatuses = 100;
 /** Prompt, completion, and the part of the prompt that was cached. */
 const kinds = 3;
+const healthResults: readonly HealthResult[] = ['well', 'ill', 'silent', 'disregarded'];
 /** How an exchange with a server can fail. */
 const failureCodes = ['first_token_timeout', 'upstream_failed', 'upstream_timeout', 'upstream_unreachable'];
 
@@ -21,6 +23,7 @@ export class GatewayCounters {
   readonly failures: LabelledCounter = new LabelledCounter(mostServers * failureCodes.length, 'endpoint', 'code');
   readonly refusals: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
   readonly retries: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
+  readonly checks: LabelledCounter = new LabelledCounter(mostServers * healthResults.length, 'endpoint', 'result');
   /** The owner of the histogram sets it. */
   onFirstToken: OnFirstToken | undefined = undefined;
 
@@ -34,6 +37,11 @@ export class GatewayCounters {
     for (const code of failureCodes) this.failures.add(0, endpoint, code);
     this.refusals.add(0, endpoint);
     this.retries.add(0, endpoint);
+  }
+
+  checked(endpoint: string, result: HealthResult): void {
+    if (!this.checks.add(1, endpoint, result)) return;
+    for (const each of healthResults) this.checks.add(0, endpoint, each);
   }
 
   failed(endpoint: string, code: string): void {

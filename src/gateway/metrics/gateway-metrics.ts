@@ -35,6 +35,10 @@ const counted = {
   headgate_upstream_failures_total: ['failures', 'Requests that a model server did not answer, or not to the end.'],
   headgate_upstream_refusals_total: ['refusals', 'Requests that a model server refused because of load.'],
   headgate_upstream_retries_total: ['retries', 'Requests that went to another model server after this one.'],
+  headgate_upstream_health_checks_total: [
+    'checks',
+    'Health checks by what they brought: well, ill, silent, or disregarded because no server answered.',
+  ],
   headgate_tokens_total: ['tokens', 'Tokens that model servers reported, by tenant.'],
 } as const;
 

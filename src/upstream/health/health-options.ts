@@ -1,0 +1,67 @@
+/** The options of `watchHealth`, as given and as resolved. */
+import { type Clock, type EndpointView, FlowConfigError, realClock, schemas } from '../../index.js';
+
+/** What is used of `fetch`. */
+export type HealthFetch = (
+  url: string,
+  init: { readonly signal: AbortSignal; readonly redirect: 'manual' },
+) => Promise<{ readonly ok: boolean; readonly status: number; readonly body?: { cancel(): Promise<void> } | null }>;
+
+export interface HealthOptions {
+  /** From one round of questions to the next. A server that has not answered yet is left out. @default 2000 */
+  intervalMs?: number | undefined;
+  /**
+   * How long an answer may take; longer where the others take longer: twice the median of their last answers.
+   * @default 1000
+   */
+  timeoutMs?: number | undefined;
+  /** Checks that fail in a row before a server is ill. @default 3, as kubelet's failureThreshold */
+  failures?: number | undefined;
+  /** Checks that succeed in a row before it is ready again. @default 1, as kubelet's successThreshold */
+  successes?: number | undefined;
+  /**
+   * What is done with a server that is silent while no other server answers well: `keep` it as it is, because the
+   * fault is likely to be that of the checks; or take it for `ill`, although that may empty the pool. Source: Envoy's
+   * panic threshold. @default 'keep'
+   */
+  whenAllSilent?: 'keep' | 'ill' | undefined;
+  /** Where endpoints are asked, at the label `address` or else at the `id`. @default '/health' */
+  path?: string | undefined;
+  /** In place of `path`; undefined = this endpoint is not checked. */
+  urlOf?: ((endpoint: EndpointView) => string | undefined) | undefined;
+  /** @default the platform's `fetch` */
+  fetch?: HealthFetch | undefined;
+  /** @default realClock */
+  clock?: Clock | undefined;
+}
+
+/** Every option with its value; what has no default is undefined. */
+export type HealthSettings = {
+  readonly [K in Exclude<keyof HealthOptions, 'urlOf'>]-?: NonNullable<HealthOptions[K]>;
+} & Pick<HealthOptions, 'urlOf'>;
+
+const { aboveZero, callable, clock, object, oneOf, optional, positiveInteger, text } = schemas;
+
+const healthOptions = object({
+  intervalMs: optional(aboveZero(), 2000),
+  timeoutMs: optional(aboveZero(), 1000),
+  failures: optional(positiveInteger(), 3),
+  successes: optional(positiveInteger(), 1),
+  whenAllSilent: optional(oneOf('keep', 'ill'), 'keep'),
+  path: optional(text('a path such as "/health"'), '/health'),
+  urlOf: optional(callable<NonNullable<HealthOptions['urlOf']>>()),
+  fetch: optional(callable<HealthFetch>()),
+  clock: optional(clock(), realClock),
+});
+
+/** @throws FlowConfigError */
+export function resolveHealthOptions(options: HealthOptions): HealthSettings {
+  const settings = schemas.parse(healthOptions, options, 'watchHealth');
+  const { fetch = globalThis.fetch } = settings;
+  if (typeof fetch !== 'function') {
+    throw new FlowConfigError('watchHealth', [
+      { path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' },
+    ]);
+  }
+  return { ...settings, fetch };
+}

@@ -1,0 +1,234 @@
+/**
+ * Asks the endpoints of a pool whether they are well, and keeps work from those that are not.
+ *
+ * Invariant: an endpoint has at most one question under way; it changes between `ready` and `ill` after so many equal
+ * answers in a row, and never while it is `draining`. Silence counts against a server only while another one answers
+ * well: when all are silent, the fault is likely to be on this side, and the pool is not emptied for it.
+ */
+import { letProcessEnd } from '../../base/clock.js';
+import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
+import type { EndpointPool, EndpointView } from '../../index.js';
+import { asScrapeError, attempt, type ScrapeError } from '../scraping/scrape-error.js';
+import { targetUrl } from '../scraping/target-url.js';
+import { type HealthOptions, type HealthSettings, resolveHealthOptions } from './health-options.js';
+
+/**
+ * `well`: a status of 2xx. `ill`: the server said otherwise, by another status or by refusing the connection.
+ * `silent`: no answer in time, or no way to the server. `disregarded`: silent like all others, and so not held against
+ * it.
+ */
+export type HealthResult = 'well' | 'ill' | 'silent' | 'disregarded';
+
+/** The events of a watch. */
+export interface HealthEvents extends ListenerErrors {
+  /** Each check, when it has ended. */
+  checked: { readonly endpoint: EndpointView; readonly result: HealthResult };
+  /** The endpoint gets no work any more. `reason` says what the last check brought. */
+  ill: { readonly endpoint: EndpointView; readonly failures: number; readonly reason: string };
+  /** The endpoint gets work again. */
+  well: { readonly endpoint: EndpointView };
+  /** The checks are suspected: no server answers; once until `trusted`. */
+  suspect: { readonly silent: number; readonly reason: string };
+  /** Some server answers well again. */
+  trusted: Record<never, never>;
+}
+
+/** What is known of one endpoint under one URL. */
+class Checked {
+  /** The fault, when there is none to ask. Undefined: it is not to be asked. */
+  readonly url: string | ScrapeError | undefined;
+  /** In a row; one of them is 0. */
+  failures = 0;
+  successes = 0;
+  latencyMs: number | undefined = undefined;
+  isUnderWay = false;
+
+  constructor(url: Checked['url']) {
+    this.url = url;
+  }
+}
+
+interface Answer {
+  readonly result: 'well' | 'ill' | 'silent';
+  readonly reason: string;
+}
+
+/** Health checks that run. */
+export class HealthWatch {
+  private readonly events = new GuardedEvents<HealthEvents>('checked', 'ill', 'well', 'suspect', 'trusted');
+  private readonly checks = new WeakMap<EndpointView, Checked>();
+  private readonly pool: EndpointPool;
+  private readonly settings: HealthSettings;
+  private timer: unknown = undefined;
+  private isStopped = false;
+  private isSuspect = false;
+
+  /** `watchHealth` makes it. */
+  constructor(pool: EndpointPool, settings: HealthSettings) {
+    this.pool = pool;
+    this.settings = settings;
+    // The listeners of the host are there by then.
+    this.timer = settings.clock.setTimeout(() => this.round(), 0);
+    letProcessEnd(this.timer);
+  }
+
+  /**
+   * Calls `listener` for checks and what follows from them. A listener that fails harms nobody; `listenerError` tells.
+   * Returns a function that stops this.
+   */
+  on<E extends keyof HealthEvents>(event: E, listener: (payload: HealthEvents[E]) => unknown): () => void {
+    return this.events.on(event, listener);
+  }
+
+  /** Ends it for good. Endpoints stay as they are. */
+  stop(): void {
+    this.isStopped = true;
+    this.settings.clock.clearTimeout(this.timer);
+  }
+
+  private round(): void {
+    const { clock, intervalMs } = this.settings;
+    this.timer = clock.setTimeout(() => this.round(), intervalMs);
+    letProcessEnd(this.timer);
+    for (const endpoint of this.pool.endpoints) {
+      const checked = this.checkedOf(endpoint);
+      if (checked.url !== undefined && !checked.isUnderWay) void this.check(endpoint, checked, checked.url);
+    }
+  }
+
+  /** It begins anew when the endpoint moves to another URL. */
+  private checkedOf(endpoint: EndpointView): Checked {
+    const url = this.urlOf(endpoint);
+    const known = this.checks.get(endpoint);
+    if (known !== undefined && String(known.url) === String(url)) return known;
+    const checked = new Checked(url);
+    this.checks.set(endpoint, checked);
+    return checked;
+  }
+
+  private urlOf(endpoint: EndpointView): Checked['url'] {
+    const { urlOf, path } = this.settings;
+    try {
+      return attempt('url', () => (urlOf === undefined ? targetUrl(endpoint, path) : urlOf(endpoint)));
+    } catch (error) {
+      return asScrapeError(error);
+    }
+  }
+
+  /** Never rejects. */
+  private async check(endpoint: EndpointView, checked: Checked, url: string | ScrapeError): Promise<void> {
+    const { clock } = this.settings;
+    const askedAtMs = clock.now();
+    checked.isUnderWay = true;
+    const answer = await this.ask(url, this.patienceFor(endpoint));
+    checked.isUnderWay = false;
+    if (this.isStopped || this.checks.get(endpoint) !== checked || this.pool.get(endpoint.id) !== endpoint) return;
+    if (answer.result !== 'silent') checked.latencyMs = clock.now() - askedAtMs;
+    if (answer.result === 'well') this.succeeded(endpoint, checked);
+    else this.failed(endpoint, checked, answer);
+  }
+
+  private async ask(url: string | ScrapeError, patienceMs: number): Promise<Answer> {
+    const { clock, fetch } = this.settings;
+    if (typeof url !== 'string') return { result: 'silent', reason: url.message };
+    const controller = new AbortController();
+    const { signal } = controller;
+    const late: Answer = { result: 'silent', reason: `no answer within ${Math.round(patienceMs)} ms` };
+    let timer: unknown;
+    const tooLate = new Promise<Answer>((resolve) => {
+      timer = clock.setTimeout(() => {
+        controller.abort();
+        resolve(late);
+      }, patienceMs);
+      letProcessEnd(timer);
+    });
+    try {
+      return await Promise.race([answerOf(fetch, url, signal), tooLate]);
+    } finally {
+      clock.clearTimeout(timer);
+    }
+  }
+
+  /** A server that answers as slowly as its peers is not ill. */
+  private patienceFor(endpoint: EndpointView): number {
+    const latencies: number[] = [];
+    for (const other of this.pool.endpoints) {
+      const { latencyMs } = this.checks.get(other) ?? {};
+      if (other !== endpoint && latencyMs !== undefined) latencies.push(latencyMs);
+    }
+    latencies.sort((a, b) => a - b);
+    const median = latencies[Math.floor(latencies.length / 2)] ?? 0;
+    return Math.max(this.settings.timeoutMs, 2 * median);
+  }
+
+  private succeeded(endpoint: EndpointView, checked: Checked): void {
+    checked.failures = 0;
+    checked.successes++;
+    this.events.emit('checked', { endpoint, result: 'well' });
+    if (this.isSuspect) {
+      this.isSuspect = false;
+      this.events.emit('trusted', {});
+    }
+    if (endpoint.state !== 'ill' || checked.successes < this.settings.successes) return;
+    this.pool.update(endpoint, { state: 'ready' });
+    this.events.emit('well', { endpoint });
+  }
+
+  private failed(endpoint: EndpointView, checked: Checked, { result, reason }: Answer): void {
+    checked.successes = 0;
+    checked.failures++;
+    const isDisregarded = result === 'silent' && this.settings.whenAllSilent === 'keep' && !this.othersAnswer(endpoint);
+    this.events.emit('checked', { endpoint, result: isDisregarded ? 'disregarded' : result });
+    const { failures } = checked;
+    if (endpoint.state !== 'ready' || failures < this.settings.failures) return;
+    if (isDisregarded) {
+      this.suspect(reason);
+      return;
+    }
+    this.pool.update(endpoint, { state: 'ill' });
+    this.events.emit('ill', { endpoint, failures, reason });
+  }
+
+  /** True when another server may have work, and its last answer was good; or it is not checked. */
+  private othersAnswer(endpoint: EndpointView): boolean {
+    return this.pool.endpoints.some((other) => {
+      const { url, successes } = this.checkedOf(other);
+      return other !== endpoint && other.state === 'ready' && (url === undefined || successes > 0);
+    });
+  }
+
+  private suspect(reason: string): void {
+    if (this.isSuspect) return;
+    this.isSuspect = true;
+    const silent = this.pool.endpoints.filter((each) => (this.checks.get(each)?.failures ?? 0) > 0).length;
+    this.events.emit('suspect', { silent, reason });
+  }
+}
+
+/**
+ * Starts to ask every endpoint of the pool whether it is well, those that join later included, until `stop`: one that
+ * is not becomes `ill`, and `ready` again. It does not keep the process alive.
+ * @throws FlowConfigError
+ * @example
+ * const health = watchHealth(pool, { path: '/health' });
+ * health.on('ill', ({ endpoint, reason }) => log.warn(`${endpoint.id} is ill: ${reason}`));
+ */
+export function watchHealth(pool: EndpointPool, options: HealthOptions = {}): HealthWatch {
+  return new HealthWatch(pool, resolveHealthOptions(options));
+}
+
+async function answerOf(fetch: HealthSettings['fetch'], url: string, signal: AbortSignal): Promise<Answer> {
+  try {
+    const { ok, status, body } = await fetch(url, { signal, redirect: 'manual' });
+    body?.cancel().catch(() => {});
+    return { result: ok ? 'well' : 'ill', reason: `status ${status}` };
+  } catch (error) {
+    return { result: isRefused(error) ? 'ill' : 'silent', reason: asScrapeError(error).message };
+  }
+}
+
+/** The machine is there and answers that nobody listens. */
+function isRefused(error: unknown): boolean {
+  const { cause } = error instanceof Error ? error : {};
+  return cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
+}
