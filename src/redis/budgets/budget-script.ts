@@ -9,17 +9,17 @@
  * Invariant: over any span of time what is taken costs at most burst + span, plus what settling charged later.
  * Source: ITU-T I.371, the virtual scheduling algorithm.
  */
-import { type Script, script } from '../engine/script.js';
+import { finiteText, type Script, script } from '../engine/script.js';
 
 export const budgetText: string = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.0f', number) end
-local mode = ARGV[1]
+${finiteText}local mode = ARGV[1]
 local tats, wait = {}, 0
 for i, key in ipairs(KEYS) do
   local cost, burst = tonumber(ARGV[2 * i]), tonumber(ARGV[2 * i + 1])
-  local tat = tonumber(redis.call('GET', key) or 0)
+  local tat = finite(redis.call('GET', key) or 0)
   if mode == 'settle' and cost < 0 then
     tats[i] = math.max(now, tat + cost)
   elseif mode == 'peek' then

@@ -15,6 +15,7 @@ import type {
   Usage,
 } from '../../index.js';
 import { schemas } from '../../index.js';
+import { numbersOf } from '../engine/answer.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
 import { keyPart } from '../engine/key-part.js';
@@ -203,6 +204,25 @@ function dropOf(fairnessId: string, priority: number, { reason: detail, retryAft
   };
 }
 
+interface BudgetAnswer {
+  readonly isTaken: boolean;
+  readonly retryAfterMs: number;
+  /** Of each rate; negative where more was used than there was. */
+  readonly left: readonly number[];
+}
+
+/** Undefined for anything but an answer of the script: no budget has more left than its burst. */
+function answerOf(reply: unknown, rates: BudgetSettings['rates']): BudgetAnswer | undefined {
+  const [taken, waitUs = -1, ...spans] = numbersOf(reply, rates.length + 2) ?? [];
+  const isTaken = taken === 1;
+  const isOne =
+    (isTaken ? waitUs === 0 : taken === 0 && waitUs > 0 && waitUs <= Number.MAX_SAFE_INTEGER) &&
+    rates.every((rate, index) => (spans[index] ?? Number.NaN) <= spanOf(rate, rate.burst));
+  if (!isOne) return undefined;
+  const left = rates.map(({ limit, periodUs }, index) => ((spans[index] ?? 0) * limit) / periodUs);
+  return { isTaken, retryAfterMs: Math.ceil(waitUs / 1_000), left };
+}
+
 /** The calls of the budgets' script. */
 export class BudgetEngine {
   readonly settings: BudgetSettings;
@@ -236,13 +256,12 @@ export class BudgetEngine {
     payer: string,
     amounts: readonly number[],
     undoesLate = false,
-  ): Promise<{ readonly isTaken: boolean; readonly retryAfterMs: number; readonly left: readonly number[] }> {
+  ): Promise<BudgetAnswer> {
     const { rates } = this.settings;
     const args: string[] = [mode];
     for (const [index, rate] of rates.entries())
       args.push(String(spanOf(rate, amounts[index] as number)), String(spanOf(rate, rate.burst)));
-    const undo = (reply: unknown): void => {
-      const isTaken = Array.isArray(reply) && String(reply[0]) === '1';
+    const undo = ({ isTaken }: BudgetAnswer): void => {
       if (undoesLate && isTaken)
         void this.call(
           'settle',
@@ -250,17 +269,7 @@ export class BudgetEngine {
           amounts.map((amount) => -amount),
         ).catch(() => {});
     };
-    const keys = this.keysOf(payer);
-    const reply = await this.link.run(budgetScript(), keys, args, undo);
-    if (!Array.isArray(reply) || reply.length !== rates.length + 2) {
-      const cause = 'the answer belongs to another call';
-      const problem: EngineProblem = { code: 'bad-reply', message: `budgets: ${cause}`, keys, cause };
-      this.link.reject(problem);
-      throw new EngineError(problem);
-    }
-    const [isTaken, waitUs, ...spans] = reply.map(Number);
-    const left = rates.map(({ limit, periodUs }, index) => ((spans[index] as number) * limit) / periodUs);
-    return { isTaken: isTaken === 1, retryAfterMs: Math.ceil((waitUs as number) / 1_000), left };
+    return this.link.ask(budgetScript(), this.keysOf(payer), args, (reply) => answerOf(reply, rates), undo);
   }
 
   onProblem(listener: (problem: EngineProblem) => void): () => void {

@@ -9,7 +9,7 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
-import { EngineError, type EngineProblem, problemOf } from './engine-problem.js';
+import { badReply, EngineError, type EngineProblem, problemOf } from './engine-problem.js';
 import { type RedisClient, type ScriptCaller, scriptCaller } from './redis-client.js';
 import type { Script } from './script.js';
 
@@ -132,9 +132,25 @@ export class EngineLink {
     });
   }
 
-  /** Counts a reply that answered another call. */
-  reject(problem: EngineProblem): void {
-    this.missed(problem);
+  /**
+   * The script's answer as `read` understands it; one of which it makes nothing is a miss. `onLate` gets an answer that
+   * came after the time limit.
+   * @throws (rejects) EngineError
+   */
+  async ask<T>(
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+    read: (reply: unknown) => T | undefined,
+    onLate?: (answer: T) => void,
+  ): Promise<T> {
+    const hearLate = (reply: unknown): void => {
+      const late = read(reply);
+      if (late !== undefined) onLate?.(late);
+    };
+    const answer = read(await this.run(script, keys, args, hearLate));
+    if (answer === undefined) throw this.missed(badReply(this.settings.where, keys));
+    return answer;
   }
 
   /** Stops listening to the client. */

@@ -7,7 +7,8 @@
  *   server.
  * - `wrong-type`: a key of ours holds something else. `script-killed`, `script-running`, `out-of-memory`, `not-ready`,
  *   `old-version`.
- * - `bad-reply`: an answer to another question. `limit-mismatch`: replicas disagree on the limit of one pool. `other`:
+ * - `bad-reply`: an answer to another question, or one that cannot be: more than was asked for, no number.
+ *   `limit-mismatch`: replicas disagree on the limit of one pool. `other`:
  *   see the message.
  */
 export type EngineProblemCode =
@@ -70,7 +71,12 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
     'this server is a replica',
     'connect to the primary, or through Sentinel or a cluster client',
   ],
-  [/WRONGTYPE/i, 'wrong-type', 'the key holds a value of another type', 'delete it, or choose another prefix'],
+  [
+    /WRONGTYPE|is not an integer/i,
+    'wrong-type',
+    'the key holds a value of another type',
+    'delete it, or choose another prefix',
+  ],
   [/\bOOM\b/i, 'out-of-memory', 'maxmemory is reached', 'raise it, and set maxmemory-policy to noeviction'],
   [
     /^BUSY|BUSY Redis|BUSY Valkey/i,
@@ -109,6 +115,13 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
     'check that it runs, the URL of the client, and that the client was connected',
   ],
 ];
+
+/** The answer is none of the script. */
+export function badReply(where: string, keys: readonly string[]): EngineProblem {
+  const cause = 'the answer belongs to another call, or was changed';
+  const message = `${where}: ${cause} (keys ${keys.join(', ')}): see what stands between here and the engine, and who else writes these keys`;
+  return { code: 'bad-reply', message, keys, cause };
+}
 
 /** `error` is what the client or the server said; `where` opens the message. */
 export function problemOf(error: unknown, where: string, keys: readonly string[]): EngineProblem {

@@ -20,6 +20,7 @@ import {
   realClock,
   schemas,
 } from '../../index.js';
+import { numbersOf } from '../engine/answer.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { hashedName } from '../engine/key-part.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
@@ -130,11 +131,10 @@ export function sharedFairness(
     }
     if (told.length === 0) return;
     const head = [rememberedIntervals * interval, told.length].map(String);
-    const reply = await link.run(exchangeScript(), keys, [...head, ...args]);
-    if (!Array.isArray(reply) || reply.length !== told.length) return;
+    const totals = await link.ask(exchangeScript(), keys, [...head, ...args], (reply) => numbersOf(reply, told.length));
     exchanges++;
     for (const [index, { flow, selector, account, delta }] of told.entries()) {
-      const total = Number(reply[index]);
+      const total = totals[index] ?? 0;
       // An engine that knows less than before has begun anew.
       const elsewhere = account.total === undefined ? 0 : total - account.total - delta;
       account.told += delta;

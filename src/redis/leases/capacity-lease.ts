@@ -43,8 +43,9 @@ export class CapacityLease {
   maxShare: number = Number.POSITIVE_INFINITY;
   /** The last answer; undefined before the first. */
   last: Grant | undefined = undefined;
-  /** The demand that the last call reported. */
+  /** The demand and the limit that the last call reported. */
   toldWants = 0;
+  toldLimit = 0;
   /** The sequence number of the last call that was answered. */
   acknowledged = 0;
   /** The instant at which the call was sent whose answer is in force. */
@@ -71,8 +72,9 @@ export class CapacityLease {
   /** Seats, or tokens, that this replica may have in flight. O(1). */
   cap(nowMs: number): number {
     const { last } = this;
-    if (last !== undefined && nowMs < this.answeredSentAtMs + this.leaseMs) return Math.min(last.grant, this.maxShare);
-    if (this.fallback === 'safe') return Math.min(this.safeShare, this.maxShare);
+    if (last !== undefined && nowMs < this.answeredSentAtMs + this.leaseMs)
+      return Math.min(last.grant, this.limit, this.maxShare);
+    if (this.fallback === 'safe') return Math.min(this.safeShare, this.limit, this.maxShare);
     if (last === undefined && !this.isEngineAway) return 0;
     return this.fallback === 'closed' ? 0 : this.fallback;
   }

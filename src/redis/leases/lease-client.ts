@@ -13,8 +13,8 @@ import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
 import type { RedisClient } from '../engine/redis-client.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 import type { LeaseEvents } from './lease-events.js';
-import { badReply, grantOf, mismatch } from './lease-reply.js';
-import { leaseScript, replyWidth } from './lease-script.js';
+import { grantsOf, isRepeated, mismatch, sequenceIn } from './lease-reply.js';
+import { leaseScript } from './lease-script.js';
 
 export interface LeaseTiming {
   /** From one call to the next, give or take a tenth. */
@@ -148,20 +148,15 @@ export class LeaseClient {
     const leases = [...this.leases.values()];
     this.asked = leases;
     const args = this.argumentsFor(leases, this.sequence, 'call');
-    const takeReply = (reply: unknown): boolean => this.takeReply(reply);
-    this.link.run(leaseScript(), keysOf(leases), args, takeReply).then(
-      (reply) => {
-        if (!takeReply(reply)) {
-          this.link.reject(badReply(this.settings.where, keysOf(leases)));
-          for (const lease of leases) this.missed(lease);
-        }
-        this.ended();
-      },
-      (error) => {
-        if (error instanceof EngineError) for (const lease of leases) this.missed(lease);
-        this.ended();
-      },
-    );
+    this.link
+      .ask(leaseScript(), keysOf(leases), args, (reply) => this.takeReply(reply))
+      .then(
+        () => this.ended(),
+        (error) => {
+          if (error instanceof EngineError) for (const lease of leases) this.missed(lease);
+          this.ended();
+        },
+      );
   }
 
   /** Sets the time of the next call. */
@@ -182,6 +177,7 @@ export class LeaseClient {
       lease.asking(nowMs);
       const { inFlight, wants } = lease.demand();
       lease.toldWants = wants;
+      lease.toldLimit = Math.ceil(lease.limit);
       // The engine may have forgotten a replica that was silent for so long.
       const isRemembered = nowMs < lease.answeredSentAtMs + leaseMs + drainMs;
       const cap = Math.ceil(lease.cap(nowMs));
@@ -204,15 +200,15 @@ export class LeaseClient {
     return args;
   }
 
-  /** Takes a reply of any call. False when it is not a valid reply. */
-  private takeReply(reply: unknown): boolean {
+  /** Takes a reply of any call, a late one too. Undefined when it is not a valid one. */
+  private takeReply(reply: unknown): true | undefined {
     const { replica, clock } = this.settings;
-    if (!Array.isArray(reply) || reply.length === 0 || reply.length % replyWidth !== 0 || String(reply[0]) !== replica)
-      return false;
     const { asked } = this;
-    if (asked === undefined || this.isClosed || Number(reply[1]) !== this.sequence) return true;
-    const answers = asked.map((_lease, index) => grantOf(reply, index * replyWidth));
-    if (answers.length * replyWidth !== reply.length || answers.some(({ grant }) => !(grant >= 0))) return true;
+    if (asked === undefined || this.isClosed) return true;
+    if (sequenceIn(reply, replica) < this.sequence) return true;
+    const answers = grantsOf(reply, replica, asked);
+    if (answers === undefined || answers.some(({ sequence }) => sequence !== this.sequence)) return undefined;
+    if (answers.some(isRepeated)) return true;
     this.asked = undefined;
     const nowMs = clock.now();
     let hasRisen = false;

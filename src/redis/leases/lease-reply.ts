@@ -1,12 +1,60 @@
 /** What the engine answers to one call, and what is wrong with an answer. */
+import { numbersOf } from '../engine/answer.js';
 import type { EngineProblem } from '../engine/engine-problem.js';
-import type { Grant } from './capacity-lease.js';
+import type { CapacityLease, Grant } from './capacity-lease.js';
 import { replyWidth } from './lease-script.js';
 
-export function grantOf(reply: readonly unknown[], at: number): Grant {
-  const [sequence, grant, safe, epoch, learning, replicas, limit, largestLimit, held, target, poolWeight] = reply
-    .slice(at + 1, at + replyWidth)
-    .map(Number) as [number, number, number, number, number, number, number, number, number, number, number];
+/** The terms of a call that its answer is held against. */
+type Asked = Pick<CapacityLease, 'toldLimit'>;
+
+/**
+ * One grant for each lease that was asked for, in its order. Undefined if the answer is none of the script, is for
+ * another replica, or grants more than the limit.
+ */
+export function grantsOf(reply: unknown, replica: string, asked: readonly Asked[]): readonly Grant[] | undefined {
+  if (!Array.isArray(reply) || reply.length !== asked.length * replyWidth) return undefined;
+  const grants: Grant[] = [];
+  for (const [index, { toldLimit }] of asked.entries()) {
+    const [name, ...figures] = reply.slice(index * replyWidth, (index + 1) * replyWidth);
+    const grant = String(name) === replica ? grantOf(figures) : undefined;
+    if (grant === undefined || !(isRepeated(grant) || isWithin(grant, toldLimit))) return undefined;
+    grants.push(grant);
+  }
+  return grants;
+}
+
+/** The number of the call that an answer is for; NaN if it is none of the script, or for another replica. */
+export function sequenceIn(reply: unknown, replica: string): number {
+  const isOurs = Array.isArray(reply) && reply.length % replyWidth === 0 && String(reply[0]) === replica;
+  return isOurs ? Number(reply[1]) : Number.NaN;
+}
+
+/** The engine has seen the call, or a later one, already: the answer says nothing. */
+export function isRepeated({ grant }: Grant): boolean {
+  return grant === -1;
+}
+
+function isWithin({ grant, safe, limit, largestLimit, replicas, held, target }: Grant, toldLimit: number): boolean {
+  const isInOrder = 0 <= safe && safe <= grant && grant <= limit && limit <= Math.min(toldLimit, largestLimit);
+  return isInOrder && replicas >= 1 && held >= 0 && target >= 0;
+}
+
+function grantOf(figures: readonly unknown[]): Grant | undefined {
+  const numbers = numbersOf(figures, replyWidth - 1);
+  if (numbers === undefined || !numbers.every(Number.isSafeInteger)) return undefined;
+  const [sequence, grant, safe, epoch, learning, replicas, limit, largestLimit, held, target, poolWeight] = numbers as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   return {
     sequence,
     grant,
@@ -26,10 +74,4 @@ export function mismatch(where: string, key: string, { limit, largestLimit }: Gr
   const cause = `some replicas say ${limit}, others ${largestLimit}`;
   const message = `${where}: ${cause} (key ${key}): ${limit} is in force until all say the same; give pools of different limits different names`;
   return { code: 'limit-mismatch', message, keys: [key], cause };
-}
-
-export function badReply(where: string, keys: readonly string[]): EngineProblem {
-  const cause = 'the answer belongs to another call';
-  const message = `${where}: ${cause} (keys ${keys.join(', ')}): something between here and the engine drops or repeats answers`;
-  return { code: 'bad-reply', message, keys, cause };
 }

@@ -30,9 +30,9 @@ local self, lease, drain, forget, isLeaving = ARGV[1], tonumber(ARGV[2]), tonumb
 local function read(id, line)
   local held, wants, sequence, limit, weight, safe, leaseEnd, drainEnd, forgetEnd =
     string.match(line, '^%S+ (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-  return { id = id, held = tonumber(held), wants = tonumber(wants), sequence = tonumber(sequence), limit = tonumber(limit),
-    weight = tonumber(weight), safe = tonumber(safe), leaseEnd = tonumber(leaseEnd), drainEnd = tonumber(drainEnd),
-    forgetEnd = tonumber(forgetEnd) }
+  return { id = id, held = finite(held), wants = finite(wants), sequence = finite(sequence), limit = finite(limit),
+    weight = finite(weight), safe = finite(safe), leaseEnd = finite(leaseEnd), drainEnd = finite(drainEnd),
+    forgetEnd = finite(forgetEnd) }
 end
 
 local function write(key, r, grant)
@@ -45,8 +45,8 @@ end
 
 local function readEpoch(line)
   local began, learnsUntil, drainEnd, forgetEnd, expected, called = string.match(line, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-  return began and { began = tonumber(began), learnsUntil = tonumber(learnsUntil), drainEnd = tonumber(drainEnd), forgetEnd = tonumber(forgetEnd),
-    expected = tonumber(expected), called = tonumber(called) }
+  return began and { began = finite(began), learnsUntil = finite(learnsUntil), drainEnd = finite(drainEnd), forgetEnd = finite(forgetEnd),
+    expected = finite(expected), called = finite(called) }
 end
 
 -- "began learnsUntil drainEnd forgetEnd expected called": the weight that the pool had, and that of the replicas that have called since.

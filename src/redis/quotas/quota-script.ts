@@ -14,17 +14,18 @@
  * gone gives back nothing. A bucket is kept until all of it has leaked, because a new bucket tells replicas that the
  * engine has lost theirs.
  */
-import { type Script, script } from '../engine/script.js';
+import { finiteText, type Script, script } from '../engine/script.js';
 
 export const quotaText: string = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.17g', number) end
+${finiteText}local function held(value) return value and finite(value) end
 local key = KEYS[1]
 local rate, burst, charge, floor = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local least, most = tonumber(ARGV[5]), tonumber(ARGV[6])
-local held = redis.call('HMGET', key, 'e', 't', 'l', 'a')
-local epoch, taken, leaked, at = held[1], tonumber(held[2]), tonumber(held[3]), tonumber(held[4])
+local bucket = redis.call('HMGET', key, 'e', 't', 'l', 'a')
+local epoch, taken, leaked, at = bucket[1], held(bucket[2]), held(bucket[3]), held(bucket[4])
 if not (epoch and taken and leaked and at) then
   epoch, taken, leaked, at = string.format('%.0f', now), 0, 0, now
 end

@@ -5,8 +5,9 @@
  * common to all.
  */
 import { type QuotaSource, type QuotaTerms, type QuotaWindow, schemas } from '../../index.js';
+import { numbersOf } from '../engine/answer.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
-import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
+import type { EngineProblem } from '../engine/engine-problem.js';
 import { keyPart } from '../engine/key-part.js';
 import { ProblemListeners } from '../engine/problem-listeners.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
@@ -67,27 +68,9 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
   /** The quotas that were given a first chunk on credit: a reload must not give another. */
   const known = new Set<string>();
 
-  async function market(
-    key: string,
-    purchase: Purchase,
-    onLate: (sale: PurchaseAnswer) => void,
-  ): Promise<PurchaseAnswer> {
-    const keys = [keyOf(settings, key)];
-    const hearLate = (reply: unknown): void => {
-      const late = saleOf(reply);
-      if (late !== undefined) onLate(late);
-    };
-    const sale = saleOf(await link.run(quotaScript(), keys, argumentsOf(purchase), hearLate));
-    if (sale !== undefined) return sale;
-    const cause = 'the answer belongs to another call';
-    const problem: EngineProblem = {
-      code: 'bad-reply',
-      message: `quotas "${name}": ${cause} (keys ${keys.join(', ')})`,
-      keys,
-      cause,
-    };
-    link.reject(problem);
-    throw new EngineError(problem);
+  function market(key: string, purchase: Purchase, onLate: (sale: PurchaseAnswer) => void): Promise<PurchaseAnswer> {
+    const read = (reply: unknown): PurchaseAnswer | undefined => saleOf(reply, purchase);
+    return link.ask(quotaScript(), [keyOf(settings, key)], argumentsOf(purchase), read, onLate);
   }
 
   return {
@@ -138,10 +121,9 @@ function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Pur
   return [...[rate, burst, charge, leastLevel, least, most].map(String), ...batches];
 }
 
-/** Undefined for anything but an answer of the script. */
-function saleOf(reply: unknown): PurchaseAnswer | undefined {
-  if (!Array.isArray(reply) || reply.length !== 4) return undefined;
-  const [epoch, end, sold, level] = reply.map(String) as [string, string, string, string];
-  const sale = { epoch, end, sold: Number(sold), level: Number(level) };
-  return sale.sold >= 0 && Number.isFinite(sale.level) ? sale : undefined;
+/** Undefined for anything but an answer of the script: it never sells more than was asked for. */
+function saleOf(reply: unknown, { most }: Purchase): PurchaseAnswer | undefined {
+  const [epoch, end = Number.NaN, sold = Number.NaN, level = Number.NaN] = numbersOf(reply, 4) ?? [];
+  const isOne = epoch !== undefined && 0 <= sold && sold <= Math.min(most, end) && level >= 0;
+  return isOne && Array.isArray(reply) ? { epoch: String(reply[0]), end: String(reply[1]), sold, level } : undefined;
 }

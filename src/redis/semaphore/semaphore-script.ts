@@ -30,7 +30,7 @@ if mode == 'release' then
 elseif mode == 'renew' then
   if isHeld then redis.call('ZADD', KEYS[1], 'XX', text(now + ttl), permit) end
 elseif not isHeld then
-  local used = tonumber(redis.call('GET', KEYS[3]) or 0)
+  local used = finite(redis.call('GET', KEYS[3]) or 0)
   if used + seats <= limit or used == 0 then
     redis.call('HSET', KEYS[2], permit, text(seats))
     redis.call('INCRBY', KEYS[3], text(seats))

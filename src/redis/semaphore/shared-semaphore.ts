@@ -5,6 +5,7 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { type Clock, type Duration, realClock, schemas } from '../../index.js';
+import { numbersOf } from '../engine/answer.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
@@ -79,14 +80,14 @@ export function sharedSemaphore(client: RedisClient, options: SharedSemaphoreOpt
   const keys = ['expiries', 'seats', 'used'].map((part) => `${prefix}:{${name}}:semaphore:${part}`);
   const seatsSchema = integer({ from: 1 });
 
-  async function call(mode: 'acquire' | 'renew' | 'release', id: string, seats: number): Promise<boolean> {
-    const undo = (reply: unknown): void => {
-      // The caller went on without this permit, so it must be given back here.
-      if (mode === 'acquire' && Array.isArray(reply) && String(reply[0]) === '1')
-        void call('release', id, seats).catch(() => {});
+  function call(mode: 'acquire' | 'renew' | 'release', id: string, seats: number): Promise<boolean> {
+    // The caller went on without this permit, so it must be given back here.
+    const undo = (isHeld: boolean): void => {
+      if (mode === 'acquire' && isHeld) void call('release', id, seats).catch(() => {});
     };
-    const reply = await link.run(semaphoreScript(), keys, [mode, id, seats, limit, ttl].map(String), undo);
-    return Array.isArray(reply) && String(reply[0]) === '1';
+    const most = mode === 'acquire' ? Math.max(limit, seats) : Number.MAX_SAFE_INTEGER;
+    const args = [mode, id, seats, limit, ttl].map(String);
+    return link.ask(semaphoreScript(), keys, args, (reply) => isHeldIn(reply, most), undo);
   }
 
   function permit(id: string, seats: number, isKnown: boolean): Permit {
@@ -142,4 +143,11 @@ export function sharedSemaphore(client: RedisClient, options: SharedSemaphoreOpt
     },
     close: () => link.close(),
   };
+}
+
+/** Whether the permit is held. Undefined for what is no answer of the script, or has more seats in use than may be. */
+function isHeldIn(reply: unknown, mostUsed: number): boolean | undefined {
+  const [held, used = Number.NaN] = numbersOf(reply, 2) ?? [];
+  if (held === 0 && used >= 0) return false;
+  return held === 1 && 0 < used && used <= mostUsed ? true : undefined;
 }

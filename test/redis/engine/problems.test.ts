@@ -2,13 +2,16 @@
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FlowConfigError } from '../../../src/index.js';
+import { FlowConfigError, FlowController, quotaDetector } from '../../../src/index.js';
 import { problemOf } from '../../../src/redis/engine/engine-problem.js';
 import {
   type EngineProblem,
   type RedisClient,
   type SharedConcurrency,
+  sharedBudgets,
   sharedConcurrency,
+  sharedQuotas,
+  sharedSemaphore,
 } from '../../../src/redis/index.js';
 import { Engine, engineKinds, freePort } from '../support/engines.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
@@ -83,6 +86,43 @@ describeWithEngines('a problem of the engine', (engine) => {
       /headgate:\{typed\}:lease/,
       /delete it, or choose another prefix/,
     );
+  });
+
+  it.each(['inf', 'nan', '-inf', '12abc'])('names keys that hold %s, and reckons with none of them', async (odd) => {
+    const client = admin();
+    const nobody = `${odd} `.repeat(9).trim();
+    await client.hset(`headgate:{odd${odd}}:lease`, 'nobody', `${odd} ${nobody}`);
+    await expectProblem(client, `odd${odd}`, 'wrong-type', /lease/, /no finite number/);
+
+    const budgets = sharedBudgets(client, {
+      name: `odd${odd}`,
+      budgets: [{ name: 'requests', limit: 60, per: '1m' }],
+      callTimeout: '2s',
+    });
+    ends.push(() => budgets.close());
+    await client.set(`headgate:{odd${odd}:tenant}:requests`, odd);
+    expect(await budgets.take({ byteSize: 1 }, { fairnessId: 'tenant', priority: 0 })).toMatchObject({ isLocal: true });
+    expect(budgets.engine.problem).toMatchObject({ code: 'wrong-type' });
+
+    const semaphore = sharedSemaphore(client, { name: `odd${odd}`, limit: 2, callTimeout: '2s' });
+    ends.push(() => semaphore.close());
+    await client.set(`headgate:{odd${odd}}:semaphore:used`, odd);
+    expect(await semaphore.tryAcquire()).toBeUndefined();
+    expect(semaphore.problem).toMatchObject({ code: 'wrong-type' });
+
+    const quotas = sharedQuotas(client, { name: `odd${odd}`, callTimeout: '2s' });
+    ends.push(() => quotas.close());
+    const detector = quotaDetector({ groups: [{ quotas: [{ unit: 'requests', limit: 60, per: '1m' }] }] });
+    detector.drawFrom(quotas);
+    const flow = new FlowController({ saturationDetector: detector });
+    ends.push(() => flow.close());
+    const spend = () => flow.enqueue({ byteSize: 1 }, { fairnessId: 'tenant', priority: 0 });
+    await spend();
+    const keys = (): Promise<string[]> => client.keys(`headgate:{odd${odd}:*:quota`);
+    while ((await keys()).length === 0) await spend();
+    await client.hset((await keys())[0]!, 't', odd);
+    for (let i = 0; i < 60 && quotas.engine.misses === 0; i++) await spend();
+    expect(quotas.engine.problem).toMatchObject({ code: 'wrong-type' });
   });
 
   it('names the memory that is used up', async () => {
