@@ -1,6 +1,7 @@
-// The inspector's page in one text, from page.html, page.css and the browser's scripts. `--write` brings built-page.ts
-// up to date; a test holds it against its sources. The text is checked in, so that every bundler takes it as it is.
-import { readFileSync, writeFileSync } from 'node:fs';
+// Writes built-page.ts: the inspector's page in one text, from page.html, page.css and the browser's scripts. It is a
+// module, so that every bundler takes it as it is. git does not know it: installing makes it, and so does whatever reads
+// the sources, lest it be older than they are.
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -15,8 +16,7 @@ function inline(html, tag, content) {
   return `${before}${content}${after}`;
 }
 
-/** The text of built-page.ts. */
-export async function buildPage() {
+async function builtText() {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL('browser/main.ts', page))],
     bundle: true,
@@ -39,7 +39,17 @@ export async function buildPage() {
     '<script type="module" src="browser/main.ts"></script>',
     `<script nonce="%nonce%">${script}</script>`,
   );
-  return `/** Built from page.html, page.css and browser/ by \`npm run build:inspector\`. */\nexport const builtPage: string = ${JSON.stringify(html)};\n`;
+  return `/** Built from page.html, page.css and browser/ by scripts/build-inspector-page.mjs. */\nexport const builtPage: string = ${JSON.stringify(html)};\n`;
 }
 
-if (process.argv[2] === '--write') writeFileSync(built, await buildPage());
+/** A page that is as it should be stays untouched, so that nothing made of it looks stale. */
+export async function writePage() {
+  const text = await builtText();
+  if (existsSync(built) && readFileSync(built, 'utf8') === text) return;
+  // Others may be reading it.
+  const unfinished = new URL(`built-page.${process.pid}.tmp`, page);
+  writeFileSync(unfinished, text);
+  renameSync(unfinished, built);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await writePage();

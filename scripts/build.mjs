@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { writePage } from './build-inspector-page.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lock = join(root, 'node_modules/.cache/headgate-build.lock');
@@ -77,6 +78,7 @@ async function build({ onlyIfStale }) {
     if (onlyIfStale && !isStale()) return true;
     // A source that was saved during the build may be missing from it: build again, but not for ever.
     for (let round = 0; round < 3; round += 1) {
+      await writePage();
       const startedAtMs = Date.now();
       if (!runSteps()) return false;
       if (newestInput() <= startedAtMs) break;
