@@ -231,24 +231,27 @@ export class Gate {
     return this.shared.seatsOf(endpoint, nowMs);
   }
 
-  /**
-   * The part of `endpoints` that has room for this very request. When there is none, `roomAtMs` says when to look
-   * again.
-   */
+  /** The part of `endpoints` that has room for this very request. */
   withRoomFor(
     endpoints: readonly EndpointView[],
     item: WaitingItem,
     band: PriorityBand | undefined,
     nowMs: number,
   ): readonly EndpointView[] {
-    const detector = band === undefined ? this.shared : this.detectorOf(band);
-    const roomy = detector.withRoomFor(endpoints, item, nowMs);
-    if (roomy.length > 0 || endpoints.length === 0) return roomy;
-    const wait = detector.waitOf(endpoints, item, nowMs);
+    return (band === undefined ? this.shared : this.detectorOf(band)).withRoomFor(endpoints, item, nowMs);
+  }
+
+  /** The request waits for room at these endpoints: `roomAtMs` says when to look again. */
+  awaitRoom(
+    endpoints: readonly EndpointView[],
+    item: WaitingItem,
+    band: PriorityBand | undefined,
+    nowMs: number,
+  ): void {
+    const wait = this.waitOf(endpoints, item, band, nowMs);
     // If a detector does not say when, or names a past instant, a timer asks it again.
     const atMs = wait !== undefined && wait.atMs > nowMs ? wait.atMs : nowMs + this.options.gate.recheckIntervalMs;
     this.roomAtMs = Math.min(this.roomAtMs, atMs);
-    return roomy;
   }
 
   /**

@@ -190,8 +190,21 @@ export class Placement {
     item?: WaitingItem,
   ): readonly EndpointView[] {
     const all = this.reachable(requestClass, nowMs);
-    const reachable =
-      item !== undefined && this.gate.judgesRequests ? this.gate.withRoomFor(all, item, band, nowMs) : all;
+    if (item === undefined || !this.gate.judgesRequests) return this.withHeadroom(all, band, nowMs);
+    const reachable = this.gate.withRoomFor(all, item, band, nowMs);
+    const candidates = this.withHeadroom(reachable, band, nowMs);
+    if (candidates.length === 0 && reachable.length < all.length) {
+      const others = all.filter((endpoint) => !reachable.includes(endpoint));
+      this.gate.awaitRoom(others, item, band, nowMs);
+    }
+    return candidates;
+  }
+
+  private withHeadroom(
+    reachable: readonly EndpointView[],
+    band: PriorityBand | undefined,
+    nowMs: number,
+  ): readonly EndpointView[] {
     const isRequired = this.options.headroom === 'required';
     if (this.implicit !== undefined || reachable.length === 0 || (reachable.length === 1 && !isRequired))
       return reachable;

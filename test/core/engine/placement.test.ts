@@ -21,6 +21,25 @@ function pair() {
   return pool;
 }
 
+it('a request goes when one endpoint has room for it in time, though others have it now and are full', async () => {
+  const pool = pair();
+  const saturationDetector: SaturationDetector = {
+    type: 'full-a-and-later-b',
+    saturation: () => 0,
+    subscribe: () => () => {},
+    filter: (endpoints) => endpoints.filter(({ id }) => id === 'b'),
+    withRoomFor: (endpoints, _item, nowMs) => endpoints.filter(({ id }) => id === 'a' || nowMs >= 1000),
+    waitOf: () => ({ atMs: 1000, notBeforeMs: 0, missing: 'time' }),
+  };
+  const { flow, clock } = makeFlow({ pool, saturationDetector, headroom: 'required' });
+  const dispatched = record(flow, 'dispatched');
+  void flow.enqueue(request, key());
+  clock.advance(999);
+  expect(dispatched).toEqual([]);
+  clock.advance(1);
+  expect(dispatched.map(({ endpoint }) => endpoint?.id)).toEqual(['b']);
+});
+
 describe('an endpoint that is marked as overloaded', () => {
   it('gets nothing until the time is up', () => {
     const pool = pair();

@@ -120,6 +120,17 @@ describe('the circuit of an endpoint', () => {
     expect(state()).toBe('open');
   });
 
+  it('lets those that wait go when the answer to its probe has begun, and not only when it has ended', async () => {
+    const { call, clock, flow, dispatched } = setUp({ minCalls: 1, openFor: 100 });
+    call(500);
+    const before = dispatched.length;
+    for (let i = 0; i < 3; i++) void flow.enqueue(request, key());
+    clock.advance(100);
+    expect(dispatched.length - before).toBe(1);
+    dispatched.at(-1)?.answered({ status: 200, headers: {} });
+    expect(dispatched.length - before).toBe(3);
+  });
+
   it('closes again only when as many probes went well as may try it', () => {
     const { call, clock, flow, state } = setUp({ minCalls: 1, probes: 2, openFor: 100 });
     call(500);
