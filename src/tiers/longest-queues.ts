@@ -22,7 +22,11 @@ export interface QueueLoad {
 
 /** Waiting requests or bytes of the flow, divided by its weight. */
 export function loadPerWeight(flow: QueueLoad, resource: Resource): number {
-  return (resource === 'bytes' ? flow.waitingBytes : flow.waiting) / flow.weight;
+  return loadOf(flow, resource) / flow.weight;
+}
+
+export function loadOf({ waiting, waitingBytes }: QueueLoad, resource: Resource): number {
+  return resource === 'bytes' ? waitingBytes : waiting;
 }
 
 interface Member<F extends QueueLoad, T extends Queued> {

@@ -9,7 +9,7 @@
  */
 
 import type { Flow } from '../../tiers/flow.js';
-import { type LongestQueues, loadPerWeight, type Resource } from '../../tiers/longest-queues.js';
+import { type LongestQueues, loadOf, type Resource } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
@@ -118,18 +118,20 @@ function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: S
   const resource: Resource = bytes > 0 ? 'bytes' : 'requests';
   const most = band.longestQueues?.most(resource);
   if (band.longestQueues === undefined || most === undefined) return undefined;
-  const level = loadPerWeight(flow, resource) + (resource === 'bytes' ? byteSize : 1) / flow.weight;
+  // Each load is divided once, so that equal ones are equal.
+  const add = resource === 'bytes' ? byteSize : 1;
+  const level = (loadOf(flow, resource) + add) / flow.weight;
   const victims: QueueItem[] = [];
   const missing = { requests, bytes };
-  let left = loadPerWeight(most, resource);
+  let left = loadOf(most, resource);
   for (const item of band.longestQueues.newestFirst(most)) {
-    if (level >= left) return undefined;
+    if (level >= left / most.weight) return undefined;
     if (missing.requests <= 0 && item.byteSize === 0) continue;
     victims.push(item as QueueItem);
     missing.requests--;
     missing.bytes -= item.byteSize;
     if (isCovered(missing)) return victims;
-    left -= (resource === 'bytes' ? item.byteSize : 1) / most.weight;
+    left -= resource === 'bytes' ? item.byteSize : 1;
   }
   return undefined;
 }

@@ -32,6 +32,14 @@ async function now(outcome: Promise<Outcome>): Promise<Outcome | undefined> {
 }
 
 describe("overflow: 'fair'", () => {
+  it('takes nothing from a flow of the same weight that would then have as much waiting as the newcomer', async () => {
+    const { flow, ask } = fullQueue({ limits: { maxRequests: 9 }, flows: { a: { weight: 3 }, b: { weight: 3 } } });
+    for (let i = 0; i < 5; i++) void ask('a');
+    for (let i = 0; i < 4; i++) void ask('b');
+    expect(dropOf(await now(ask('b'))).reason).toBe('global-max-requests');
+    expect(waitingOf(flow)).toEqual({ a: 5, b: 4 });
+  });
+
   it('lets the newest request of the flow with most waiting leave for a newcomer of a flow with less', async () => {
     const { flow, ask } = fullQueue();
     const hog = [ask('hog'), ask('hog'), ask('hog'), ask('hog')];

@@ -75,7 +75,8 @@ export function withHysteresis<D extends SaturationDetector>(
   let flippedAtMs = Number.NEGATIVE_INFINITY;
 
   function settle(reading: number, nowMs: number): void {
-    const wantsToFlip = isClosed ? reading <= openAt : reading >= closeAt;
+    const isFull = reading >= closeAt;
+    const wantsToFlip = isClosed ? reading <= openAt && !isFull : isFull;
     const mayFlip = nowMs - flippedAtMs >= minDwellMs;
     isHeldClosed = isClosed && wantsToFlip && !mayFlip;
     if (!wantsToFlip || !mayFlip) return;

@@ -40,6 +40,10 @@ describe('withHysteresis', () => {
     expect(readingsOf({ closeAt: 2, openAt: 1 }, [1, 1.8, 3, 1.5, 1])).toEqual([0.5, 0.9, 1.5, 1, 0.5]);
   });
 
+  it('stays full while it reads its one level, where both levels are the same', () => {
+    expect(readingsOf({ closeAt: 1, openAt: 1 }, [1, 1, 1, 0.9, 1, 1])).toEqual([1, 1, 1, 0.9, 1, 1]);
+  });
+
   it('stays what it is for minDwellMs', () => {
     const free = 1 - Number.EPSILON / 2;
     // It closes at 0, may open from 250 on, and close again from 550 on.
