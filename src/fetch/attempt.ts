@@ -7,6 +7,7 @@
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import { GatheredBytes } from '../base/stream/gathered-bytes.js';
+import { withBody } from '../base/stream/with-body.js';
 import { unconnectedCodes } from '../base/unconnected.js';
 import type { Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
@@ -96,22 +97,24 @@ export class Attempt {
   }
 
   private async judge(response: Response): Promise<AttemptResult> {
-    const { lease, end } = this;
+    const { lease, end, settings } = this;
     const body: Body | undefined = response.body?.getReader();
-    if (response.status >= 400) {
+    if (mayRefuse(response)) {
+      end.awaitPieces(settings.clock, settings.timeouts.idle);
       const held = body === undefined ? [] : await readBeginning(body);
       const answer = { status: response.status, headers: response.headers, body: textOf(held) };
       lease.answered(answer);
       if (isOverloadRefusal(answer)) return this.refused(response, body, held);
       return { type: 'answered', response: this.pass(response, body, held) };
     }
-    lease.answered(response);
+    // An opaque answer of a page tells nothing.
+    if (response.status > 0) lease.answered(response);
     const awaitsToken =
       this.firstTokenMs < Number.POSITIVE_INFINITY && body !== undefined && isEventStream(response.headers);
     if (!awaitsToken) this.stop(this.tokenTimer);
     const held = awaitsToken ? (await readToFirstToken(body)).chunks : [];
     end.signal.throwIfAborted();
-    if (this.settings.usage && response.ok) end.reader = usageReader({ lease, cachedTokens: true });
+    if (settings.usage && response.ok) end.reader = usageReader({ lease, cachedTokens: true });
     return { type: 'answered', response: this.pass(response, body, held) };
   }
 
@@ -134,10 +137,10 @@ export class Attempt {
       end.settle();
       return response;
     }
-    end.answer(settings.clock, settings.timeouts.idle);
-    const { status, statusText, headers, url, redirected } = response;
-    const passed = new Response(leasedStream(body, held, end, counts), { status, statusText, headers });
-    return Object.defineProperties(passed, { url: { value: url }, redirected: { value: redirected } });
+    end.awaitPieces(settings.clock, settings.timeouts.idle);
+    end.isAnswered = true;
+    if (response.headers.get('content-length') === '0') end.settle();
+    return withBody(response, leasedStream(body, held, end, counts));
   }
 
   private startTimers(): void {
@@ -166,6 +169,15 @@ function noFirstByte(): DOMException {
 function isUnconnected(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return unconnectedCodes.includes(Reflect.get(error, 'code')) || isUnconnected(error.cause);
+}
+
+/**
+ * An error that tells of load, by its status or by its text. The text is waited for where its status says so, or its
+ * length is told: other errors are the caller's as soon as their head is there, as from fetch.
+ */
+function mayRefuse({ status, headers }: Response): boolean {
+  if (status < 400) return false;
+  return isOverloadRefusal({ status }) || Number(headers.get('content-length') ?? Number.NaN) <= longestRefusal;
 }
 
 async function readBeginning(body: Body): Promise<Uint8Array[]> {

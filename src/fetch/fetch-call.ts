@@ -16,13 +16,29 @@ interface BodyFacts {
 }
 
 const noFacts: BodyFacts = {};
+/** What fetch reads of its options and of a Request; `dispatcher` is undici's. */
+const initMembers = [
+  'method',
+  'headers',
+  'body',
+  'referrer',
+  'referrerPolicy',
+  'mode',
+  'credentials',
+  'cache',
+  'redirect',
+  'integrity',
+  'keepalive',
+  'signal',
+  'duplex',
+  'dispatcher',
+] as const;
 /** Booked for a body of unknown length. */
 const unknownBodyBytes = 65_536;
 
 export class FetchCall {
   readonly url: string;
   readonly method: string;
-  readonly headers: Headers;
   /** As the caller gave it; of a `Request` its stream. */
   readonly body: unknown;
   /**
@@ -33,23 +49,34 @@ export class FetchCall {
   /** The endpoints that it was sent to so far, in their order. */
   readonly tried: string[] = [];
   private readonly input: string | URL | Request;
-  private readonly init: RequestInit | undefined;
+  private readonly init: RequestInit;
+  private readonly sentHeaders: Headers;
+  /** They may differ from what the caller gave. */
+  private areHeadersOwn = false;
   private facts: BodyFacts | undefined = undefined;
 
   constructor(input: string | URL | Request, init: RequestInit | undefined, contextSignal?: AbortSignal | undefined) {
-    const request = typeof input === 'object' && 'url' in input ? input : undefined;
+    const request = isRequest(input) ? input : undefined;
+    const own = membersOf(init);
     this.input = input;
-    this.init = init;
+    this.init = own;
     this.url = request?.url ?? String(input);
-    this.method = init?.method ?? request?.method ?? 'GET';
-    this.headers = new Headers(init?.headers ?? request?.headers);
-    for (const name of controlHeaders) this.headers.delete(name);
-    this.body = init?.body ?? request?.body ?? undefined;
+    this.method = own.method ?? request?.method ?? 'GET';
+    this.sentHeaders = new Headers(own.headers ?? request?.headers);
+    for (const name of controlHeaders) {
+      if (!this.sentHeaders.has(name)) continue;
+      this.sentHeaders.delete(name);
+      this.areHeadersOwn = true;
+    }
+    this.body = own.body ?? request?.body ?? undefined;
     // As for fetch, null takes away the signal of a Request.
-    this.signal = callerSignal(
-      init?.signal === undefined ? request?.signal : (init.signal ?? undefined),
-      contextSignal,
-    );
+    this.signal = callerSignal(own.signal === undefined ? request?.signal : (own.signal ?? undefined), contextSignal);
+  }
+
+  /** As they will be sent; whoever sees them may change them. */
+  get headers(): Headers {
+    this.areHeadersOwn = true;
+    return this.sentHeaders;
   }
 
   /** The model that a JSON body names. */
@@ -60,7 +87,7 @@ export class FetchCall {
 
   /** Whether a stream of events is asked for, by the body or by `Accept`. */
   get isStream(): boolean {
-    return this.json.stream === true || this.headers.get('accept')?.includes('text/event-stream') === true;
+    return this.json.stream === true || this.sentHeaders.get('accept')?.includes('text/event-stream') === true;
   }
 
   /** The most tokens that a JSON body allows, over all the answers that it asks for. */
@@ -84,7 +111,7 @@ export class FetchCall {
     if (body instanceof URLSearchParams) return body.toString().length;
     if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) return body.byteLength;
     if (body instanceof Blob) return body.size;
-    const declared = Number(this.headers.get('content-length') ?? Number.NaN);
+    const declared = Number(this.sentHeaders.get('content-length') ?? Number.NaN);
     return Number.isSafeInteger(declared) && declared >= 0 ? declared : unknownBodyBytes;
   }
 
@@ -93,19 +120,41 @@ export class FetchCall {
     return isReplayable(this.body);
   }
 
-  /** The options for fetch, for this URL and with these headers beside the caller's. */
+  /** It is not sent: a body that is a stream is told, as fetch does. */
+  leaveBody(reason: unknown): void {
+    const { body } = this;
+    if (body instanceof ReadableStream && !body.locked) body.cancel(reason).catch(() => {});
+  }
+
+  /** The arguments for fetch, for this URL and with these headers beside the caller's. */
   request(
     url: string | URL,
     more: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): [string | URL | Request, RequestInit] {
-    const headers = new Headers(this.headers);
-    for (const [name, value] of Object.entries(more)) headers.set(name, value);
-    const isRequest = typeof this.input === 'object' && 'url' in this.input;
-    const target =
-      isRequest && this.input.url === String(url) ? this.input : isRequest ? new Request(url, this.input) : url;
-    return [target, { ...this.init, headers, signal }];
+    const { input, init } = this;
+    const added = Object.entries(more);
+    // The caller's own object keeps the case of the names.
+    const headers = this.areHeadersOwn || added.length > 0 ? { headers: new Headers(this.sentHeaders) } : undefined;
+    for (const [name, value] of added) headers?.headers.set(name, value);
+    if (!isRequest(input)) return [url, { ...init, ...headers, signal }];
+    if (input.url !== String(url)) return [url, { ...membersOf(input), ...init, ...headers, signal }];
+    // Options take these from a Request, even if they are none of them.
+    const { referrer, referrerPolicy } = input;
+    return [input, { referrer, referrerPolicy, ...init, ...headers, signal }];
   }
+}
+
+/** Of any realm or package. */
+function isRequest(input: unknown): input is Request {
+  return Object.prototype.toString.call(input) === '[object Request]';
+}
+
+/** A Request, or an object with getters, has them where a spread does not find them. */
+function membersOf(given: RequestInit | Request | undefined): RequestInit {
+  if (!given || Object.getPrototypeOf(given) === Object.prototype) return { ...given };
+  const entries = initMembers.map((name) => [name, Reflect.get(given, name)] as const);
+  return { ...given, ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)) };
 }
 
 function isCount(value: unknown): value is number {

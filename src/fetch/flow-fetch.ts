@@ -85,12 +85,13 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
   const platform = globalThis.fetch;
   const sent = new WeakSet<AbortSignal>();
 
-  async function fetchInTurn(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+  // One parameter that has to be there, as the platform's says of itself.
+  async function fetch(input: string | URL | Request, init: RequestInit | undefined = undefined): Promise<Response> {
     if (init?.signal && sent.has(init.signal)) return platform(input, init);
     const context = settings.context?.getStore();
     const call = new FetchCall(input, init, context?.signal);
     if (settings.skip?.(call) === true) return (settings.fetch ?? platform)(input, init);
-    call.signal?.throwIfAborted();
+    if (call.signal?.aborted) leave(call);
     const { request, key } = describe(call, settings, context);
     const mostRetries = call.isReplayable ? settings.retry.max : 0;
     let outcome = await ask(flow, request, key);
@@ -141,14 +142,21 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
   }
 
   function dropped(drop: Drop, call: FetchCall): Response {
-    if (drop.reason === 'cancelled') call.signal?.throwIfAborted();
+    if (drop.reason === 'cancelled' && call.signal?.aborted) leave(call);
+    call.leaveBody(undefined);
     const { status, headers, body } = toHttpResponse(drop, responseOptions);
     if (settings.onDrop !== 'throw') return new Response(body, { status, headers });
     const { 'content-type': _, ...others } = headers;
     throw new FlowControlError(drop, { status, headers: others });
   }
 
-  return Object.defineProperty(fetchInTurn, 'counts', { value: counts, enumerable: true }) as FlowFetch;
+  return Object.defineProperty(fetch, 'counts', { value: counts, enumerable: true }) as FlowFetch;
+}
+
+function leave(call: FetchCall): never {
+  const reason: unknown = call.signal?.reason;
+  call.leaveBody(reason);
+  throw reason;
 }
 
 async function ask(flow: AdapterGate<FetchRequest>, request: FetchRequest, key: FlowKey): Promise<Outcome> {

@@ -6,6 +6,7 @@
  *   lease.signal ────┼─► abort ─► signal (of the work) ─► settle ─► usage told, lease released, listeners gone
  *   time limits ─────┘
  */
+import { letProcessEnd } from '../base/clock.js';
 import { whenAborted } from '../base/when-aborted.js';
 import type { Clock, Lease } from '../index.js';
 
@@ -17,8 +18,9 @@ export interface AnswerReader<T> {
 
 export class LeaseEnd<T> {
   readonly lease: Lease;
+  readonly caller: AbortSignal | undefined;
   isOver = false;
-  /** The answer is the caller's, and holds the lease. */
+  /** The answer is the caller's, and holds the lease. Written by whoever passes it on. */
   isAnswered = false;
   /** Of the answer, once there is one. */
   reader: AnswerReader<T> | undefined = undefined;
@@ -33,6 +35,7 @@ export class LeaseEnd<T> {
 
   constructor(lease: Lease, caller: AbortSignal | undefined) {
     this.lease = lease;
+    this.caller = caller;
     const abort = (reason: unknown): void => this.abort(reason);
     this.stopListening = [lease.signal, caller].map((signal) =>
       signal === undefined ? () => {} : whenAborted(signal, abort),
@@ -54,12 +57,11 @@ export class LeaseEnd<T> {
     if (this.isAnswered) this.settle();
   }
 
-  /** From now on the answer is the caller's; it is broken off when nothing of it passes for `idleMs`. */
-  answer(clock: Clock, idleMs: number): void {
-    this.isAnswered = true;
-    this.passedAtMs = clock.now();
-    if (idleMs === Number.POSITIVE_INFINITY) return;
+  /** From now on the work ends when nothing of its answer passes for `idleMs`. */
+  awaitPieces(clock: Clock, idleMs: number): void {
+    if (idleMs === Number.POSITIVE_INFINITY || this.clock !== undefined) return;
     this.clock = clock;
+    this.passedAtMs = clock.now();
     this.awaitPiece(idleMs, idleMs);
   }
 
@@ -76,6 +78,8 @@ export class LeaseEnd<T> {
       if (leftMs > 0) this.awaitPiece(idleMs, leftMs);
       else this.abort(new DOMException('Nothing of the answer passed for too long', 'TimeoutError'));
     }, delayMs);
+    // The connection keeps the process alive while something may come; an answer that nobody reads must not.
+    letProcessEnd(this.idleTimer);
   }
 
   /** Tells the usage and gives the seat back. */

@@ -1,12 +1,13 @@
 /**
- * A stream that passes through untouched while it holds a lease. It never reads ahead: it takes a chunk when the reader
- * asks for one.
+ * A stream that passes through untouched while it holds a lease: until its source has ended, which is known of a short
+ * answer although nobody reads it.
  *
  * Invariant: nothing that outlives the reader refers to the stream, so that one that nobody reads can be collected; the
- * lease is given back then. The lease end, the source's reader and the registry know nothing of the stream. The
- * registry drops the lease end when it is over, because the abort reason of a caller may refer to the stream, for
- * instance by the stack of an error.
+ * lease is given back then. The lease end, what reads ahead and the registry know nothing of the stream. The registry
+ * drops the lease end when it is over, because the abort reason of a caller may refer to the stream, for instance by
+ * the stack of an error.
  */
+import { type PieceSource, ReadAhead } from '../base/stream/read-ahead.js';
 import type { LeaseEnd } from './lease-end.js';
 
 /** Streams that were collected before they ended. */
@@ -29,41 +30,34 @@ function collected({ end, counts }: Watched): void {
   end.abort(new DOMException('Nobody read the answer', 'AbortError'));
 }
 
-/** `held` was read from the source before. */
+/** `first` was read from the source before. */
 export function leasedStream<T>(
-  source: ReadableStreamDefaultReader<T>,
-  held: T[],
+  source: PieceSource<T>,
+  first: readonly T[],
   end: LeaseEnd<T>,
   counts: UnreadCount,
 ): ReadableStream<T> {
+  const ahead = new ReadAhead<T>(source, first, { came: (piece) => end.pass(piece), over: () => end.settle() });
   const stream = new ReadableStream<T>(
     {
       async pull(controller) {
-        try {
-          const { done, value } = held.length > 0 ? { done: false, value: held.shift() as T } : await source.read();
-          if (end.signal.aborted) throw end.signal.reason;
-          if (done) {
-            end.settle();
-            controller.close();
-            return;
-          }
-          end.pass(value as T);
-          controller.enqueue(value as T);
-        } catch (error) {
-          end.settle();
-          controller.error(end.signal.aborted ? end.signal.reason : error);
-        }
+        // The whole answer may be here, and its lease be over.
+        if (end.caller?.aborted) controller.error(end.caller.reason);
+        else await ahead.pull(controller);
       },
       cancel(reason) {
         // Without an abort, which would fail the source before it can be cancelled.
         end.settle();
-        return source.cancel(reason);
+        return ahead.cancel(reason);
       },
     },
     { highWaterMark: 0 },
   );
   if (end.isOver) return stream;
   registry?.register(stream, { end, counts } as Watched, end);
-  end.onOver = () => registry?.unregister(end);
+  end.onOver = () => {
+    registry?.unregister(end);
+    if (end.signal.aborted) ahead.stop(end.signal.reason);
+  };
   return stream;
 }

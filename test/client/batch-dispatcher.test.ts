@@ -34,8 +34,12 @@ class Exchange {
     this.reject = reject;
   }
 
-  answer(status: number, headers: Record<string, string> = {}): Promise<void> {
-    this.resolve(new Response('text', { status, headers }));
+  answer(
+    status: number,
+    headers: Record<string, string> = {},
+    body: string | ReadableStream<Uint8Array> = 'text',
+  ): Promise<void> {
+    this.resolve(new Response(body, { status, headers }));
     return turns(40);
   }
 
@@ -209,20 +213,28 @@ describe('a batch dispatcher', () => {
     expect(statuses).toEqual([429, 429, 429]);
   });
 
-  it('keeps a place in flight until the body of the answer was read or cancelled', async () => {
+  it('keeps a place in flight until the body of the answer has come or was cancelled', async () => {
     const { batch, sent } = rig({ max: 1 }, false);
     const first = batch.fetch(url);
     const second = batch.fetch(url);
     await turns();
-    await sent[0]?.answer(200);
+    await sent[0]?.answer(200, {}, new ReadableStream());
     const response = await first;
     expect([response.status, batch.inFlight, sent.length]).toEqual([200, 1, 1]);
     await response.body?.cancel();
     await turns();
     expect([batch.inFlight, sent.length]).toEqual([1, 2]);
     await sent[1]?.answer(200);
-    expect(await (await second).text()).toBe('text');
     expect(batch.inFlight).toBe(0);
+    expect(await (await second).text()).toBe('text');
+  });
+
+  it('is not held up by answers that nobody reads', async () => {
+    const { batch, sent, send } = rig({ max: 1 }, false);
+    send(3);
+    await turns();
+    for (const at of [0, 1, 2]) await sent[at]?.answer(500);
+    expect([batch.inFlight, sent.length]).toEqual([0, 3]);
   });
 
   it('lets another go as soon as the window has grown, though the body is still to be read', async () => {
@@ -230,7 +242,7 @@ describe('a batch dispatcher', () => {
     void batch.fetch(url);
     void batch.fetch(url);
     await turns();
-    await sent[0]?.answer(200);
+    await sent[0]?.answer(200, {}, new ReadableStream());
     expect([batch.inFlight, sent.length]).toEqual([2, 2]);
   });
 

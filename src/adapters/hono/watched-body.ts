@@ -1,8 +1,10 @@
 /**
- * A response body that tells when it ends. It never reads ahead: it takes a chunk when the reader asks for one. If
- * nobody reads for a minute, the body is broken off, because middleware may have thrown the response away, and no
- * runtime tells of that.
+ * A response body that tells when it ends: when the handler's stream has, which is known of a short one although nobody
+ * reads it. If nobody reads a longer one for a minute, it is broken off, because middleware may have thrown the
+ * response away, and no runtime tells of that.
  */
+import { letProcessEnd } from '../../base/clock.js';
+import { ReadAhead } from '../../base/stream/read-ahead.js';
 
 /** Longer than any reader pauses that is still there. */
 const unreadMs = 60_000;
@@ -13,25 +15,21 @@ type Ended = (isSent: boolean, error?: unknown) => void;
 export class WatchedBody {
   /** To be sent in place of the one watched. */
   readonly stream: ReadableStream<Uint8Array>;
-  private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  private readonly ahead: ReadAhead<Uint8Array>;
   private readonly ended: Ended;
-  private controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined;
   private isOver = false;
-  private unread: ReturnType<typeof setTimeout> | undefined = undefined;
+  private unread: unknown = undefined;
 
   /** Calls `ended` once. */
   constructor(body: ReadableStream<Uint8Array>, ended: Ended) {
-    this.reader = body.getReader();
     this.ended = ended;
+    this.ahead = new ReadAhead(body.getReader(), [], { over: (isSent, error) => this.end(isSent, error) });
     this.stream = new ReadableStream<Uint8Array>(
       {
-        start: (controller) => {
-          this.controller = controller;
-        },
         pull: (controller) => this.pull(controller),
         cancel: (reason) => {
           this.end(false);
-          return this.reader.cancel(reason);
+          return this.ahead.cancel(reason);
         },
       },
       { highWaterMark: 0 },
@@ -42,44 +40,33 @@ export class WatchedBody {
   /** Fails the stream, and tells its source to stop. */
   abortResponse(reason: unknown): void {
     if (this.isOver) return;
-    this.controller?.error(reason);
     this.end(false, reason);
-    // Its own failure is of no interest any more.
-    this.reader.cancel(reason).catch(() => {});
+    this.ahead.stop(reason);
   }
 
   private awaitReader(): void {
+    if (this.isOver) return;
     this.unread = setTimeout(
       () => this.abortResponse(new DOMException('Nobody reads the response', 'TimeoutError')),
       unreadMs,
     );
-    // Deno and browsers have numbers for timers.
-    if (typeof this.unread === 'object') this.unread.unref();
+    letProcessEnd(this.unread);
   }
 
   private async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    clearTimeout(this.unread);
-    try {
-      const { done, value } = await this.reader.read();
-      if (this.isOver) return;
-      if (!done) {
-        controller.enqueue(value);
-        this.awaitReader();
-        return;
-      }
-      controller.close();
-      this.end(true);
-    } catch (error) {
-      if (this.isOver) return;
-      controller.error(error);
-      this.end(false, error);
-    }
+    this.stopTimer();
+    await this.ahead.pull(controller);
+    this.awaitReader();
   }
 
   private end(isSent: boolean, error?: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
-    clearTimeout(this.unread);
+    this.stopTimer();
     this.ended(isSent, error);
+  }
+
+  private stopTimer(): void {
+    clearTimeout(this.unread as ReturnType<typeof setTimeout> | undefined);
   }
 }

@@ -217,7 +217,8 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
         end.signal.throwIfAborted();
         tellAnswer(end.lease, result.response?.headers && { status: 200, headers: result.response.headers });
         end.reader = new StreamUsage(end.lease);
-        end.answer(realClock, idleMs);
+        end.awaitPieces(realClock, idleMs);
+        end.isAnswered = true;
         return { ...result, stream: leasedStream(result.stream.getReader(), [], end, counts) };
       });
     },

@@ -34,18 +34,31 @@ describe('leases', () => {
     expect(gate.releases).toEqual([1]);
   });
 
-  it('the body is asked for no sooner than the runtime asks', async () => {
+  it('the body is read ahead by 64 KiB and no more, before the runtime asks', async () => {
     const { stream, send, seen } = source();
     const { fetch } = runtime((c) => c.body(stream));
     const reader = (await fetch()).body!.getReader();
+    for (let kiB = 0; kiB < 64; kiB++) send('x'.repeat(1024));
+    await until('it is read ahead', () => seen.pulls > 0);
     await new Promise((resolve) => setImmediate(resolve));
-    expect(seen.pulls).toBe(0);
-    const chunk = reader.read();
-    send('one');
-    await chunk;
+    const { pulls } = seen;
+    send('beyond');
     await new Promise((resolve) => setImmediate(resolve));
-    expect(seen.pulls).toBe(1);
+    expect(seen.pulls).toBe(pulls);
+    for (let kiB = 0; kiB < 64; kiB++) await reader.read();
+    await until('the source is asked for more', () => seen.pulls > pulls);
     await reader.cancel();
+  });
+
+  it.each<[string, () => Response]>([
+    ['short', () => new Response('{"error":"no"}', { status: 404 })],
+    ['empty', () => new Response('')],
+    ['of 63 KiB', () => new Response(new Uint8Array(63 * 1024))],
+  ])('a body that nobody reads gives it back once it is there, and can still be read: %s', async (_, respond) => {
+    const { gate, fetch } = runtime(respond);
+    const kept = [await fetch(), await fetch()];
+    await until('both seats are back', () => gate.releases.length === 2);
+    expect(await kept[0]!.arrayBuffer()).toEqual(await kept[1]!.arrayBuffer());
   });
 
   it('a body that is cancelled gives it back, and tells handler and source', async () => {

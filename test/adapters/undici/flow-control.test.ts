@@ -87,6 +87,20 @@ describe('leases', () => {
     expect(lease.isReleased).toBe(true);
   });
 
+  it.each<[string, Listener]>([
+    ['short', (_req, res) => void res.end('{"error":"no"}')],
+    ['empty', (_req, res) => void res.writeHead(500, { 'content-length': '0' }).end()],
+    ['204', (_req, res) => void res.writeHead(204).end()],
+  ])('a response that nobody reads gives it back once it has come: %s', async (_, listener) => {
+    const gate = countingGate(1);
+    const { url } = await upstream(listener);
+    const dispatcher = controlled(gate);
+    const kept: unknown[] = [];
+    for (const ask of [request, fetch, request]) kept.push(await ask(url, { dispatcher }));
+    await until('all is released', () => gate.flow.stats().inFlight === 0);
+    expect([kept.length, gate.releases]).toEqual([3, [1, 1, 1]]);
+  });
+
   it('works with fetch', async () => {
     const gate = countingGate(1);
     const { url } = await upstream((req, res) => void req.pipe(res));
