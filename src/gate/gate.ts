@@ -231,27 +231,24 @@ export class Gate {
     return this.shared.seatsOf(endpoint, nowMs);
   }
 
-  /** The part of `endpoints` that has room for this very request. */
+  /**
+   * The part of `endpoints` that has room for this very request. When there is none, `roomAtMs` says when to look
+   * again.
+   */
   withRoomFor(
     endpoints: readonly EndpointView[],
     item: WaitingItem,
     band: PriorityBand | undefined,
     nowMs: number,
   ): readonly EndpointView[] {
-    return (band === undefined ? this.shared : this.detectorOf(band)).withRoomFor(endpoints, item, nowMs);
-  }
-
-  /** The request waits for room at these endpoints: `roomAtMs` says when to look again. */
-  awaitRoom(
-    endpoints: readonly EndpointView[],
-    item: WaitingItem,
-    band: PriorityBand | undefined,
-    nowMs: number,
-  ): void {
-    const wait = this.waitOf(endpoints, item, band, nowMs);
+    const detector = band === undefined ? this.shared : this.detectorOf(band);
+    const roomy = detector.withRoomFor(endpoints, item, nowMs);
+    if (roomy.length > 0 || endpoints.length === 0) return roomy;
+    const wait = detector.waitOf(endpoints, item, nowMs);
     // If a detector does not say when, or names a past instant, a timer asks it again.
     const atMs = wait !== undefined && wait.atMs > nowMs ? wait.atMs : nowMs + this.options.gate.recheckIntervalMs;
     this.roomAtMs = Math.min(this.roomAtMs, atMs);
+    return roomy;
   }
 
   /**
@@ -307,6 +304,8 @@ export class Gate {
   /** Tells the detectors what the server of a running request answered. */
   answered(endpoint: EndpointView, seat: SeatView, answer: ServerAnswer, nowMs: number): void {
     for (const detector of this.detectors()) detector.answered(endpoint, nowMs, seat, answer);
+    // It may close a circuit, long before the request ends.
+    this.onAnnounced();
   }
 
   /** Tells the detectors what a running request consumed so far. */

@@ -462,11 +462,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (!this.gate.hearsAnswers) return;
     // Its request may be gone, if no detector heard of answers when it was dispatched: it cannot wait again then.
     if (isPuttingOff(answer) && lease.item.request !== undefined) lease.putOff();
-    this.writer.perform(() => {
-      this.gate.answered(lease.seat, lease, answer, this.nowMs);
-      // It may close a circuit, long before the request ends.
-      if (this.backlog.waiting > 0) this.isWorkWanted = true;
-    });
+    this.writer.perform(() => this.gate.answered(lease.seat, lease, answer, this.nowMs));
   }
 
   endSession(lease: SeatLease): void {

@@ -193,9 +193,10 @@ export class Placement {
     if (item === undefined || !this.gate.judgesRequests) return this.withHeadroom(all, band, nowMs);
     const reachable = this.gate.withRoomFor(all, item, band, nowMs);
     const candidates = this.withHeadroom(reachable, band, nowMs);
-    if (candidates.length === 0 && reachable.length < all.length) {
+    // The gate then notes when the endpoints without room will have some.
+    if (candidates.length === 0 && reachable.length > 0) {
       const others = all.filter((endpoint) => !reachable.includes(endpoint));
-      this.gate.awaitRoom(others, item, band, nowMs);
+      this.gate.withRoomFor(others, item, band, nowMs);
     }
     return candidates;
   }
