@@ -22,13 +22,22 @@ import { concurrencyDetector, FlowController } from '../../src/index.js';
 import { deferred, until } from './support/until.js';
 
 /** Starts a gateway that relays every request to `upstream`; returns its server. */
-type Host = (flow: FlowController, upstream: string, options: RelayOptions) => Promise<Server> | Server;
+type Host = (
+  flow: FlowController,
+  upstream: string,
+  options: RelayOptions,
+  control: Control,
+) => Promise<Server> | Server;
+
+interface Control {
+  readonly body?: 'openai';
+}
 
 function expressHost(express: typeof express5): Host {
-  return (flow, upstream, options) => {
+  return (flow, upstream, options, control) => {
     const app = express();
     app.set('env', 'test');
-    app.use(ofExpress.flowControl(flow));
+    app.use(ofExpress.flowControl(flow, control));
     app.get('/', async (req, res) => {
       res.setHeader('x-own', 'yes');
       await ofExpress.relay(fetch(upstream, { signal: req.flow.signal }), req, res, options);
@@ -38,8 +47,8 @@ function expressHost(express: typeof express5): Host {
 }
 
 const hosts: Record<string, Host> = {
-  'node:http': (flow, upstream, options) => {
-    const limit = ofNode.flowControl(flow);
+  'node:http': (flow, upstream, options, control) => {
+    const limit = ofNode.flowControl(flow, control);
     return http
       .createServer((req, res) =>
         limit(req, res, () => {
@@ -51,22 +60,22 @@ const hosts: Record<string, Host> = {
   },
   'Express 4': expressHost(express4 as unknown as typeof express5),
   'Express 5': expressHost(express5),
-  Koa: (flow, upstream, options) => {
+  Koa: (flow, upstream, options, control) => {
     const app = new Koa();
     // Koa tells of broken connections by itself.
     app.on('error', (error) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') throw error;
     });
-    app.use(ofKoa.flowControl(flow));
+    app.use(ofKoa.flowControl(flow, control));
     app.use(async (ctx) => {
       ctx.set('x-own', 'yes');
       await ofKoa.relay(fetch(upstream, { signal: ctx.state.flow.signal }), ctx, options);
     });
     return app.listen(0);
   },
-  Fastify: async (flow, upstream, options) => {
+  Fastify: async (flow, upstream, options, control) => {
     const app = fastify();
-    app.register(ofFastify.flowControl(flow));
+    app.register(ofFastify.flowControl(flow, control));
     app.get('/', async (request, reply) => {
       reply.header('x-own', 'yes');
       await ofFastify.relay(fetch(upstream, { signal: request.flow.signal }), request, reply, options);
@@ -74,9 +83,9 @@ const hosts: Record<string, Host> = {
     await app.listen({ port: 0 });
     return app.server;
   },
-  Hono: (flow, upstream, options) => {
+  Hono: (flow, upstream, options, control) => {
     const app = new Hono();
-    app.use(ofHono.flowControl(flow));
+    app.use(ofHono.flowControl(flow, control));
     app.get('/', (c) => {
       c.header('x-own', 'yes');
       return ofHono.relay(fetch(upstream, { signal: c.var.flow.signal }), c, options);
@@ -102,14 +111,18 @@ interface Stage {
   readonly chunks: number[];
 }
 
-async function stage(host: Host, model: (req: IncomingMessage, res: ServerResponse) => void): Promise<Stage> {
+async function stage(
+  host: Host,
+  model: (req: IncomingMessage, res: ServerResponse) => void,
+  control: Control = {},
+): Promise<Stage> {
   const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
   const errors: unknown[] = [];
   const chunks: number[] = [];
   const upstream = await urlOf(http.createServer(model).listen(0));
   const onError = (error: unknown): void => void errors.push(error);
   const onChunk = (chunk: Uint8Array): void => void chunks.push(chunk.length);
-  return { url: await urlOf(await host(flow, upstream, { onError, onChunk })), flow, errors, chunks };
+  return { url: await urlOf(await host(flow, upstream, { onError, onChunk }, control)), flow, errors, chunks };
 }
 
 /** Nothing runs or waits, and the seat can be had again. */
@@ -189,13 +202,26 @@ describe.each(Object.entries(hosts))('relay in %s', (_, host) => {
     expect(errors).toEqual([]);
   });
 
-  it('an upstream that cannot be reached is told as 502', async () => {
-    const { url, flow, errors } = await stage(host, (req) => req.socket.destroy());
-    const response = await fetch(url);
-    expect(response.status).toBe(502);
-    expect(await response.json()).toEqual({ title: 'No answer from the model server', status: 502 });
-    await isFree(flow);
-    expect(errors).toEqual([expect.objectContaining({ message: 'fetch failed' })]);
+  it('an upstream that cannot be reached is told as 502, in the body that flow control has for errors', async () => {
+    const error = {
+      message: 'No answer from the model server.',
+      type: 'server_error',
+      param: null,
+      code: 'ERR_FLOW_NO_ANSWER',
+    };
+    const problem = { type: 'about:blank', title: 'Bad Gateway', status: 502, detail: error.message, code: error.code };
+    for (const [control, type, body] of [
+      [{}, 'application/problem+json', { ...problem, error }],
+      [{ body: 'openai' }, 'application/json', { error }],
+    ] as const) {
+      const { url, flow, errors } = await stage(host, (req) => req.socket.destroy(), control);
+      const response = await fetch(url);
+      expect([response.status, response.headers.get('cache-control')]).toEqual([502, 'no-store']);
+      expect(response.headers.get('content-type')).toContain(type);
+      expect(await response.json()).toEqual(body);
+      await isFree(flow);
+      expect(errors).toEqual([expect.objectContaining({ message: 'fetch failed' })]);
+    }
   });
 
   it('an upstream that breaks off breaks off the response, which nobody can take for the whole', async () => {

@@ -1,6 +1,8 @@
 /** An upstream's answer as the response of a Hono handler, on Node and on fetch runtimes. */
 import type { Context } from 'hono';
-import { noAnswer, type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
+import { type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
+import { noAnswerResponse } from '../http/request-faults.js';
+import type { RequestFlow } from '../http/request-flow.js';
 
 /**
  * The response that sends what `fetch` answers: its status, its headers and its body, no faster than the client reads.
@@ -14,7 +16,8 @@ export async function relay(
   c: Context,
   { onChunk, onError }: RelayOptions = {},
 ): Promise<Response> {
-  const signal: AbortSignal | undefined = c.get('flow')?.signal;
+  const flow: RequestFlow | undefined = c.get('flow');
+  const signal = flow?.signal;
   try {
     const answer = await upstream;
     const headers = new Headers();
@@ -26,7 +29,8 @@ export async function relay(
     // The adapter answers for who was evicted, and nobody reads the answer to who left.
     if (signal?.aborted === true) return c.newResponse(null, 503);
     onError?.(error);
-    return c.newResponse(noAnswer.body, noAnswer.status as 502, { 'content-type': noAnswer.type });
+    const { status, headers, body } = noAnswerResponse(flow?.errorBody);
+    return c.newResponse(body, { status: status as 502, headers: { ...headers } });
   }
 }
 

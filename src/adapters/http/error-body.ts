@@ -2,6 +2,14 @@
 import type { Drop, DropExplanation, DropReason } from '../../index.js';
 import { checkedBody } from './check-drop-response.js';
 
+/** The error that clients of the OpenAI API read. */
+export interface ErrorObject {
+  readonly message: string;
+  readonly type: string;
+  readonly param: null;
+  readonly code: string;
+}
+
 /** RFC 9457 problem details, with the members that flow control adds. */
 export interface ProblemDetails {
   readonly type: string;
@@ -13,6 +21,8 @@ export interface ProblemDetails {
   readonly outcome: Drop['type'];
   readonly reason: DropReason;
   readonly priority: number;
+  /** The same for clients of the OpenAI API, which would show no message otherwise. */
+  readonly error: ErrorObject;
 }
 
 export interface FormattedBody {
@@ -21,25 +31,26 @@ export interface FormattedBody {
 }
 
 /**
- * - `problem`: RFC 9457 `application/problem+json`.
- * - `openai`: the error object that clients of the OpenAI API parse.
+ * - `problem`: RFC 9457 `application/problem+json`, with the error object of `openai` as its member `error`.
+ * - `openai`: that object alone.
  * - a function: your own format, or `dynamoBody`, made from the problem details. Fairness IDs should not be echoed.
  */
 export type ErrorBody = 'problem' | 'openai' | ((problem: ProblemDetails, drop: Drop) => FormattedBody);
 
-export function formatBody(problem: ProblemDetails, drop: Drop, format: ErrorBody): FormattedBody {
-  if (typeof format === 'function') return checkedBody(format(problem, drop));
+export function formatBody(details: Omit<ProblemDetails, 'error'>, drop: Drop, format: ErrorBody): FormattedBody {
+  const problem = { ...details, error: errorObject(details) };
+  return typeof format === 'function' ? checkedBody(format(problem, drop)) : plainBody(problem, format);
+}
+
+export function plainBody(problem: { readonly error: ErrorObject }, format: 'problem' | 'openai'): FormattedBody {
   return format === 'openai'
-    ? openaiBody(problem)
+    ? { contentType: 'application/json', body: JSON.stringify({ error: problem.error }) }
     : { contentType: 'application/problem+json', body: JSON.stringify(problem) };
 }
 
-function openaiBody({ status, detail, code }: ProblemDetails): FormattedBody {
-  const type = status === 429 ? 'rate_limit_error' : 'server_error';
-  return {
-    contentType: 'application/json',
-    body: JSON.stringify({ error: { message: detail, type, param: null, code } }),
-  };
+export function errorObject({ status, detail, code }: { status: number; detail: string; code: string }): ErrorObject {
+  const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error';
+  return { message: detail, type, param: null, code };
 }
 
 /** The problem type of a status: two are registered by the IETF's draft on rate limit headers, the others need none. */

@@ -164,7 +164,7 @@ export class HttpFlowControl<Subject, Req> {
     const context = this.context === undefined ? undefined : new LeasedContext(lease, hints);
     return {
       type: 'pass',
-      flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context),
+      flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context, this.options.body),
     };
   }
 

@@ -47,7 +47,7 @@ export {
   type WireDemand,
 } from './demand-handler.js';
 export { dynamoBody, dynamoContract, dynamoOverloadStatus } from './dynamo-contract.js';
-export type { ErrorBody, FormattedBody, ProblemDetails } from './error-body.js';
+export type { ErrorBody, ErrorObject, FormattedBody, ProblemDetails } from './error-body.js';
 export type { ErrorContract } from './error-contract.js';
 export {
   type FlowKeyOptions,

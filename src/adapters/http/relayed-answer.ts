@@ -56,10 +56,3 @@ export function relayedHeaders({ headers }: UpstreamAnswer): Map<string, string 
   }
   return relayed;
 }
-
-/** The response when the upstream gave no answer. */
-export const noAnswer = {
-  status: 502,
-  type: 'application/problem+json',
-  body: '{"title":"No answer from the model server","status":502}',
-};

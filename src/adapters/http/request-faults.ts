@@ -1,5 +1,5 @@
-/** The responses of requests that are wrong by themselves. They are no drops: no limit of flow control was reached. */
-import type { ErrorBody } from './error-body.js';
+/** The responses of requests that fail by themselves. They are no drops: no limit of flow control was reached. */
+import { type ErrorBody, errorObject, plainBody } from './error-body.js';
 import type { HttpErrorResponse } from './to-http-response.js';
 
 /** The request announces a larger body than the host takes. */
@@ -19,6 +19,11 @@ export function slowUploadResponse(format: ErrorBody | undefined): HttpErrorResp
   );
 }
 
+/** The model server gave no answer to the request that `relay` passes on. */
+export function noAnswerResponse(format: ErrorBody | undefined): HttpErrorResponse {
+  return faultResponse(502, 'Bad Gateway', 'No answer from the model server.', 'ERR_FLOW_NO_ANSWER', format);
+}
+
 /** A body format of the host's own is for drops: such hosts get problem details. */
 function faultResponse(
   status: number,
@@ -27,10 +32,7 @@ function faultResponse(
   code: string,
   format: ErrorBody | undefined,
 ): HttpErrorResponse {
-  const isOpenai = format === 'openai';
-  const body = isOpenai
-    ? { error: { message: detail, type: 'invalid_request_error', param: null, code } }
-    : { type: 'about:blank', title, status, detail, code };
-  const contentType = isOpenai ? 'application/json' : 'application/problem+json';
-  return { status, headers: { 'content-type': contentType, 'cache-control': 'no-store' }, body: JSON.stringify(body) };
+  const problem = { type: 'about:blank', title, status, detail, code, error: errorObject({ status, detail, code }) };
+  const { contentType, body } = plainBody(problem, format === 'openai' ? 'openai' : 'problem');
+  return { status, headers: { 'content-type': contentType, 'cache-control': 'no-store' }, body };
 }

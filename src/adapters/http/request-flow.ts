@@ -1,6 +1,7 @@
 /** The lease and the waiting time that a handler finds on its request. */
 import type { Lease } from '../../index.js';
 import type { RequestContext } from './adapter-options.js';
+import type { ErrorBody } from './error-body.js';
 
 /** `req.flow`, `request.flow`, `ctx.flow`, `c.var.flow`: the lease of the request, and when to stop. */
 export class RequestFlow {
@@ -17,6 +18,8 @@ export class RequestFlow {
   readonly gate: object;
   /** @internal For the calls that the request causes; undefined unless the option `context` asks. */
   readonly context: RequestContext | undefined;
+  /** @internal The option `body`, for whatever else answers the request with an error. */
+  readonly errorBody: ErrorBody | undefined;
 
   constructor(
     lease: Lease,
@@ -24,12 +27,14 @@ export class RequestFlow {
     gate: object,
     bandHeadroom?: number | undefined,
     context?: RequestContext | undefined,
+    errorBody?: ErrorBody | undefined,
   ) {
     this.lease = lease;
     this.queuedMs = queuedMs;
     this.gate = gate;
     this.bandHeadroom = bandHeadroom;
     this.context = context;
+    this.errorBody = errorBody;
   }
 
   /** Aborts when the client leaves, or when the work must stop for another reason: pass it to the upstream call. */

@@ -10,18 +10,14 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import {
-  noAnswer,
-  type RelayEnd,
-  type RelayOptions,
-  relayedHeaders,
-  type UpstreamAnswer,
-} from '../http/relayed-answer.js';
+import { type RelayEnd, type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
+import { noAnswerResponse } from '../http/request-faults.js';
 import type { RequestFlow, WithFlow } from '../http/request-flow.js';
 import { abortResponse } from './abort-response.js';
 import { ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
+import { setHeaders } from './respond.js';
 
 /**
  * Sends what `fetch` answers: its status, its headers and its body, no faster than the client reads. Resolves when the
@@ -48,7 +44,7 @@ export async function relay(
     const flow = flowIn(req);
     if (isOver(req, res) || flow?.signal.aborted === true) return ended(flow);
     options.onError?.(error);
-    refuse(res);
+    refuse(res, flow);
     return 'upstream-failed';
   }
 }
@@ -113,12 +109,13 @@ function begin(answer: UpstreamAnswer, res: NodeResponse): void {
   (res as ServerResponse).flushHeaders();
 }
 
-function refuse(res: NodeResponse): void {
+function refuse(res: NodeResponse, flow: RequestFlow | undefined): void {
   if (res.headersSent) {
     abortResponse(res);
     return;
   }
-  res.statusCode = noAnswer.status;
-  res.setHeader('content-type', noAnswer.type);
-  res.end(noAnswer.body);
+  const { status, headers, body } = noAnswerResponse(flow?.errorBody);
+  res.statusCode = status;
+  setHeaders(res, headers);
+  res.end(body);
 }

@@ -179,6 +179,12 @@ describe('problem body', () => {
       outcome: 'RejectedCapacity',
       reason: 'band-max-requests',
       priority: 100,
+      error: {
+        message: 'At most 500 requests of priority 100 may wait, and 500 are waiting.',
+        type: 'rate_limit_error',
+        param: null,
+        code: 'ERR_FLOW_SATURATED',
+      },
     });
   });
 
