@@ -62,6 +62,8 @@ export class CoarseClock {
   isTurnAwaited = false;
   /** True when the clock tells of turns. */
   readonly tellsTurns: boolean;
+  /** True when the last answer of `readShared` was an earlier reading. */
+  isBehind = false;
   /** True when `forgetReadings` has something to forget. */
   hasNotes = false;
   private lastMs: number = neverUnboxed;
@@ -92,6 +94,7 @@ export class CoarseClock {
     const nowMs = this.clock.now();
     if (this.isTurnAwaited && nowMs - this.lastMs > toleratedMs) this.note(this.lastMs, nowMs);
     this.lastMs = nowMs;
+    this.isBehind = false;
     return nowMs;
   }
 
@@ -100,9 +103,11 @@ export class CoarseClock {
     const beforeMs = this.lastMs;
     if (this.readingsLeft > 0) {
       this.readingsLeft--;
+      this.isBehind = true;
       return beforeMs;
     }
     const nowMs = this.clock.now();
+    this.isBehind = false;
     this.lastMs = nowMs;
     if (!this.isTurnAwaited) {
       if (nowMs - beforeMs < rushMs) this.awaitTurn();

@@ -56,8 +56,8 @@ export class FiniteClock extends CountingClock {
   }
 }
 
-/** Tells of turns of the event loop, as real clocks do; `endTurn` ends one. */
-export class TurnClock extends ManualClock {
+/** Tells of turns of the event loop, as real clocks do; `endTurn` ends one, and `block` keeps one busy. */
+export class TurnClock extends BlockedClock {
   private readonly awaited: (() => void)[] = [];
 
   nextTurn(callback: () => void): void {

@@ -295,6 +295,9 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (!this.clock.tellsTurns && !this.isPaused) this.dispatchedInTurn = 0;
     this.isPollDue = true;
     const { backlog, parking } = this;
+    // The host may have kept the event loop busy since the reading that this operation shares: what is overdue must not
+    // go.
+    if (this.clock.isBehind && backlog.expiry.isUsed) this.nowMs = this.clock.read();
     if (this.gate.judgesRequests) this.gate.forgetRoom();
     let floor = Number.NEGATIVE_INFINITY;
     while (backlog.waiting > 0) {

@@ -188,6 +188,24 @@ describe('many deadlines', () => {
   });
 });
 
+it('ends the wait of what became overdue while the event loop stood still, and dispatches nothing of it', async () => {
+  const clock = new TurnClock();
+  const { flow } = makeFlow({
+    clock,
+    saturationDetector: concurrencyDetector({ maxConcurrency: 10 }),
+    defaultRequestTtl: 1000,
+  });
+  const running = Array.from({ length: 10 }, () => runNow(flow));
+  const waiting = Array.from({ length: 20 }, () => flow.enqueue(request, key()));
+  clock.endTurn();
+  clock.advance(1);
+  // A rush: the operations of this turn share readings of the clock.
+  for (let i = 0; i < 3; i++) flow.tryEnqueue(request, key());
+  clock.block(5000);
+  for (const lease of running) lease.release();
+  for (const outcome of waiting) expect(dropOf(await outcome).type).toBe('EvictedTTL');
+});
+
 describe('a pool without endpoints', () => {
   const serving = (pool: EndpointPool): EndpointPool => {
     pool.add('e');
