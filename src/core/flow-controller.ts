@@ -80,12 +80,23 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * is no integer
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
-    return this.entry.enqueue(request, key);
+    const entered = this.entry.enter(request, key);
+    return entered instanceof Promise ? entered : Promise.resolve(entered);
+  }
+
+  /**
+   * As `enqueue`, but returns the outcome itself when it is known at once. Only for a request that has to wait it
+   * returns a promise; before that it calls `waiting` once, which makes the request as it waits, for instance with the
+   * signal that ends its wait. The figures stay those of `request`.
+   * @throws (rejects) FlowConfigError as `enqueue`
+   */
+  enter(request: R, key: FlowKey, waiting?: () => R): Outcome | Promise<Outcome> {
+    return this.entry.enter(request, key, waiting);
   }
 
   /**
    * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not
-   * queued. Called from inside a plugin or a listener of this controller it always returns undefined.
+   * queued and is no arrival. For a request that may wait then, `enter` decides once. Called from inside a plugin or a listener of this controller it always returns undefined.
    * @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {

@@ -160,7 +160,7 @@ function leave(call: FetchCall): never {
 }
 
 async function ask(flow: AdapterGate<FetchRequest>, request: FetchRequest, key: FlowKey): Promise<Outcome> {
-  return flow.tryEnqueue?.(request, key) ?? flow.enqueue(request, key);
+  return flow.enter?.(request, key) ?? flow.enqueue(request, key);
 }
 
 function describe(

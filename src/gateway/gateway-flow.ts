@@ -80,16 +80,15 @@ export function sharing(
 /** The controller, as the adapter takes it: adds to its requests what the gateway knows of them. */
 export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFlowRequest<NodeRequest>> {
   return {
-    tryEnqueue: (request, key) =>
-      stateOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined,
-    enqueue(request, key) {
+    enter(request, key, waiting = () => request) {
       const state = stateOf(request.req);
       const { putOff } = state;
-      if (putOff === undefined) return flow.enqueue(enriched(request), key);
+      if (putOff === undefined) return flow.enter(enriched(request), key, () => enriched(waiting()));
       // The request goes back to its place in the queue, with the signal of this wait.
       state.putOff = undefined;
-      return putOff.requeue(enriched(request));
+      return putOff.requeue(enriched(waiting()));
     },
+    enqueue: (request, key) => flow.enqueue(enriched(request), key),
     bandHeadroom: (priority) => flow.bandHeadroom(priority),
   };
 }

@@ -131,6 +131,12 @@ export class BandRegistry {
     return band;
   }
 
+  /** A request that arrived last was only tried: it does not count. */
+  withdrawn(priority: number): void {
+    const band = this.byPriority.get(priority);
+    if (band !== undefined) band.arrived--;
+  }
+
   /** The settings of a priority, whether its band exists or not. */
   settingsOf(priority: number): BandSettings {
     return this.byPriority.get(priority)?.settings ?? this.templateFor(priority);

@@ -31,6 +31,15 @@ describe('tryEnqueue', () => {
     expect([added(), clock.pendingTimers]).toEqual([0, 0]);
   });
 
+  it('counts no arrival of a request that would have to wait, nor tells of its decision', () => {
+    const { flow } = makeFlow();
+    runNow(flow);
+    const decisions = record(flow, 'enqueued');
+    for (let i = 0; i < 32; i++) flow.tryEnqueue(request, key('b', i % 2));
+    expect(flow.demand().bands).toMatchObject([{ priority: 1, arrivedPerSecond: 0 }, { arrivedPerSecond: 1 }]);
+    expect(decisions).toEqual([]);
+  });
+
   it('tells a drop', () => {
     const { flow } = makeFlow({ limits: { maxBytes: 5 } });
     expect(dropOf(flow.tryEnqueue(request, key())).reason).toBe('global-max-bytes');

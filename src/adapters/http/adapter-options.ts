@@ -7,11 +7,11 @@ import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
 /**
- * The part of a controller that an adapter uses. `tryEnqueue` is optional: with it, a request that need not wait costs
- * no AbortSignal.
+ * The part of a controller that an adapter uses. `enter` is optional: with it, a request that need not wait costs no
+ * AbortSignal.
  */
 export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
-  tryEnqueue?(request: R, key: FlowKey): Outcome | undefined;
+  enter?(request: R, key: FlowKey, waiting?: () => R): Outcome | Promise<Outcome>;
   /**
    * Needed for the option `bandHeadroom`: how many requests more may wait in the band of a priority; undefined when it
    * has no such limit.

@@ -2,8 +2,8 @@
  * The steps of one request through flow control, the same in every adapter. Invariant: a lease that was given out is
  * released exactly once, at the end of the response or, if the response ended first, when the lease arrives.
  *
- *   classify → strip headers → RequestLifetime ─┬→ tryEnqueue ─────────────→ verdict
- *                              │                └→ wait → enqueue(signal) ─→ verdict
+ *   classify → strip headers → RequestLifetime ─→ enter ─┬───────────────────→ verdict
+ *                              │                         └→ wait with a signal → verdict
  *                              └→ the signal, lease.abort, lease.release
  */
 import { abandon, isPromise } from '../../base/async-function.js';
@@ -132,19 +132,20 @@ export class HttpFlowControl<Subject, Req> {
   private ask(request: HttpFlowRequest<Req>, key: FlowKey, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
     const lifetime = new RequestLifetime(exchange, this.options.releaseOn !== 'manual');
     if (lifetime.isOver) return gone;
+    const waiting = (): HttpFlowRequest<Req> => {
+      const signal = lifetime.wait();
+      exchange.wait(request.byteSize);
+      return { ...request, signal };
+    };
     try {
-      const outcome = this.gate.tryEnqueue?.(request, key);
-      if (outcome !== undefined) return this.settle(outcome, lifetime, request);
+      const entered = this.gate.enter?.(request, key, waiting) ?? this.gate.enqueue(waiting(), key);
+      if (!isPromise(entered)) return this.settle(entered, lifetime, request);
+      return entered
+        .then((outcome) => this.settle(outcome, lifetime, request))
+        .catch((error: unknown) => ({ type: 'fail', error }));
     } catch (error) {
       return { type: 'fail', error };
     }
-    const signal = lifetime.wait();
-    exchange.wait(request.byteSize);
-    if (lifetime.isOver) return gone;
-    return this.gate
-      .enqueue({ ...request, signal }, key)
-      .then((outcome) => this.settle(outcome, lifetime, request))
-      .catch((error: unknown) => ({ type: 'fail', error }));
   }
 
   private settle(outcome: Outcome, lifetime: RequestLifetime<Req>, hints: PlacementHints): Verdict {

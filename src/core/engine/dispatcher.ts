@@ -146,18 +146,19 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   // Requests come in.
 
   /**
-   * Decides now if it can, otherwise lets the request wait.
+   * Decides now if it can, otherwise lets the request wait; `waiting` makes the request as it waits.
    * @throws (rejects) FlowConfigError for a call that cannot be right
    */
-  enqueue(request: FlowRequest, key: FlowKey): Promise<Outcome> {
-    if (this.isBusy) return this.enqueueLater(request, key);
+  enter(request: FlowRequest, key: FlowKey, waiting?: () => FlowRequest): Outcome | Promise<Outcome> {
+    if (this.isBusy) return this.enterLater(waiting?.() ?? request, key);
     this.isBusy = true;
     try {
       this.nowMs = this.clock.readShared();
       const item = this.read(request, key);
       if (item === undefined) return Promise.reject(argumentError('enqueue', request, key));
       const outcome = this.outcomeNow(item);
-      if (outcome !== undefined) return Promise.resolve(outcome);
+      if (outcome !== undefined) return outcome;
+      if (waiting !== undefined) item.restorePayload(waiting());
       const promise = new Promise<Outcome>(captureSettle);
       this.wait(item, capturedSettle);
       return promise;
@@ -182,12 +183,18 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       if (item === undefined) throw argumentError('tryEnqueue', request, key);
       const highest = this.selector.highestReady;
       if (highest !== undefined && highest.priority >= item.priority) this.walk();
-      const outcome = this.outcomeNow(item);
-      if (outcome === undefined && item.admittedBy !== undefined) this.admission.ended(item, undefined, this.nowMs);
+      const outcome = this.outcomeNow(item, false);
+      if (outcome === undefined) this.forget(item);
       return outcome;
     } finally {
       this.leave();
     }
+  }
+
+  /** Undoes the arrival of a request that would have had to wait. */
+  private forget(item: QueueItem): void {
+    this.backlog.bands.withdrawn(item.priority);
+    if (item.admittedBy !== undefined) this.admission.ended(item, undefined, this.nowMs);
   }
 
   /**
@@ -214,7 +221,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /** For a call from inside another operation. */
-  private enqueueLater(request: FlowRequest, given: FlowKey): Promise<Outcome> {
+  private enterLater(request: FlowRequest, given: FlowKey): Promise<Outcome> {
     if (!isRightCall(request, given)) return Promise.reject(argumentError('enqueue', request, given));
     const { fairnessId, priority } = given;
     const key: FlowKey = { fairnessId, priority };
@@ -242,13 +249,13 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /** The outcome of a request that need not wait: a drop, or a dispatch that passes no waiting request. */
-  private outcomeNow(item: QueueItem): Outcome | undefined {
+  private outcomeNow(item: QueueItem, mayWait = true): Outcome | undefined {
     const answer = this.intake.decide(item, this.nowMs, this.isPaused);
     if (!this.intake.isBehind) this.isPollDue = true;
     let outcome: Outcome | undefined;
     if (answer instanceof Endpoint) outcome = this.dispatchUnqueued(item, answer);
     else outcome = answer;
-    if (this.events.heard.enqueued) this.tellEnqueued(item, outcome);
+    if (this.events.heard.enqueued && (mayWait || outcome !== undefined)) this.tellEnqueued(item, outcome);
     return outcome;
   }
 

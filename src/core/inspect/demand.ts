@@ -8,7 +8,7 @@ interface DemandFigures {
   readonly waiting: number;
   readonly waitingTokens: number;
   readonly waitingBytes: number;
-  /** Requests handed to the controller, `tryEnqueue` and those that were rejected included. */
+  /** Requests handed to the controller, those that were rejected included; not those that were tried in vain. */
   readonly arrivedPerSecond: number;
   readonly dispatchedPerSecond: number;
   /**

@@ -74,10 +74,17 @@ export class ShadowMode implements LeaseOwner {
     }
   }
 
-  enqueue(request: FlowRequest, key: FlowKey): Promise<Outcome> {
-    return new Promise((resolve, reject) =>
-      this.admit(request, key, resolve, () => reject(argumentError('enqueue', request, key))),
-    );
+  /** No request waits here; from inside an operation the outcome comes after that. */
+  enter(request: FlowRequest, key: FlowKey): Outcome | Promise<Outcome> {
+    let outcome: Outcome | undefined;
+    const promise = new Promise<Outcome>((resolve, reject) => {
+      const settle = (answer: Outcome): void => {
+        outcome = answer;
+        resolve(answer);
+      };
+      this.admit(request, key, settle, () => reject(argumentError('enqueue', request, key)));
+    });
+    return outcome ?? promise;
   }
 
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
@@ -145,7 +152,7 @@ export class ShadowMode implements LeaseOwner {
 
   /** Never called, because a lease that is never evicted rejects the call by itself. */
   requeue({ item }: ShadowLease, request: FlowRequest = item.request as FlowRequest): Promise<Outcome> {
-    return this.enqueue(request, item);
+    return Promise.resolve(this.enter(request, item));
   }
 
   // Answers of the engine.

@@ -167,7 +167,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       model: model.modelId,
       provider: model.provider,
     };
-    return flow.tryEnqueue?.(request, { fairnessId, priority }) ?? flow.enqueue(request, { fairnessId, priority });
+    return flow.enter?.(request, { fairnessId, priority }) ?? flow.enqueue(request, { fairnessId, priority });
   }
 
   /** Runs `work` with a lease, once more where it can wait again. The answer of `work` then holds the lease. */

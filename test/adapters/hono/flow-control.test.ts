@@ -38,9 +38,9 @@ describe('Hono on Node', () => {
     });
     const recording = {
       enqueue: gate.enqueue,
-      tryEnqueue(request: { req: unknown; byteSize: number }, key: { fairnessId: string }) {
+      enter(request: { req: unknown; byteSize: number }, key: { fairnessId: string }) {
         urls.push((request.req as Request).url);
-        return gate.tryEnqueue!(request, key);
+        return gate.enter!(request, key);
       },
     };
     app.use('/v1/*', flowControl(recording, { classify: (c) => ({ fairnessId: c.get('tenant'), priority: 3 }) }));

@@ -12,14 +12,17 @@ import {
   type WithFlow,
 } from '../../../src/adapters/node/index.js';
 import {
+  concurrencyDetector,
   type Drop,
   FlowConfigError,
   FlowControlError,
+  FlowController,
   type FlowGate,
   type FlowKey,
   type Lease,
   type Outcome,
 } from '../../../src/index.js';
+import { ManualClock } from '../../../src/testing/index.js';
 import { rawConnection } from '../../integration/support/clients.js';
 import { deferred, until } from '../../integration/support/until.js';
 
@@ -75,9 +78,9 @@ function recordingGate(answer: () => Outcome | Promise<Outcome>, isPrompt = fals
       return answer();
     },
     ...(isPrompt && {
-      tryEnqueue(request: HttpFlowRequest<NodeRequest>, key: FlowKey) {
+      enter(request: HttpFlowRequest<NodeRequest>, key: FlowKey) {
         asked.push({ request, key });
-        return answer() as Outcome;
+        return answer();
       },
     }),
   };
@@ -122,10 +125,33 @@ describe('asking', () => {
 
   it('a request that has to wait gets one', async () => {
     const { gate, asked } = recordingGate(dispatched);
-    const port = await serve({ ...gate, tryEnqueue: () => undefined } as typeof gate, {}, ok);
+    const port = await serve(gate, {}, ok);
     expect(await exchange(port, get)).toContain('200 OK');
     expect(asked).toHaveLength(1);
     expect(asked[0]!.request.signal).toBeInstanceOf(AbortSignal);
+  });
+
+  it('a request that has to wait is one arrival, and asks the admission policy once', async () => {
+    const admitted: string[] = [];
+    const flow = new FlowController<HttpFlowRequest<NodeRequest>>({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+      admission: {
+        type: 'counts',
+        admit(_request, { fairnessId }) {
+          admitted.push(fairnessId);
+          return 'admit';
+        },
+      },
+      clock: new ManualClock(),
+    });
+    const first = flow.enter({ byteSize: 1 } as HttpFlowRequest<NodeRequest>, { fairnessId: 'first' }) as Outcome;
+    const port = await serve(flow, { classify: () => ({ fairnessId: 'second' }) }, ok);
+    const answer = exchange(port, get);
+    await until('it waits', () => flow.stats().waiting === 1);
+    expect(flow.demand().bands).toMatchObject([{ arrivedPerSecond: 2 }]);
+    if (first.type === 'Dispatched') first.lease.release();
+    expect(await answer).toContain('200 OK');
+    expect(admitted).toEqual(['first', 'second']);
   });
 
   it('enqueue alone is enough', async () => {

@@ -497,9 +497,9 @@ describe('what a call says of itself', () => {
     const counting = countingGate(1);
     const gate = {
       ...counting,
-      tryEnqueue(given: Parameters<NonNullable<CountingGate['tryEnqueue']>>[0], key: { fairnessId: string }) {
+      enter(given: Parameters<NonNullable<CountingGate['enter']>>[0], key: { fairnessId: string }) {
         asked.push(given.byteSize);
-        return counting.tryEnqueue!(given, key);
+        return counting.enter!(given, key);
       },
     };
     const { url } = await upstream((req, res) => void req.resume().on('end', () => res.end()));

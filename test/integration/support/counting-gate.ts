@@ -38,10 +38,10 @@ export function countingGate(maxConcurrency: number, options: Partial<FlowContro
     flow,
     releases,
     keys,
-    tryEnqueue(request, key) {
+    enter(request, key, waiting) {
       keys.push(key);
-      const outcome = flow.tryEnqueue(request, key);
-      return outcome && counted(outcome);
+      const entered = flow.enter(request, key, waiting);
+      return entered instanceof Promise ? entered.then(counted) : counted(entered);
     },
     enqueue: (request, key) => flow.enqueue(request, key).then(counted),
   };
