@@ -96,7 +96,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
 
   /**
    * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not
-   * queued and is no arrival. For a request that may wait then, `enter` decides once. Called from inside a plugin or a listener of this controller it always returns undefined.
+   * queued and is no arrival. For a request that may wait then, `enter` decides once. Called from inside a plugin or a
+   * listener of this controller it always returns undefined.
    * @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {

@@ -184,17 +184,11 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       const highest = this.selector.highestReady;
       if (highest !== undefined && highest.priority >= item.priority) this.walk();
       const outcome = this.outcomeNow(item, false);
-      if (outcome === undefined) this.forget(item);
+      if (outcome === undefined) this.intake.forget(item, this.nowMs);
       return outcome;
     } finally {
       this.leave();
     }
-  }
-
-  /** Undoes the arrival of a request that would have had to wait. */
-  private forget(item: QueueItem): void {
-    this.backlog.bands.withdrawn(item.priority);
-    if (item.admittedBy !== undefined) this.admission.ended(item, undefined, this.nowMs);
   }
 
   /**
@@ -252,9 +246,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private outcomeNow(item: QueueItem, mayWait = true): Outcome | undefined {
     const answer = this.intake.decide(item, this.nowMs, this.isPaused);
     if (!this.intake.isBehind) this.isPollDue = true;
-    let outcome: Outcome | undefined;
-    if (answer instanceof Endpoint) outcome = this.dispatchUnqueued(item, answer);
-    else outcome = answer;
+    const outcome = answer instanceof Endpoint ? this.dispatchUnqueued(item, answer) : answer;
     if (this.events.heard.enqueued && (mayWait || outcome !== undefined)) this.tellEnqueued(item, outcome);
     return outcome;
   }
@@ -302,8 +294,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (!this.clock.tellsTurns && !this.isPaused) this.dispatchedInTurn = 0;
     this.isPollDue = true;
     const { backlog, parking } = this;
-    // The host may have kept the event loop busy since the reading that this operation shares: what is overdue must not
-    // go.
+    // What became overdue since the reading that this operation shares must not go.
     if (this.clock.isBehind && backlog.expiry.isUsed) this.nowMs = this.clock.read();
     if (this.gate.judgesRequests) this.gate.forgetRoom();
     let floor = Number.NEGATIVE_INFINITY;
@@ -470,7 +461,6 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   answered(lease: SeatLease, answer: ServerAnswer): void {
     if (!this.gate.hearsAnswers) return;
-    // Its request may be gone, if no detector heard of answers when it was dispatched: it cannot wait again then.
     if (isPuttingOff(answer) && lease.item.request !== undefined) lease.putOff();
     this.writer.perform(() => this.gate.answered(lease.seat, lease, answer, this.nowMs));
   }

@@ -109,6 +109,12 @@ export class Intake {
     }
   }
 
+  /** Undoes the arrival of a request that was only tried, and would have had to wait. */
+  forget(item: QueueItem, nowMs: number): void {
+    this.parts.backlog.bands.withdrawn(item.priority);
+    if (item.admittedBy !== undefined) this.parts.admission.ended(item, undefined, nowMs);
+  }
+
   /**
    * Returns a drop if the request may not come in, an endpoint if it may go at once, and undefined if it has to wait.
    * `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
