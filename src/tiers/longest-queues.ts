@@ -153,7 +153,7 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
   /** The waiting requests of the flow, the newest first. It costs only as much as the caller takes. */
   newestFirst(flow: F): Iterable<T> {
     const queue = this.members.get(flow)?.arrivals ?? this.queueOf?.(flow);
-    return queue instanceof FifoQueue ? queue.newestFirst() : [];
+    return queue?.newestFirst?.() ?? [];
   }
 
   private join(flow: F): Member<F, T> {

@@ -64,7 +64,6 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return member ?? this.peek();
   }
 
-  /** The living members, last first. Nothing may be added or taken out meanwhile. */
   *newestFirst(): Generator<T, void, undefined> {
     for (let i = (this.rest?.length ?? 0) - 1; i >= 0; i--) {
       const member = this.rest?.peekAt(i) as T;

@@ -28,6 +28,8 @@ export interface ItemQueue<T extends Queued> {
   remove(member: T): void;
   /** The living members, in no particular order. */
   members(): T[];
+  /** The living members, last come first. Only where they stand in arrival order; nothing may change meanwhile. */
+  newestFirst?(): Iterable<T>;
   /**
    * The first few members as they stand in the structure. In arrival order these go next; in any other order this is
    * certain only for the first.

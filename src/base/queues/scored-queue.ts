@@ -77,6 +77,10 @@ export class ScoredQueue<T extends Queued> implements ItemQueue<T> {
     return this.line.members();
   }
 
+  newestFirst(): Iterable<T> {
+    return this.line.newestFirst();
+  }
+
   leading(count: number): T[] {
     return this.line.leading(count);
   }
