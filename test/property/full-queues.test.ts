@@ -93,10 +93,11 @@ function expectLimits(flow: FlowController): void {
 async function live(world: World, steps: number): Promise<void> {
   const { flow, clock, random, leases, aborts } = world;
   for (let step = 0; step < steps; step++) {
-    if (random.chance(0.8)) await arrive(world);
-    else if (random.chance(0.5)) leases.splice(random.int(leases.length), 1)[0]?.release();
-    else if (random.chance(0.5)) aborts.splice(random.int(aborts.length), 1)[0]?.abort();
-    else clock.advance(random.int(40));
+    const choice = random.int(20);
+    if (choice === 0) clock.advance(random.int(40));
+    else if (choice === 1) aborts.splice(random.int(aborts.length), 1)[0]?.abort();
+    else if (choice < 4) leases.splice(random.int(leases.length), 1)[0]?.release();
+    else await arrive(world);
     await turns();
     expectLimits(flow);
   }

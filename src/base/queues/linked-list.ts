@@ -29,6 +29,16 @@ export class LinkedList<T extends Linked<T>> {
     this.size++;
   }
 
+  /** Puts it before all others. */
+  unshift(member: T): void {
+    member.previous = undefined;
+    member.next = this.first;
+    if (this.first === undefined) this.last = member;
+    else this.first.previous = member;
+    this.first = member;
+    this.size++;
+  }
+
   /** `member` must be in this list. */
   remove(member: T): void {
     const { previous, next } = member;

@@ -36,6 +36,18 @@ describe('LinkedList', () => {
     expect(names(list)).toBe(rest + 'abcd'[index]);
   });
 
+  it('takes a member before all others, also where there is none', () => {
+    const list = new LinkedList<Bead>();
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => new Bead(name)) as [Bead, Bead, Bead];
+    list.unshift(b);
+    list.unshift(a);
+    list.push(c);
+    expect(names(list)).toBe('abc');
+    list.remove(b);
+    list.unshift(b);
+    expect(names(list)).toBe('bac');
+  });
+
   it('is empty again when the only member goes', () => {
     const list = new LinkedList<Bead>();
     const bead = new Bead('a');

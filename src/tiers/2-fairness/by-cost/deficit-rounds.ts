@@ -5,7 +5,8 @@
  *     level ── this round's ┐  a share has its turn while its counter is below the level; the level rises by one quantum a round
  *     floor ────────────────┘  those that come begin here: what they owe is kept, what they did not use is not
  *
- *     current: rest of this round ─► upcoming: had their turn ─► current of the next round
+ *     current: rest of this round ◄─ those that come below the level, behind all others
+ *     upcoming: had their turn    ◄─ those that come above it, before all others       ─► current of the next round
  *     sitting out: by the round in which they are paid up, then by their place in the rounds
  *
  * A share that owes k quanta enters `sittingOut` once, whatever k is, and a round in which everybody sits out is not
@@ -13,7 +14,8 @@
  * of a double.
  *
  * Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of `turn`, the
- * shares' places in the rounds. Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin"
+ * shares' places in the rounds. No two shares have one place, and a share keeps its own while it is active, so that
+ * between two turns of one share any other has its turn once. Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin"
  * (1995); Adiseshu et al., surplus round robin (1996).
  */
 import { LinkedList } from '../../../base/queues/linked-list.js';
@@ -39,9 +41,11 @@ export class DeficitRounds implements ShareOrder {
   private round = 0;
   /** Times that the level rose: tells rounds apart, where `round` begins anew when it has grown large. */
   private rises = 0;
-  private places = 0;
+  /** Where the next share stands that comes for this round, and where the next that comes for a later one. */
+  private behindAll = 0;
+  private beforeAll = -1;
   /** The place of the share whose turn it was last. A round begins with a turn, so that it is one of this round. */
-  private cursor = -1;
+  private cursor = 0;
   private current = new LinkedList<Share>();
   private upcoming = new LinkedList<Share>();
   private readonly sittingOut = new ShareHeap();
@@ -73,17 +77,18 @@ export class DeficitRounds implements ShareOrder {
   }
 
   activate(share: Share, isNew: boolean): void {
-    if (isNew && share.visitedIn === this.rises) {
-      // Its turn is over for this round: what it did not use is lost, and it keeps its place before those whose turn
-      // comes yet.
-      if (share.counter < this.level) share.counter = this.level;
-      share.turn = this.cursor;
-      this.append(share, this.upcoming);
+    // What it did not use of its turn in this round is lost.
+    const least = share.visitedIn === this.rises ? this.level : this.floor;
+    if (isNew && share.counter < least) share.counter = least;
+    if (share.counter < this.level) {
+      share.turn = this.behindAll++;
+      this.current.push(share);
+      share.list = this.current;
       return;
     }
-    if (isNew && share.counter < this.floor) share.counter = this.floor;
-    share.turn = this.places++;
-    this.append(share, this.current);
+    // Its next turn comes before a second one of those that have theirs yet in this round.
+    share.turn = this.beforeAll--;
+    this.lineUp(share);
   }
 
   deactivate(share: Share): void {
@@ -180,13 +185,14 @@ export class DeficitRounds implements ShareOrder {
   /** The share's turn is over. */
   private lineUp(share: Share): void {
     const rounds = this.roundsUntil(share.counter);
-    if (rounds <= 1) this.append(share, this.upcoming);
-    else this.sittingOut.push(share, this.round + rounds, share.turn);
-  }
-
-  private append(share: Share, list: LinkedList<Share>): void {
-    list.push(share);
-    share.list = list;
+    if (rounds > 1) {
+      this.sittingOut.push(share, this.round + rounds, share.turn);
+      return;
+    }
+    const { first } = this.upcoming;
+    if (first !== undefined && share.turn < first.turn) this.upcoming.unshift(share);
+    else this.upcoming.push(share);
+    share.list = this.upcoming;
   }
 
   private takeOut(share: Share): void {

@@ -6,9 +6,9 @@ import {
   startTimeFairQueueing,
   virtualTokenCounter,
 } from '../../../../src/index.js';
-import type { Random } from '../../../property/random.js';
+import { Random } from '../../../property/random.js';
 import { byPrompt, type Setup, type Spread, spreadOf } from './backlogged.js';
-import { type History, live } from './history.js';
+import { type History, type HistorySetup, live } from './history.js';
 
 const seeds = [1, 2, 3, 4, 5];
 const exact = (cost: number): number => cost;
@@ -150,27 +150,28 @@ class JointWaits {
 }
 
 /** Flows come and go, all costs are from 1 to 100 and known beforehand. */
-function jointRange(policy: FlowFairnessPolicy, seed: number, slots: number): number {
+function jointRange(policy: FlowFairnessPolicy, setup: Partial<HistorySetup>): number {
   const names = ['a', 'b', 'c', 'd', 'e'];
-  const weights: Record<string, number> = { b: 2, c: 3 };
+  const { weights = {} } = setup;
   const waits = new JointWaits(names, (name) => weights[name] ?? 1);
   const afterStep = (history: History): void => waits.look(history);
   live(policy, {
-    seed,
-    slots,
+    seed: 0,
+    slots: 1,
     names,
-    weights,
     steps: 10_000,
     arrivals: 0.27,
     isNoisy: false,
     endsWell: true,
     holds: false,
     afterStep,
+    ...setup,
   });
   return waits.range;
 }
 
 describe('while two flows that come and go both wait', () => {
+  const weights = { b: 2, c: 3 };
   const bounds: readonly [name: string, bound: number, make: () => FlowFairnessPolicy][] = [
     ['virtualTokenCounter', 200, () => virtualTokenCounter(byPrompt)],
     ['virtualTokenCounter as the paper lifts', 200, () => virtualTokenCounter({ ...byPrompt, lift: 'vtc' })],
@@ -182,10 +183,23 @@ describe('while two flows that come and go both wait', () => {
 
   it.each(bounds)('%s keeps them within %i of each other', (_, bound, make) => {
     for (const slots of [1, 8])
-      for (const seed of seeds) expect(jointRange(make(), seed, slots)).toBeLessThanOrEqual(bound + 1e-6);
+      for (const seed of seeds) expect(jointRange(make(), { seed, slots, weights })).toBeLessThanOrEqual(bound + 1e-6);
+  });
+
+  it('deficitRoundRobin keeps to it in each of 4,000 short histories, however flows come and go', () => {
+    const broken: string[] = [];
+    for (let seed = 0; seed < 4_000; seed++) {
+      const random = new Random(seed);
+      const quantum = random.pick([20, 30, 40, 50, 60, 80]);
+      const arrivals = 0.2 + 0.2 * random.next();
+      const policy = deficitRoundRobin({ ...byPrompt, quantum });
+      const range = jointRange(policy, { seed, slots: random.pick([1, 8]), steps: 400, arrivals });
+      if (range > quantum + 200 + 1e-6) broken.push(`history ${seed}, quantum ${quantum}: ${range}`);
+    }
+    expect(broken).toEqual([]);
   });
 
   it('round robin does not', () => {
-    for (const seed of seeds) expect(jointRange(roundRobin(), seed, 1)).toBeGreaterThan(300);
+    for (const seed of seeds) expect(jointRange(roundRobin(), { seed, weights })).toBeGreaterThan(300);
   });
 });
