@@ -50,10 +50,10 @@ export class Flow implements FlowView, Linked<Flow> {
   isIdle = false;
   /** Written by FlowTable. */
   idleSinceMs = 0;
-  /** The class that it is held in. Written by HeldFlows. */
-  heldIn: HeldClass | undefined = undefined;
-  /** The class that it retries for after its release. Written by HeldFlows. */
-  retriesFor: HeldClass | undefined = undefined;
+  /** True while it is held back in the class that it contends in. Written by HeldFlows. */
+  isHeld = false;
+  /** The class that it is held in, or was let out of lately. Written by HeldFlows. */
+  contendsIn: HeldClass | undefined = undefined;
   /** The condition that it waits for while it is parked. Written by ParkedFlows. */
   parkedFor: Park | undefined = undefined;
   /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
@@ -72,6 +72,10 @@ export class Flow implements FlowView, Linked<Flow> {
 
   get weight(): number {
     return this.profile?.weight ?? 1;
+  }
+
+  get heldIn(): HeldClass | undefined {
+    return this.isHeld ? this.contendsIn : undefined;
   }
 
   get priority(): number {

@@ -1,31 +1,98 @@
 /**
  * Flows of one band whose first request waits for its endpoints alone, by the class of that request.
  *
- *     class 'model=a':  retrying flow │ flow ⇄ flow ⇄ flow     when the class has room, one flow at a time retries, in turn;
- *                                                             where flows are mere labels, the one whose request comes first
+ *     class 'model=a':  contenders ── order ──► the one that tier 2 lets go first
+ *                        │ held ◄──────┐        held: it is let out as soon as the class has room for it
+ *                        └ let out ────┘        let out: it is among the active flows, and is held again if it finds no room
  *
- * Invariant: a held flow is not among its band's active flows; `waiting` is the sum over the held flows.
+ * Invariant: a held flow is not among its band's active flows; `waiting` is the sum over the held flows. A flow contends
+ * in one class at most, from the moment that it is held until nothing of it waits, its first request is of another
+ * class, or it is parked. A class lives while flows contend in it.
  */
 import { LinkedList } from '../base/queues/linked-list.js';
-import type { FlowSelector } from './2-fairness/fairness-policy.js';
-import type { Flow } from './flow.js';
+import type { GuardedSelector, PickedBand } from './2-fairness/guarded-selector.js';
+import { Flow } from './flow.js';
+import type { WaitingItem } from './waiting-item.js';
 
-export class HeldClass {
+/** Makes the order of the flows of one class. */
+export type MakeOrder = (flows: PickedBand) => GuardedSelector;
+
+/** The flows that contend in a class are a band to the selector that orders them. */
+export class HeldClass implements PickedBand {
+  /** The held ones of the contenders. */
   readonly flows: LinkedList<Flow> = new LinkedList<Flow>();
-  /** The flow that was released last, until it is served or held again. */
-  retrying: Flow | undefined = undefined;
+  readonly contenders: Set<Flow> = new Set();
   readonly requestClass: string | undefined;
-  /** Says which flow's first request goes first; undefined where flows take turns. */
-  readonly order: FlowSelector | undefined;
+  readonly priority: number;
+  private order: GuardedSelector | undefined = undefined;
+  private readonly makeOrder: MakeOrder;
 
-  constructor(requestClass: string | undefined, order: FlowSelector | undefined) {
+  constructor(requestClass: string | undefined, priority: number, makeOrder: MakeOrder) {
     this.requestClass = requestClass;
-    this.order = order;
+    this.priority = priority;
+    this.makeOrder = makeOrder;
   }
 
-  /** The flow to release next. */
+  get waiting(): number {
+    return sum(this.contenders, ({ waiting }) => waiting);
+  }
+
+  get waitingBytes(): number {
+    return sum(this.contenders, ({ waitingBytes }) => waitingBytes);
+  }
+
+  get firstActive(): Flow | undefined {
+    return this.contenders.values().next().value;
+  }
+
+  activeFlows(): Iterable<Flow> {
+    return this.contenders;
+  }
+
+  isActiveFlow(candidate: unknown): candidate is Flow {
+    return candidate instanceof Flow && candidate.contendsIn === this;
+  }
+
+  tellOfWaiting(): void {
+    for (const flow of this.contenders) this.order?.flowActivated(flow);
+  }
+
+  /** The contender whose first request goes before those of the others; it may be let out already. */
   first(nowMs: number): Flow | undefined {
-    return (this.order?.pick(nowMs) as Flow | undefined) ?? this.flows.first;
+    const first = this.order?.pick(nowMs);
+    return this.isActiveFlow(first) ? first : this.flows.first;
+  }
+
+  join(flow: Flow): void {
+    this.contenders.add(flow);
+    // One flow needs no order: with sessions, most classes have one.
+    if (this.contenders.size === 1) return;
+    if (this.order !== undefined) {
+      this.order.flowActivated(flow);
+      return;
+    }
+    this.order = this.makeOrder(this);
+    this.tellOfWaiting();
+  }
+
+  leave(flow: Flow): void {
+    this.contenders.delete(flow);
+    if (flow.waiting > 0) this.order?.flowDeactivated(flow, true);
+    this.order?.flowRemoved(flow);
+  }
+
+  itemAdded(flow: Flow, item: WaitingItem): void {
+    this.order?.itemAdded(flow, item);
+  }
+
+  itemRemoved(flow: Flow, item: WaitingItem): void {
+    if (flow.waiting === 0) this.order?.flowDeactivated(flow);
+    this.order?.itemRemoved(flow, item);
+  }
+
+  dispatched(flow: Flow, item: WaitingItem, nowMs: number): void {
+    if (flow.waiting === 0) this.order?.flowDeactivated(flow);
+    this.order?.dispatched(flow, item, nowMs);
   }
 }
 
@@ -33,20 +100,59 @@ export class HeldFlows {
   /** Requests that wait in held flows. */
   waiting = 0;
   private readonly classes = new Map<string | undefined, HeldClass>();
+  private readonly priority: number;
+  private readonly makeOrder: MakeOrder;
 
-  /** Every class with held flows, or with one that retries. */
+  constructor(priority: number, makeOrder: MakeOrder) {
+    this.priority = priority;
+    this.makeOrder = makeOrder;
+  }
+
+  /** Every class in which a flow is held, or was lately. */
   all(): readonly HeldClass[] {
     return [...this.classes.values()];
   }
 
   get flowCount(): number {
-    let count = 0;
-    for (const { flows } of this.classes.values()) count += flows.size;
-    return count;
+    return sum(this.classes.values(), ({ flows }) => flows.size);
   }
 
   *flows(): Generator<Flow, void, undefined> {
     for (const { flows } of this.classes.values()) yield* flows;
+  }
+
+  /** Holds a flow that is among the active ones no longer. */
+  hold(flow: Flow): void {
+    const requestClass = flow.head?.requestClass;
+    if (flow.contendsIn?.requestClass !== requestClass) this.leave(flow);
+    let held = flow.contendsIn ?? this.classes.get(requestClass);
+    if (held === undefined) {
+      held = new HeldClass(requestClass, this.priority, this.makeOrder);
+      this.classes.set(requestClass, held);
+    }
+    held.flows.push(flow);
+    flow.isHeld = true;
+    this.waiting += flow.waiting;
+    if (flow.contendsIn !== undefined) return;
+    flow.contendsIn = held;
+    held.join(flow);
+  }
+
+  /** Lets a held flow out; it contends on. */
+  release(flow: Flow): void {
+    if (!flow.isHeld) return;
+    flow.contendsIn?.flows.remove(flow);
+    flow.isHeld = false;
+    this.waiting -= flow.waiting;
+  }
+
+  /** The flow contends no longer. It must not be held. */
+  leave(flow: Flow): void {
+    const held = flow.contendsIn;
+    if (held === undefined) return;
+    flow.contendsIn = undefined;
+    held.leave(flow);
+    if (held.contenders.size === 0) this.classes.delete(held.requestClass);
   }
 
   /** One more request waits in a held flow. */
@@ -59,56 +165,15 @@ export class HeldFlows {
     this.waiting--;
   }
 
-  hold(flow: Flow, requestClass: string | undefined, makeOrder?: () => FlowSelector): void {
-    let held = this.classes.get(requestClass);
-    if (held === undefined) {
-      held = new HeldClass(requestClass, makeOrder?.());
-      this.classes.set(requestClass, held);
-    }
-    held.flows.push(flow);
-    held.order?.flowActivated?.(flow);
-    flow.heldIn = held;
-    this.waiting += flow.waiting;
-  }
-
-  /** Releases a held flow. */
-  release(flow: Flow): void {
-    const held = flow.heldIn;
-    if (held === undefined) return;
-    held.flows.remove(flow);
-    held.order?.flowDeactivated?.(flow);
-    flow.heldIn = undefined;
-    this.waiting -= flow.waiting;
-    this.removeIfDone(held);
-  }
-
-  /** Releases the flow that retries next. */
-  retryOne(held: HeldClass, nowMs: number): Flow | undefined {
-    const flow = held.first(nowMs);
-    if (flow === undefined) return undefined;
-    held.retrying = flow;
-    flow.retriesFor = held;
-    this.release(flow);
-    return flow;
-  }
-
-  /** Ends a retry, because the flow was served, is held again, or has nothing left: the next one may retry. */
-  retried(flow: Flow): void {
-    const held = flow.retriesFor;
-    if (held === undefined) return;
-    flow.retriesFor = undefined;
-    if (held.retrying === flow) held.retrying = undefined;
-    this.removeIfDone(held);
-  }
-
   /** Forgets every class. The held flows must have been released. */
   clear(): void {
-    for (const { retrying } of this.classes.values()) if (retrying !== undefined) retrying.retriesFor = undefined;
+    for (const { contenders } of this.classes.values()) for (const flow of contenders) flow.contendsIn = undefined;
     this.classes.clear();
   }
+}
 
-  private removeIfDone(held: HeldClass): void {
-    const isDone = held.flows.size === 0 && held.retrying === undefined;
-    if (isDone && this.classes.get(held.requestClass) === held) this.classes.delete(held.requestClass);
-  }
+function sum<T>(parts: Iterable<T>, of: (part: T) => number): number {
+  let total = 0;
+  for (const part of parts) total += of(part);
+  return total;
 }

@@ -17,15 +17,16 @@ import type { ItemQueue } from '../base/queues/item-queue.js';
 import { LinkedList } from '../base/queues/linked-list.js';
 import { ScoredQueue, type Scores } from '../base/queues/scored-queue.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
-import type { Ending, FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
+import type { Ending, FairnessPolicy } from './2-fairness/fairness-policy.js';
 import { GuardedSelector, type PickedBand } from './2-fairness/guarded-selector.js';
+import { roundRobin } from './2-fairness/round-robin.js';
 import type { ServiceFigures } from './2-fairness/service-figures.js';
 import { guardedCompare } from './3-ordering/guarded-compare.js';
 import { guardedScores } from './3-ordering/guarded-scores.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
 import { EventRate } from './event-rate.js';
 import { Flow, type InFlightCap } from './flow.js';
-import { type HeldClass, HeldFlows } from './held-flows.js';
+import { HeldFlows } from './held-flows.js';
 import { LongestQueues } from './longest-queues.js';
 import { type Park, ParkedFlows } from './parked-flows.js';
 import type { ItemView, Usage } from './views.js';
@@ -82,7 +83,7 @@ export class PriorityBand implements PickedBand {
   /** Which flow has most waiting; kept only while a full queue drops by fair share. */
   longestQueues: LongestQueues<Flow, WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
-  readonly held: HeldFlows = new HeldFlows();
+  readonly held: HeldFlows;
   readonly parked: ParkedFlows = new ParkedFlows();
   private selector: GuardedSelector | undefined;
   /** Reports that the fairness policies before this one ignored. */
@@ -103,6 +104,7 @@ export class PriorityBand implements PickedBand {
     this.isConfigured = isConfigured;
     this.settings = settings;
     this.errors = errors;
+    this.held = new HeldFlows(priority, (contenders) => this.orderOf(contenders));
     this.ordering = new PluginGuard('ordering', settings.ordering, errors);
     this.arrivedAtMs = nowMs;
     this.leftAtMs = nowMs;
@@ -126,7 +128,7 @@ export class PriorityBand implements PickedBand {
 
   isActiveFlow(candidate: unknown): candidate is Flow {
     if (!(candidate instanceof Flow) || candidate.band !== this || candidate.waiting === 0) return false;
-    return candidate.heldIn === undefined && candidate.parkedFor === undefined;
+    return !candidate.isHeld && candidate.parkedFor === undefined;
   }
 
   activeFlows(): Iterable<Flow> {
@@ -199,22 +201,30 @@ export class PriorityBand implements PickedBand {
     this.waitingBytes += item.byteSize;
     this.waitingTokens += item.tokens;
     this.enter(item, flow);
-    if (flow.heldIn !== undefined) this.reviewHeld(flow);
-    else if (park !== undefined && flow.parkedFor === undefined) this.park(flow, park);
+    if (flow.contendsIn !== undefined) {
+      flow.contendsIn.itemAdded(flow, item);
+      this.review(flow);
+    }
+    if (park !== undefined && flow.parkedFor === undefined) this.park(flow, park);
   }
 
   /**
    * Holds the flow back, because no endpoint can take its first request: until there is room, tier 2 does not see it.
    */
   hold(flow: Flow): void {
-    this.held.retried(flow);
     this.deactivate(flow);
-    this.held.hold(flow, flow.head?.requestClass, this.heldOrder);
+    this.held.hold(flow);
+  }
+
+  /** Lets a held flow out, so that tier 2 sees it. */
+  letOut(flow: Flow): void {
+    this.held.release(flow);
+    this.activate(flow);
   }
 
   /** Parks an active flow: until `unpark`, tier 2 does not see it, and it is owed nothing meanwhile. */
   park(flow: Flow, park: Park): void {
-    this.held.retried(flow);
+    this.held.leave(flow);
     this.active.remove(flow);
     if (this.selector !== undefined) this.selector.flowDeactivated(flow, true);
     this.parked.park(flow, park);
@@ -223,20 +233,6 @@ export class PriorityBand implements PickedBand {
   unpark(flow: Flow): void {
     this.parked.unpark(flow);
     this.activate(flow);
-  }
-
-  /** Releases one flow of a class, to retry. */
-  retryOne(held: HeldClass, nowMs: number): void {
-    const flow = this.held.retryOne(held, nowMs);
-    if (flow !== undefined) this.activate(flow);
-  }
-
-  /** True when no flow of the class retries yet, or a held one has come before it by the order of requests. */
-  wantsRetry(held: HeldClass, nowMs: number): boolean {
-    const rival = held.retrying?.head;
-    if (rival === undefined) return true;
-    const first = held.order?.pick(nowMs)?.head;
-    return first !== undefined && this.compare(first, rival) < 0;
   }
 
   /**
@@ -253,7 +249,10 @@ export class PriorityBand implements PickedBand {
     const flow = item.flow as Flow;
     (this.sharedQueue ?? flow.queue)?.shift();
     this.leave(item, flow, nowMs);
-    if (flow.retriesFor !== undefined) this.held.retried(flow);
+    if (flow.contendsIn !== undefined) {
+      flow.contendsIn.dispatched(flow, item, nowMs);
+      this.review(flow);
+    }
     if (this.selector !== undefined) this.selector.dispatched(flow, item, nowMs);
   }
 
@@ -263,7 +262,9 @@ export class PriorityBand implements PickedBand {
     (this.sharedQueue ?? flow.queue)?.discard();
     this.leave(item, flow, nowMs);
     if (this.selector !== undefined) this.selector.itemRemoved(flow, item);
-    if (flow.heldIn !== undefined) this.reviewHeld(flow);
+    if (flow.contendsIn === undefined) return;
+    flow.contendsIn.itemRemoved(flow, item);
+    this.review(flow);
   }
 
   /** Tells the fairness policy of the dispatch of a request that never waited. */
@@ -360,7 +361,7 @@ export class PriorityBand implements PickedBand {
   configure(settings: BandSettings): void {
     const { fairness, ordering } = this.settings;
     const hadQueues = queuesApart(this.settings);
-    for (const flow of [...this.held.flows()]) this.releaseHeld(flow);
+    for (const flow of [...this.held.flows()]) this.letOut(flow);
     this.held.clear();
     this.settings = settings;
     if (settings.fairness === fairness && settings.ordering === ordering && queuesApart(settings) === hadQueues) return;
@@ -415,7 +416,7 @@ export class PriorityBand implements PickedBand {
     flow.waiting++;
     flow.waitingBytes += item.byteSize;
     if (flow.waiting === 1) this.activate(flow);
-    else if (flow.heldIn !== undefined) this.held.added();
+    else if (flow.isHeld) this.held.added();
     else if (flow.parkedFor !== undefined) this.parked.added();
     if (this.longestQueues !== undefined) this.longestQueues.added(item, flow);
     if (this.selector !== undefined) this.selector.itemAdded(flow, item);
@@ -430,13 +431,12 @@ export class PriorityBand implements PickedBand {
     flow.waiting--;
     flow.waitingBytes -= item.byteSize;
     if (this.longestQueues !== undefined) this.longestQueues.left(flow);
-    if (flow.heldIn !== undefined) this.held.left();
+    if (flow.isHeld) this.held.left();
     else if (flow.parkedFor !== undefined) this.parked.left();
     if (flow.waiting > 0) return;
-    if (flow.heldIn !== undefined) this.held.release(flow);
+    if (flow.isHeld) this.held.release(flow);
     else if (flow.parkedFor !== undefined) this.parked.unpark(flow);
     else this.deactivate(flow);
-    if (flow.retriesFor !== undefined) this.held.retried(flow);
   }
 
   private activate(flow: Flow): void {
@@ -449,19 +449,11 @@ export class PriorityBand implements PickedBand {
     if (this.selector !== undefined) this.selector.flowDeactivated(flow);
   }
 
-  /**
-   * Releases a held flow whose first request is of another class now; one of the same class may have another place in
-   * the order.
-   */
-  private reviewHeld(flow: Flow): void {
-    const heldIn = flow.heldIn as HeldClass;
-    if (flow.head?.requestClass === heldIn.requestClass) heldIn.order?.itemAdded?.(flow, flow.head as WaitingItem);
-    else this.releaseHeld(flow);
-  }
-
-  private releaseHeld(flow: Flow): void {
-    this.held.release(flow);
-    this.activate(flow);
+  /** A request of a flow that contends in a class came or went: it contends on as long as its first one is of it. */
+  private review(flow: Flow): void {
+    if (flow.waiting > 0 && flow.head?.requestClass === flow.contendsIn?.requestClass) return;
+    if (flow.isHeld) this.letOut(flow);
+    this.held.leave(flow);
   }
 
   private pickFlow(nowMs: number): Flow | undefined {
@@ -502,10 +494,9 @@ export class PriorityBand implements PickedBand {
     this.hearsDispatches = this.hearsSettlements || this.selector?.hearsDispatches === true;
   }
 
-  /** If the policy does not tell flows apart, held flows too are ordered by their first requests. */
-  private get heldOrder(): (() => FlowSelector) | undefined {
-    const { fairness } = this.settings;
-    return 'sharedQueue' in fairness ? () => earliestHead(fairness.type, this.compare).createSelector(this) : undefined;
+  /** The order of flows of which some are held: that of tier 2 where it has one, otherwise they take turns. */
+  private orderOf(contenders: PickedBand): GuardedSelector {
+    return this.selector?.forHeld(contenders) ?? new GuardedSelector(roundRobin(), contenders, this.errors);
   }
 
   private makeQueue(): ItemQueue<WaitingItem> {

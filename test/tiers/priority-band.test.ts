@@ -149,47 +149,68 @@ it('rates are averages over windows of a second, each of which is closed by a sa
 describe('a flow that is held back', () => {
   const holding = { holdsFlows: true, fairness: globalStrict() };
 
-  it('retries before one of its class that came later, which gives the retry back', () => {
+  it('is let out before one of its class that came later, though that one is out already', () => {
     const { band } = makeBand(holding);
-    const [late, early] = [
-      addTo(band, 'late', 5, { requestClass: 'm' }),
-      addTo(band, 'early', 9, { requestClass: 'm' }),
-    ];
-    band.hold(late.flow as Flow);
-    const [held] = band.held.all();
-    if (held === undefined) throw new Error('no class is held back');
-    expect(band.wantsRetry(held, 0)).toBe(true);
-    band.retryOne(held, 0);
-    expect(band.wantsRetry(held, 0)).toBe(false);
-    band.hold(early.flow as Flow);
-    expect(band.wantsRetry(held, 0)).toBe(false);
-    const first = addTo(band, 'first', 1, { requestClass: 'm' });
-    band.hold(first.flow as Flow);
-    expect(band.wantsRetry(held, 0)).toBe(true);
-    band.retryOne(held, 0);
+    const hold = (sequence: number): Flow => {
+      const { flow } = addTo(band, `came ${sequence}`, sequence, { requestClass: 'm' });
+      band.hold(flow as Flow);
+      return flow as Flow;
+    };
+    const late = hold(5);
+    const held = late.contendsIn;
+    band.letOut(late);
+    hold(9);
+    expect(held?.first(0)).toBe(late);
+    const first = hold(1);
+    expect(held?.first(0)).toBe(first);
+    band.letOut(first);
     expect(drained(band)).toEqual([1, 5]);
   });
 
-  it('has had its retry as soon as one of its requests goes', () => {
+  it.each(['goes', 'leaves'])('contends no longer when its last request %s', (how) => {
     const { band } = makeBand(holding);
-    for (let sequence = 0; sequence < 3; sequence++) addTo(band, 'a', sequence, { requestClass: 'm' });
+    const items = [0, 1].map((sequence) => addTo(band, 'a', sequence, { requestClass: 'm' }));
     const flow = flowOf(band, 'a');
     band.hold(flow);
-    band.retryOne(flow.heldIn as NonNullable<typeof flow.heldIn>, 0);
-    expect(flow.retriesFor).toBeDefined();
-    band.take(band.next(0) as NonNullable<ReturnType<typeof band.next>>, 0);
-    expect([flow.retriesFor, band.held.all()]).toEqual([undefined, []]);
+    band.letOut(flow);
+    for (const item of items) {
+      expect(flow.contendsIn).toBeDefined();
+      item.isWaiting = how === 'goes';
+      if (how === 'goes') band.take(item, 0);
+      else band.discard(item, 0);
+    }
+    expect([flow.contendsIn, band.held.all(), band.waiting]).toEqual([undefined, [], 0]);
   });
 
-  it('has had its retry when the last of its requests leaves', () => {
-    const { band } = makeBand(holding);
-    const item = addTo(band, 'a', 0, { requestClass: 'm' });
+  it('is active again when its first request is of another class, and when it is parked', () => {
+    const { band } = makeBand({ ...holding, parksFlows: true });
+    const first = addTo(band, 'a', 0, { requestClass: 'm' });
+    addTo(band, 'a', 1, { requestClass: 'n' });
     const flow = flowOf(band, 'a');
     band.hold(flow);
-    band.retryOne(flow.heldIn as NonNullable<typeof flow.heldIn>, 0);
-    item.isWaiting = false;
-    band.discard(item, 0);
-    expect([flow.retriesFor, band.held.all(), band.waiting]).toEqual([undefined, [], 0]);
+    first.isWaiting = false;
+    band.discard(first, 0);
+    expect([flow.isHeld, flow.contendsIn, band.activeCount, band.held.waiting]).toEqual([false, undefined, 1, 0]);
+    band.hold(flow);
+    band.letOut(flow);
+    band.park(flow, { flows: new Set() });
+    expect([flow.contendsIn, band.held.all(), band.parked.waiting]).toEqual([undefined, [], 1]);
+  });
+
+  it('takes turns with others of its class where its fairness policy has no order for them', () => {
+    const { band } = makeBand({ holdsFlows: true, fairness: watching() });
+    for (const [sequence, who] of ['a', 'a', 'b', 'b'].entries()) addTo(band, who, sequence, { requestClass: 'm' });
+    const order: string[] = [];
+    for (const who of ['a', 'b']) band.hold(flowOf(band, who));
+    const held = flowOf(band, 'a').contendsIn;
+    for (let i = 0; i < 4; i++) {
+      const flow = held?.first(0) as Flow;
+      band.letOut(flow);
+      order.push(flow.name);
+      band.take(flow.head as NonNullable<typeof flow.head>, 0);
+      if (flow.waiting > 0) band.hold(flow);
+    }
+    expect(order).toEqual(['a', 'b', 'a', 'b']);
   });
 });
 

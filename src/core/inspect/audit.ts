@@ -103,6 +103,14 @@ function checkBand(band: PriorityBand, check: Check): void {
       places.held.has(flow) === (flow.heldIn !== undefined),
       `${flowName} is held back in one place and not in the other`,
     );
+    const { contendsIn } = flow;
+    check(
+      contendsIn === undefined ||
+        (contendsIn.contenders.has(flow) &&
+          flow.head?.requestClass === contendsIn.requestClass &&
+          !places.parked.has(flow)),
+      `${flowName} contends with flows that wait for something else`,
+    );
     check(
       places.parked.has(flow) === (flow.parkedFor !== undefined),
       `${flowName} is parked in one place and not in the other`,

@@ -64,7 +64,7 @@ export class BandSelector {
 
   /** A band above `floor`; undefined while the gate is closed for all of them. Reads the detectors. */
   next(nowMs: number, floor: number): PriorityBand | undefined {
-    if (this.holding.size > 0) this.retryHeld(nowMs);
+    if (this.holding.size > 0) this.letOutHeld(nowMs);
     const highest = this.highestReady;
     if (highest === undefined || highest.priority <= floor) return undefined;
     const isOpen = this.gate.admits(highest, nowMs);
@@ -103,16 +103,19 @@ export class BandSelector {
   }
 
   /**
-   * Lets one flow of each class retry if its requests have room now, or if no endpoint is left for them. O(classes ·
-   * endpoints).
+   * Lets out the first flow of each class if there is room for its request now, or if no endpoint is left for it.
+   * O(classes · endpoints).
    */
-  private retryHeld(nowMs: number): void {
+  private letOutHeld(nowMs: number): void {
+    const { places } = this;
     for (const band of this.holding) {
       for (const held of band.held.all()) {
+        const first = held.flows.size === 0 ? undefined : held.first(nowMs);
+        // A flow that is out already has its turn before those behind it.
+        if (first?.isHeld !== true) continue;
+        const head = places.judgesRequests ? first.head : undefined;
         const { requestClass } = held;
-        const head = this.places.judgesRequests ? held.first(nowMs)?.head : undefined;
-        const mayRetry = this.places.hasRoom(requestClass, band, nowMs, head) || !this.places.isServed(requestClass);
-        if (mayRetry && band.wantsRetry(held, nowMs)) band.retryOne(held, nowMs);
+        if (places.hasRoom(requestClass, band, nowMs, head) || !places.isServed(requestClass)) band.letOut(first);
       }
       if (band.held.waiting === 0) this.holding.delete(band);
     }

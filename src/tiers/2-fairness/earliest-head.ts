@@ -28,7 +28,10 @@ class EarliestHeadSelector implements FlowSelector {
   private readonly entries = new Map<FlowView, Entry>();
   private readonly heap: HeapQueue<Entry>;
 
+  private readonly compare: (a: ItemView, b: ItemView) => number;
+
   constructor(compare: (a: ItemView, b: ItemView) => number) {
+    this.compare = compare;
     this.heap = new HeapQueue<Entry>((a, b) => compare(a.head, b.head));
   }
 
@@ -54,6 +57,10 @@ class EarliestHeadSelector implements FlowSelector {
 
   dispatched(flow: FlowView): void {
     this.renew(flow);
+  }
+
+  forHeld(): FlowSelector {
+    return new EarliestHeadSelector(this.compare);
   }
 
   private renew(flow: FlowView): void {

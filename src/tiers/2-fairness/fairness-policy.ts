@@ -57,6 +57,14 @@ export interface FlowSelector<R = unknown> {
   received?(flow: FlowView<R>): number;
   /** The flow received this much in another replica: charges it as if it had been here. Called between decisions. */
   charge?(flow: FlowView<R>, cost: number): void;
+  /**
+   * A selector of flows of this band that are held back and wait for the same endpoints: says which of them is let out
+   * first, by the account of this selector. Of its methods, `pick`, `flowActivated`, `flowDeactivated`, `itemAdded`,
+   * `itemRemoved`, `dispatched` and `flowRemoved` are called, for the flows of `band` alone. Requests of a flow wait when
+   * `flowActivated` comes; `flowRemoved` says that it left. Without it flows that are held back take turns, as many as
+   * they weigh.
+   */
+  forHeld?(band: BandView<R>): FlowSelector<R>;
   /** Reports of usage that went backwards or exceeded 2^53, and were ignored, so far. */
   readonly ignoredReports?: number;
   /** The flow was idle and has been collected. */
@@ -98,6 +106,7 @@ const hooks: Readonly<Record<Exclude<keyof FlowSelector, 'pick'>, true>> = {
   service: true,
   received: true,
   charge: true,
+  forHeld: true,
   ignoredReports: true,
   flowRemoved: true,
 };

@@ -21,7 +21,7 @@ export interface PickedBand extends BandView {
 
 const retryAfterMs = 1000;
 
-export class GuardedSelector implements FlowSelector {
+export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   /** True when dispatches that never waited must be told as well. */
   hearsDispatches = false;
   /** True when leases must remember their flow. */
@@ -30,11 +30,13 @@ export class GuardedSelector implements FlowSelector {
   private retryAtMs = Number.NEGATIVE_INFINITY;
   private readonly policy: FlowFairnessPolicy;
   private readonly band: PickedBand;
+  private readonly errors: PluginErrorSink;
   private readonly guard: PluginGuard;
 
   constructor(policy: FlowFairnessPolicy, band: PickedBand, errors: PluginErrorSink) {
     this.policy = policy;
     this.band = band;
+    this.errors = errors;
     this.guard = new PluginGuard('fairness', policy, errors);
     this.selector = this.create() ?? { pick: (nowMs) => this.retry(nowMs) };
     this.noteHooks();
@@ -175,6 +177,18 @@ export class GuardedSelector implements FlowSelector {
       this.guard.failed(error);
     }
     return 0;
+  }
+
+  /** A selector of flows that are held back; undefined where the policy has no order of its own for them. */
+  forHeld(flows: PickedBand): GuardedSelector | undefined {
+    const { selector, policy, errors } = this;
+    const forHeld = this.guard.read(selector, 'forHeld');
+    if (forHeld === undefined) return undefined;
+    return new GuardedSelector(
+      { type: policy.type, createSelector: (band) => forHeld.call(selector, band) },
+      flows,
+      errors,
+    );
   }
 
   flowRemoved(flow: FlowView): void {

@@ -92,6 +92,10 @@ class ProgramAwareSelector implements FlowSelector {
     return this.strategy.pick(this.band.activeFlows(), this.programOf, nowMs);
   }
 
+  forHeld(band: BandView): FlowSelector {
+    return { pick: (nowMs) => this.strategy.pick(band.activeFlows(), this.programOf, nowMs) };
+  }
+
   flowActivated(flow: FlowView): void {
     this.programs.beganWaiting(this.programs.of(flow.fairnessId));
   }

@@ -15,8 +15,9 @@ class FakeBand {
   ready = 1;
   settings = { holdsFlows: true };
   heldFlows: HeldFlow[] = [];
-  wants = true;
-  readonly retried: string[] = [];
+  /** Classes whose first flow is out already. */
+  readonly out = new Set<string>();
+  readonly letOutSoFar: string[] = [];
   readonly priority: number;
 
   constructor(priority: number) {
@@ -24,7 +25,12 @@ class FakeBand {
   }
 
   readonly held = {
-    all: () => this.heldFlows.map(({ requestClass, head }) => ({ requestClass, first: () => ({ head }) })),
+    all: () =>
+      this.heldFlows.map(({ requestClass, head }) => ({
+        requestClass,
+        flows: { size: 1 },
+        first: () => ({ requestClass, head, isHeld: !this.out.has(requestClass) }),
+      })),
     waiting: 0,
   };
 
@@ -33,12 +39,8 @@ class FakeBand {
     this.held.waiting++;
   }
 
-  wantsRetry(): boolean {
-    return this.wants;
-  }
-
-  retryOne({ requestClass }: { readonly requestClass: string }): void {
-    this.retried.push(requestClass);
+  letOut({ requestClass }: { readonly requestClass: string }): void {
+    this.letOutSoFar.push(requestClass);
     this.heldFlows = this.heldFlows.filter((flow) => flow.requestClass !== requestClass);
     this.held.waiting--;
   }
@@ -203,35 +205,35 @@ describe('a flow whose first request has nowhere to go', () => {
     expect([selector.highestReady?.priority, next()]).toEqual([10, 10]);
   });
 
-  it('tries again once there is room for its class, or no endpoint serves it any more', () => {
+  it('is let out once there is room for its class, or no endpoint serves it any more', () => {
     const { holdBack, high, full, unserved, next, selector, looks } = make();
     for (const name of ['a', 'b', 'c']) {
       full.add(name);
       holdBack(high, name);
     }
     next();
-    expect([high.retried, selector.isPlain]).toEqual([[], false]);
+    expect([high.letOutSoFar, selector.isPlain]).toEqual([[], false]);
     expect(looks[0]).toEqual(['a', 10, 7, undefined]);
     full.delete('b');
     next();
-    expect(high.retried).toEqual(['b']);
+    expect(high.letOutSoFar).toEqual(['b']);
     unserved.add('c');
     next();
-    expect([high.retried, selector.isPlain]).toEqual([['b', 'c'], false]);
+    expect([high.letOutSoFar, selector.isPlain]).toEqual([['b', 'c'], false]);
     full.delete('a');
     next();
-    expect([high.retried, selector.isPlain]).toEqual([['b', 'c', 'a'], true]);
+    expect([high.letOutSoFar, selector.isPlain]).toEqual([['b', 'c', 'a'], true]);
   });
 
-  it('tries again only when its band wants it to', () => {
-    const { holdBack, high, next } = make();
+  it('waits while the first of its class is out already', () => {
+    const { holdBack, high, next, looks } = make();
     holdBack(high, 'a');
-    high.wants = false;
+    high.out.add('a');
     next();
-    expect(high.retried).toEqual([]);
-    high.wants = true;
+    expect([high.letOutSoFar, looks]).toEqual([[], []]);
+    high.out.delete('a');
     next();
-    expect(high.retried).toEqual(['a']);
+    expect(high.letOutSoFar).toEqual(['a']);
   });
 
   it('is judged by its first request where the class alone does not tell', () => {
@@ -246,15 +248,15 @@ describe('a flow whose first request has nowhere to go', () => {
     const { holdBack, high, next, selector } = make(fifoOrder);
     holdBack(high, 'a');
     next();
-    expect([high.retried, selector.isPlain]).toEqual([['a'], false]);
+    expect([high.letOutSoFar, selector.isPlain]).toEqual([['a'], false]);
   });
 
-  it('of one band does not keep another band from letting its own try again', () => {
+  it('of one band does not keep another band from letting out its own', () => {
     const { holdBack, high, low, full, next } = make();
     full.add('a');
     holdBack(high, 'a');
     holdBack(low, 'b');
     next();
-    expect([high.retried, low.retried]).toEqual([[], ['b']]);
+    expect([high.letOutSoFar, low.letOutSoFar]).toEqual([[], ['b']]);
   });
 });

@@ -6,6 +6,7 @@ import type { Ending, FlowSelector } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
+import { HeldShares } from './held-shares.js';
 import { RequestCharges } from './request-charges.js';
 import type { ServiceLedger } from './service-ledger.js';
 import type { Share } from './share.js';
@@ -64,6 +65,14 @@ export class CostFairSelector implements FlowSelector {
     this.latestFlow = flow;
     this.latestLeaf = leaf;
     return flow;
+  }
+
+  forHeld(): FlowSelector {
+    return new HeldShares(
+      this.tree.levels,
+      (flow) => this.leafOf(flow),
+      (flow, tree) => this.leafFor(tree, flow),
+    );
   }
 
   flowActivated(flow: FlowView): void {

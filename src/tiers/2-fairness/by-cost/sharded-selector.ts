@@ -11,6 +11,8 @@
  * Invariant: every waiting request of a flow that is not held back has one living place; a queue's leaf is active while
  * it has any. Requests of a flow that is held back return to their queues later; these queues keep their counters until
  * then.
+ *
+ * Longer than most files, because places, turns and what is held back change together.
  */
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
@@ -20,6 +22,7 @@ import type { Ending, FlowSelector } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
+import { HeldShards } from './held-shards.js';
 import { RequestCharges } from './request-charges.js';
 import { ServiceLedger } from './service-ledger.js';
 import type { ShareTree } from './share-tree.js';
@@ -74,6 +77,8 @@ export class ShardedSelector implements FlowSelector {
   readonly places: Map<ItemView, Place> = new Map();
   /** The queues of requests that are held back. */
   readonly held: Map<ItemView, Shard> = new Map();
+  /** Orders of held flows: they hear when a request comes into another queue. */
+  readonly heldOrders: Set<HeldShards> = new Set();
   /** Requests placed so far: where the look through a hand begins, so that equally loaded queues take turns. */
   private placed = 0;
   private picked: Place | undefined = undefined;
@@ -110,6 +115,19 @@ export class ShardedSelector implements FlowSelector {
     const leaf = this.tree.next();
     this.picked = leaf === undefined ? undefined : this.shards[Number(leaf.name)]?.line.peek();
     return this.picked?.flow;
+  }
+
+  forHeld(): FlowSelector {
+    return new HeldShards(this);
+  }
+
+  itemsOf(flow: FlowView): Iterable<ItemView> {
+    return this.flows.get(flow)?.items ?? [];
+  }
+
+  shardOf(flow: FlowView, item: ItemView): number {
+    const shard = this.places.get(item)?.shard ?? this.held.get(item);
+    return shard === undefined ? (this.handOf(flow)[0] as number) : Number(shard.name);
   }
 
   flowActivated(flow: FlowView): void {
@@ -212,6 +230,7 @@ export class ShardedSelector implements FlowSelector {
     const work = this.meter.predict(item, this.meter.modelOf(item), textHash(item.fairnessId));
     const place = new Place(flow, item, work, shard);
     this.places.set(item, place);
+    this.tellHeld(item);
     shard.line.push(place);
     shard.work += work;
     shard.places++;
@@ -270,6 +289,11 @@ export class ShardedSelector implements FlowSelector {
     place.work = work;
     this.places.set(turn.item, turn);
     this.places.set(place.item, place);
+    this.tellHeld(place.item);
+  }
+
+  private tellHeld(item: ItemView): void {
+    for (const order of this.heldOrders) order.moved(item);
   }
 
   private forgetItem(flow: FlowView, item: ItemView): void {

@@ -129,5 +129,6 @@ export class ShareGroup implements Siblings {
     for (const share of this.shares.values()) share.counter -= amount;
     this.order.lower(amount);
     this.debtors.lower(amount);
+    for (const share of this.shares.values()) share.tellFollowers();
   }
 }

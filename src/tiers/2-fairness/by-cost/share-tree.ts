@@ -30,6 +30,10 @@ export class ShareTree {
     this.root = new ShareGroup((orders[0] as () => ShareOrder)(), undefined, this.orphans);
   }
 
+  get levels(): number {
+    return this.orders.length;
+  }
+
   /** The leaf of a name, in a tree of one level. */
   leaf(name: string): Share {
     return this.root.of(name);
@@ -103,6 +107,7 @@ export class ShareTree {
       if (share.members !== undefined) share.arrival = share.members.order.next()?.arrival ?? share.arrival;
       share.unsettled++;
       siblings.order.charge(share, cost / divisor, cost);
+      if (share.followers !== undefined) share.tellFollowers();
       siblings.tidy();
       divisor = siblings.owner?.weight ?? 1;
     }
@@ -113,6 +118,7 @@ export class ShareTree {
     let divisor = weight;
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) {
       share.siblings.order.correct(share, cost / divisor);
+      if (share.followers !== undefined) share.tellFollowers();
       divisor = share.siblings.owner?.weight ?? 1;
     }
   }

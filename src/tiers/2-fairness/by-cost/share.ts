@@ -38,6 +38,9 @@ export class Share implements Linked<Share> {
   members: Siblings | undefined = undefined;
   /** Waiting flows below it that are held back; they cannot be picked, and keep their place. In a shard, requests. */
   heldFlows = 0;
+  /** Shares of other trees that have its counter; and the share whose counter it has. */
+  followers: Share[] | undefined = undefined;
+  standsFor: Share | undefined = undefined;
   /** Divides what is charged to it; leaves have it from their flows. */
   weight = 1;
   previous: Share | undefined = undefined;
@@ -77,6 +80,15 @@ export class Share implements Linked<Share> {
       this.heldFlows === 0 &&
       (this.members === undefined || this.members.size === 0)
     );
+  }
+
+  /** Gives those that follow its counter, and the place of what now stands first below them. */
+  tellFollowers(): void {
+    for (const follower of this.followers ?? []) {
+      follower.counter = this.counter;
+      follower.arrival = follower.members?.order.next()?.arrival ?? follower.arrival;
+      follower.siblings.order.correct(follower, 0);
+    }
   }
 
   /** Of several flows, the one whose first request came first. */
