@@ -5,9 +5,9 @@
  *                        │ held ◄──────┐        held: it is let out as soon as the class has room for it
  *                        └ let out ────┘        let out: it is among the active flows, and is held again if it finds no room
  *
- * Invariant: a held flow is not among its band's active flows; `waiting` is the sum over the held flows. A flow contends
- * in one class at most, from the moment that it is held until nothing of it waits, its first request is of another
- * class, or it is parked. A class lives while flows contend in it.
+ * Invariant: a held flow is not among its band's active flows; `waiting` is the sum over the held flows. A flow
+ * contends in one class at most, from the moment that it is held until nothing of it waits, its first request is of
+ * another class, or it is parked. A class lives while flows contend in it.
  */
 import { LinkedList } from '../base/queues/linked-list.js';
 import type { GuardedSelector, PickedBand } from './2-fairness/guarded-selector.js';

@@ -60,9 +60,9 @@ export interface FlowSelector<R = unknown> {
   /**
    * A selector of flows of this band that are held back and wait for the same endpoints: says which of them is let out
    * first, by the account of this selector. Of its methods, `pick`, `flowActivated`, `flowDeactivated`, `itemAdded`,
-   * `itemRemoved`, `dispatched` and `flowRemoved` are called, for the flows of `band` alone. Requests of a flow wait when
-   * `flowActivated` comes; `flowRemoved` says that it left. Without it flows that are held back take turns, as many as
-   * they weigh.
+   * `itemRemoved`, `dispatched` and `flowRemoved` are called, for the flows of `band` alone. Requests of a flow wait
+   * when `flowActivated` comes; `flowRemoved` says that it left. Without it flows that are held back take turns, as
+   * many as they weigh.
    */
   forHeld?(band: BandView<R>): FlowSelector<R>;
   /** Reports of usage that went backwards or exceeded 2^53, and were ignored, so far. */

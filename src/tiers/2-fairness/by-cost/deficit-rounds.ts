@@ -15,8 +15,8 @@
  *
  * Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of `turn`, the
  * shares' places in the rounds. No two shares have one place, and a share keeps its own while it is active, so that
- * between two turns of one share any other has its turn once. Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin"
- * (1995); Adiseshu et al., surplus round robin (1996).
+ * between two turns of one share any other has its turn once. Source: Shreedhar and Varghese, "Efficient Fair Queuing
+ * using Deficit Round Robin" (1995); Adiseshu et al., surplus round robin (1996).
  */
 import { LinkedList } from '../../../base/queues/linked-list.js';
 import type { Share, ShareOrder } from './share.js';
