@@ -3,8 +3,8 @@
 // what counts is the ratio of each round, of CPU time. Then the heap that a waiting tenant takes, beyond what round
 // robin does.
 //
-//     npm run bench:fairness               about four minutes
-//     npm run bench:fairness -- 9 50000    rounds, and requests in each
+//     npm run bench -- fairness            about four minutes
+//     npm run bench -- fairness 9 50000    rounds, and requests in each
 //
 // Two kinds of traffic:
 //     in turn      a tenant sends again as soon as a request of its goes: everybody always waits, and round robin meets tenants in the order

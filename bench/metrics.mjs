@@ -2,7 +2,7 @@
 // in another order each round, and each is compared with `off` of its own round: what others do on the machine falls on
 // all of them alike.
 //
-//     npm run bench:metrics -- --rounds 200 --jobs 10000
+//     npm run bench -- metrics --rounds 200 --jobs 10000
 import { parseArgs } from 'node:util';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { Registry } from 'prom-client';

@@ -2,7 +2,7 @@
 // reading the controller, and printing: with prom-client at once, and in parts by `exposition`. Compare with
 // `snapshot()`, which exporters must not take.
 //
-//     npm run bench:scrape -- --rounds 50 --waiting 100000
+//     npm run bench -- scrape --rounds 50 --waiting 100000
 import { parseArgs } from 'node:util';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { Registry } from 'prom-client';

@@ -3,7 +3,7 @@
 // process of their own. The ways take turns in rounds, so that what else runs on the machine falls on all of them:
 // medians, with the lowest and the highest round.
 //
-//     npm run bench:scraping -- --seconds 10 --servers 10 --rounds 3
+//     npm run bench -- scraping --seconds 10 --servers 10 --rounds 3
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';

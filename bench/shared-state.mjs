@@ -1,7 +1,7 @@
 // What a request costs with and without shared state, while the grant lasts, and how many calls of the engine a second
 // that makes.
 //
-//     npm run bench:shared -- --rounds 15 --requests 200000      (needs redis-server, or REDIS_URL)
+//     npm run bench -- shared --rounds 15 --requests 200000      (needs redis-server, or REDIS_URL)
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';

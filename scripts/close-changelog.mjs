@@ -1,5 +1,5 @@
 // Gives the section "Unreleased" of the changelog the version that package.json has: the second half of
-// `npm run release:version`.
+// `npm run release -- version`.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

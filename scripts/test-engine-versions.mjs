@@ -1,5 +1,5 @@
 // Runs the tests of shared state against servers of other Debian releases, older and newer than those of this machine:
-//   npm run test:engine-versions [-- bullseye trixie sid]
+//   npm run check -- engine-versions [bullseye trixie sid]
 // The packages go into a temporary folder, each with the libraries that it was built with; nothing is installed. It is
 // no part of CI, because archives drop old releases. What could not be had is said, and is a failure.
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,5 @@
 // Runs the tests of what uses peers with each peer at the lowest version that the package allows:
-// `npm run test:floors`. The versions come from the registry, into a temporary folder; nothing in this checkout
+// `npm run check -- floors`. The versions come from the registry, into a temporary folder; nothing in this checkout
 // changes.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -32,7 +32,7 @@ function build({ ref, folder }, out, home, others) {
   execFileSync('git', ['worktree', 'add', '--detach', copy, ref], { cwd: root, stdio: 'ignore' });
   try {
     run('npm', ['ci', '--loglevel=error']);
-    run('npm', ['run', '--silent', 'docs:build'], {
+    run('npm', ['run', '--silent', 'docs', '--', 'build'], {
       DOCS_BASE: `${new URL(home).pathname}${folder}`,
       DOCS_VERSIONS: JSON.stringify(others),
     });

@@ -1,8 +1,8 @@
 // What the HTTP adapters add to a request, against the same server without them.
 //
-//     npm run bench:http -- --only express --rounds 3
-//     npm run bench:http -- --quick
-//     npm run bench:http -- --write      into bench/results.json and docs/benchmarks.md
+//     npm run bench -- http --only express --rounds 3
+//     npm run bench -- http --quick
+//     npm run bench -- http --write      into bench/results.json and docs/benchmarks.md
 import { readArguments } from '../lib/arguments.mjs';
 import { writePage } from '../lib/page.mjs';
 import { loadSubjects } from '../lib/plan.mjs';

@@ -1,6 +1,6 @@
 // @ts-check
 // Five alerts to begin with, out of docs/grafana/alerts.yaml. This puts a controller into the state that each is for,
-// and shows the figures that it goes by; `npm run test:programs` fires the rules themselves in a Prometheus server.
+// and shows the figures that it goes by; `npm run check -- programs` fires the rules themselves in a Prometheus server.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { EndpointPool, FlowController, utilizationDetector } from 'headgate';

@@ -2,7 +2,7 @@
 // Two replicas of the gateway behind one port, in front of a model server, with one limit. One that dies is replaced.
 //   node examples/replicas/serve.mjs                    starts redis-server, or takes REDIS_URL
 //   node examples/replicas/kill-one.mjs                 in another terminal: SIGKILL for one replica
-//   npm run demo:replicas                               by itself: traffic of its own for 16 s, one replica killed after 8 s
+//   npm run demo -- replicas                           by itself: traffic of its own for 16 s, one replica killed after 8 s
 // The pool is new to the engine: its first grants come after a lease of 5 s.
 
 import { spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * docs/recipes: every page shows what its program does, in the program's own lines. `npm run examples` runs the
+ * docs/recipes: every page shows what its program does, in the program's own lines. `npm run check -- examples` runs the
  * programs.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

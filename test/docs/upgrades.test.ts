@@ -66,14 +66,14 @@ describe('a release', () => {
     expect(manifest.publishConfig).toMatchObject({ access: 'public', provenance: true });
     expect(permissions['id-token']).toBe('write');
     const publish = steps.findIndex(({ uses }) => uses?.startsWith('changesets/action@'));
-    const check = steps.findIndex(({ run }) => run === 'npm run check:publish');
+    const check = steps.findIndex(({ run }) => run === 'npm run check -- publish');
     expect(check).toBeGreaterThan(-1);
     expect(check).toBeLessThan(publish);
     const scripts = JSON.stringify(steps)
       .match(/npm run ([\w:-]+)/g)!
       .map((command) => command.slice('npm run '.length));
     for (const script of scripts) expect(Object.keys(manifest.scripts)).toContain(script);
-    expect(read('.ci/run')).toContain('npm run check:publish');
+    expect(read('.ci/run')).toContain('npm run check -- publish');
   });
 
   it('moves the version by changesets, which leave the changelog to people', () => {

@@ -1,4 +1,4 @@
-/** What is said of `examples/portkey` by the pages that name it. What it does is shown by `npm run demo:portkey`. */
+/** What is said of `examples/portkey` by the pages that name it. What it does is shown by `npm run demo -- portkey`. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 

@@ -1,4 +1,4 @@
-/** The short form of `npm run torture:fetch`. */
+/** The short form of `npm run torture -- fetch`. */
 import { expect, it } from 'vitest';
 import { clients } from './clients.js';
 import { playLeavingClients } from './leaving-clients.js';

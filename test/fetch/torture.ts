@@ -1,5 +1,5 @@
 /**
- * Clients that leave, without an end: `npm run torture:fetch -- --requests 100000`, `--seed 5`. Prints what is left
+ * Clients that leave, without an end: `npm run torture -- fetch --requests 100000`, `--seed 5`. Prints what is left
  * when all have gone.
  */
 import { parseArgs } from 'node:util';

@@ -1,5 +1,5 @@
 /**
- * `npm run gateway` as a user finds it: real model-server processes, the gateway, the curl that it prints, and the
+ * `npm run demo -- serve` as a user finds it: real model-server processes, the gateway, the curl that it prints, and the
  * `openai` client.
  */
 import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';

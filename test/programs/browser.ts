@@ -8,7 +8,7 @@ export const chromiumPath: string | undefined = process.env.HEADGATE_CHROMIUM;
 export function announceMissingBrowser(): void {
   if (chromiumPath === undefined) {
     process.stderr.write(
-      '\nNOT RUN: the tests of pages in a browser. Chromium is missing; `npm run test:programs` installs it on Debian.\n\n',
+      '\nNOT RUN: the tests of pages in a browser. Chromium is missing; `npm run check -- programs` installs it on Debian.\n\n',
     );
   }
 }

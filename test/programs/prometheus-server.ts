@@ -17,7 +17,7 @@ export const promtoolPath: string | undefined = prometheusPath && join(dirname(p
 /** Tests that are left out say so: `skipIf` alone is easily overlooked. */
 export function announceMissingPrometheus(): void {
   if (prometheusPath === undefined)
-    process.stderr.write('\nNOT RUN: no Prometheus server; `npm run test:programs` installs one\n');
+    process.stderr.write('\nNOT RUN: no Prometheus server; `npm run check -- programs` installs one\n');
 }
 
 export interface Sample {

@@ -1,6 +1,6 @@
 /**
- * The root entry may gain a policy, but no type unseen. The report in `etc/` says what it exports, and `npm run
- * api:check` compares the report with the build.
+ * The root entry may gain a policy, but no type unseen. The report in `etc/` says what it exports, and
+ * `npm run check -- api` compares the report with the build.
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

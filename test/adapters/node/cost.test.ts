@@ -1,4 +1,4 @@
-/** What the adapters may cost a request that need not wait, counted. Never wall time: that is `npm run bench:http`. */
+/** What the adapters may cost a request that need not wait, counted. Never wall time: that is `npm run bench -- http`. */
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';

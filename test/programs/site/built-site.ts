@@ -1,4 +1,4 @@
-/** The site as `npm run docs:build` left it, read and served from the folder. */
+/** The site as `npm run docs -- build` left it, read and served from the folder. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,7 @@ const dist: string = fileURLToPath(new URL('../../../site/dist/', import.meta.ur
 
 /** Addresses of all pages, from `/` on. */
 export function pages(): string[] {
-  if (!existsSync(join(dist, 'index.html'))) throw new Error('The site is not built: npm run docs:build');
+  if (!existsSync(join(dist, 'index.html'))) throw new Error('The site is not built: npm run docs -- build');
   const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.html') && file !== '404.html',
   );
