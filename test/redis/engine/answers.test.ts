@@ -120,7 +120,7 @@ describe('a lease', () => {
     ['infinity', 2, 'inf'],
     ['a call that was never made', 1, 1e9],
   ])('of %s is told, and not used', async (_, at, value) => {
-    const { clock, shared, problems } = setUp((right) => right.with(at, value));
+    const { clock, shared, problems } = setUp((right) => right.map((each, i) => (i === at ? value : each)));
     await pass(clock, 1_000);
     expect([shared.limit, problems]).toEqual([0, ['bad-reply']]);
     await pass(clock, 10_000);
