@@ -71,7 +71,8 @@ export interface FlowMiddlewareOptions extends ErrorResponseOptions {
 
 /** The middleware for `wrapLanguageModel`, and the counts of the calls. */
 export interface FlowMiddleware {
-  readonly specificationVersion: 'v4';
+  /** What `ai` 6 asks for; `ai` 7 takes any. */
+  readonly specificationVersion: 'v3';
   /** Streams that nobody read or cancelled, and whose seat came back when they were collected. */
   readonly counts: { readonly unread: number };
   wrapGenerate<P extends CallParams, R extends GenerateResult>(call: GenerateCall<P, R>): Promise<R>;
@@ -200,7 +201,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
   }
 
   return {
-    specificationVersion: 'v4',
+    specificationVersion: 'v3',
     counts,
     wrapGenerate<P extends CallParams, R extends GenerateResult>({ params, model }: GenerateCall<P, R>): Promise<R> {
       return inTurn<never, R>(params, model, async (end) => {

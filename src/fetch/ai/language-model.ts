@@ -1,6 +1,6 @@
 /**
- * The part of the AI SDK's language models, specification 4, that the middleware uses. Structural: nothing of the SDK
- * is imported.
+ * The part of the AI SDK's language models, specifications 3 and 4, that the middleware uses. Structural: nothing of
+ * the SDK is imported.
  */
 
 /** The options of a call. */
