@@ -22,8 +22,14 @@ export { htmlReport } from './report/html-report.js';
 export { comparisonTable, resultTable } from './report/text-table.js';
 export type { Ending, SimRequest } from './requests/sim-request.js';
 export { type LoadScenarioOptions, loadScenario, type Scenario } from './scenario/load-scenario.js';
-export { type Condition, parseConditions, worstMiss } from './search/condition.js';
-export { type FindOptions, type FoundValues, findValue, type TriedValue } from './search/find-value.js';
+export { type Condition, failuresOf, parseConditions, withServedDefault, worstMiss } from './search/condition.js';
+export {
+  type FindOptions,
+  type FoundValues,
+  findValue,
+  type TriedValue,
+  type ValueRange,
+} from './search/find-value.js';
 export { type Measure, parseMeasure } from './search/measure.js';
 export { scenarioValue, withScenarioValue } from './search/scenario-value.js';
 export { type Spread, simulateSeeds, spreadOf } from './search/seeds.js';

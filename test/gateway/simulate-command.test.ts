@@ -87,7 +87,7 @@ describe('a search', () => {
     );
     expect(status).toBe(0);
     expect(stdout).toMatch(
-      /ttft\.p95 < 300ms holds for gate\.maxConcurrency from 4, to 16, where the search ended\. The scenario has 4\.\n$/,
+      /ttft\.p95 < 300ms and served >= 95% holds for gate\.maxConcurrency from 4, to 16, where the search ended\. The scenario has 4\.\n$/,
     );
   });
 
@@ -109,7 +109,21 @@ describe('a search', () => {
     const given = ['--find', 'gate.maxConcurrency=1..2', '--so-that', 'ttft.p95(nobody) < 1s'];
     const { stdout, status } = await simulate(file('a.yaml', scenario(4)), ...given);
     expect(status).toBe(1);
-    expect(stdout).toContain('Nothing was measured under at least one of these names; there are chat.');
+    expect(stdout).toContain('There is no class or tenant nobody; there are chat.');
+  });
+
+  it('does not take the times of nobody, or of few, for good ones', async () => {
+    const path = file('short.yaml', `${scenario(4)}flowControl: { defaultRequestTTL: 1ms }\n`);
+    const given = ['--find', 'gate.maxConcurrency=1..8', '--so-that', 'queued.p99 < 1s', '--json'];
+    const { curve, soThat } = JSON.parse((await simulate(path, ...given)).stdout);
+    expect(soThat).toBe('queued.p99 < 1s and served >= 95%');
+    expect(curve[0]).toMatchObject({ value: 1, fails: ['served'] });
+
+    const never = ['--find', 'servers[gpu].serviceTime=3600000..7200000', '--so-that', 'ttft.p99(chat) < 1s'];
+    const { stdout, status } = await simulate(path, ...never);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/^ +3600000 +– +0\.0 % +0\.0 % +no: ttft\.p99\(chat\) of nobody, served\(chat\), served$/m);
+    expect(stdout).toMatch(/will do\. Nobody was served of whom it speaks, or the scenario does not measure it\.\n$/);
   });
 
   it('over a grid has a line for each combination', async () => {

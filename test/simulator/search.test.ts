@@ -2,6 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import {
   combinations,
+  comparisonTable,
+  failuresOf,
   findValue,
   htmlReport,
   parseConditions,
@@ -10,9 +12,10 @@ import {
   resultTable,
   scenarioValue,
   withScenarioValue,
+  withServedDefault,
   worstMiss,
 } from '../../src/simulator/index.js';
-import { queueing, simulate } from './support.js';
+import { queueing, simulate, starved } from './support.js';
 
 const result = simulate(queueing(2, 0.5, 2000));
 
@@ -37,6 +40,31 @@ describe('a condition', () => {
     expect(worstMiss(conditions, [result])).toBeLessThanOrEqual(0);
     expect(worstMiss(parseConditions('completed < 1'), [result])).toBeGreaterThan(0);
     expect(worstMiss(parseConditions('ttft.p99(nobody) < 1s'), [result])).toBe(Number.POSITIVE_INFINITY);
+  });
+});
+
+describe('a condition on nobody', () => {
+  it('fails, and says so, whichever figure it is on', () => {
+    for (const measure of ['ttft.p99', 'total', 'queued.max', 'perToken.p50', 'jain', 'serviceDifference.max']) {
+      const conditions = parseConditions(`${measure} <= 1000000 and dropped >= 1`);
+      expect(worstMiss(conditions, [starved]), measure).toBe(Number.POSITIVE_INFINITY);
+      expect(failuresOf(conditions, [starved])).toEqual([`${measure} of nobody`]);
+    }
+    const withoutTraffic = simulate({ ...queueing(1, 0.001, 1), duration: 10 });
+    expect(parseMeasure('arrived').read(withoutTraffic)).toBe(0);
+    for (const ratio of ['goodput', 'served']) expect(parseMeasure(ratio).read(withoutTraffic), ratio).toBeNaN();
+  });
+
+  it('comes with the condition that 95 % are served, of all and of each that is named', () => {
+    const texts = (text: string): string[] => withServedDefault(parseConditions(text)).map((each) => each.text);
+    expect(texts('ttft.p99(chat) < 1s and total.p99(chat) < 9s')).toEqual([
+      'ttft.p99(chat) < 1s',
+      'total.p99(chat) < 9s',
+      'served(chat) >= 95%',
+      'served >= 95%',
+    ]);
+    expect(texts('ttft.p99 < 1s and served > 0.5')).toEqual(['ttft.p99 < 1s', 'served > 0.5']);
+    expect(worstMiss(parseConditions('served >= 95%'), [starved])).toBe(1);
   });
 });
 
@@ -91,6 +119,14 @@ describe('findValue', () => {
     });
   });
 
+  it('tells the longest range without a hole, and the others apart from it', () => {
+    const holds = (value: number): boolean => value <= 2 || (value >= 5 && value <= 70);
+    const found = findValue({ from: 1, to: 100, isInteger: true, miss: (value) => (holds(value) ? -1 : 1) });
+    expect(found).toMatchObject({ least: 5, greatest: 70, others: [{ least: 1, greatest: 2 }] });
+    const between = found.curve.filter(({ value }) => value >= 5 && value <= 70);
+    expect(between.every(({ miss }) => miss <= 0)).toBe(true);
+  });
+
   it('says what came closest when nothing will do', () => {
     const { least, closest } = findValue({
       from: 1,
@@ -109,6 +145,28 @@ describe('a report', () => {
     expect(page).toBe(htmlReport([result, { ...result, name: '<script>' }]));
     expect(page).not.toMatch(/<script|https?:|src=/);
     expect(page.match(/<svg/g)).toHaveLength(12);
+  });
+
+  it('has a dash in place of each figure of nobody, and null in JSON', () => {
+    expect(resultTable(starved)).toMatch(/^all +\d+ +0 .* 0\.0 % +– +– +– +– +0$/m);
+    expect(resultTable(starved)).toContain('Jain index of service: –.');
+    expect(resultTable(starved)).toContain('Service difference: – at most, – on average.');
+    expect(resultTable(starved)).not.toContain('NaN');
+    expect(comparisonTable([{ name: 'a', results: [starved] }])).toMatch(/^ttft\.p99\(priority 0\) +–$/m);
+    const page = htmlReport([starved]);
+    expect(page).toContain('<td>–</td>');
+    expect(page).not.toContain('NaN');
+    expect(JSON.parse(JSON.stringify(starved))).toMatchObject({
+      all: { ttft: { count: 0, p99Ms: null, meanMs: null, maxMs: null }, served: 0, goodput: 0 },
+      jainIndex: null,
+    });
+  });
+
+  it('draws no first token where none came', () => {
+    const { ttftP50ByClass } = simulate({ ...queueing(2, 0.001, 20), bucket: '5s' }).series;
+    const course = Object.values(ttftP50ByClass)[0]!;
+    expect(course.some(Number.isNaN)).toBe(true);
+    expect(course).not.toContain(0);
   });
 
   it('has a line for each class in the terminal', () => {

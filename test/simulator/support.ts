@@ -1,6 +1,11 @@
 /** Scenarios that several tests start from. */
 import { concurrencyDetector } from '../../src/index.js';
-import { type SimulatedFlow, type SimulationOptions, simulate } from '../../src/simulator/index.js';
+import {
+  type SimulatedFlow,
+  type SimulationOptions,
+  type SimulationResult,
+  simulate,
+} from '../../src/simulator/index.js';
 
 /** As many in flight as the servers have slots, and no limit on what waits. */
 export function slotGate(maxConcurrency: number, more: Partial<SimulatedFlow> = {}): () => SimulatedFlow {
@@ -31,5 +36,14 @@ export function queueing(
     ...more,
   };
 }
+
+/** A run in which everybody is dropped: nothing may run, and waiting is short. */
+export const starved: SimulationResult = simulate({
+  duration: '10s',
+  servers: [{ model: 'slots', slots: 1, serviceTime: 100 }],
+  traffic: [{ arrivals: { type: 'poisson', rate: 20 } }],
+  serviceDifference: {},
+  flow: { saturationDetector: () => 2, defaultRequestTtl: 10 },
+});
 
 export { simulate };

@@ -74,7 +74,8 @@ simulate
   --sweep PATH=VALUES a run for each value: gate.maxConcurrency=4,8,16 or
                       servers[0].slots=2..8; may be given again
   --find PATH[=A..B]  look for the values, from A to B (1..1024), for which ...
-  --so-that CONDITION ... this holds: 'ttft.p99(premium) < 1s and goodput > 95%'
+  --so-that CONDITION ... this holds: 'ttft.p99(premium) < 1s and goodput > 95%';
+                      and served >= 95%, unless it speaks of served
   --from FILE         traffic from a trace or a gateway's access log, instead
                       of the scenario's; without a scenario, the log's own
                       times calibrate a model of the servers

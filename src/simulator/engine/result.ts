@@ -47,7 +47,7 @@ export interface SimulationResult {
   readonly servers: readonly ServerFigures[];
   /** Requests in the system on average over time, waiting or running: the L of Little's law. */
   readonly meanInSystem: number;
-  /** Jain's index of what the tenants were served, 1 is equal. */
+  /** Jain's index of what the tenants were served, 1 is equal; NaN, `null` in JSON, when nobody was. */
   readonly jainIndex: number;
   readonly series: TimeSeries;
   readonly serviceDifference: ServiceDifference | undefined;

@@ -4,7 +4,7 @@ import { TimeAverage } from '../servers/time-average.js';
 import type { SloSpec } from '../traffic/traffic-spec.js';
 import { type Latency, Samples } from './samples.js';
 
-/** Measures of requests that arrived after the warm-up. */
+/** Measures of requests that arrived after the warm-up. Ratios and rates of nothing are NaN, `null` in JSON. */
 export interface GroupFigures {
   readonly arrived: number;
   readonly completed: number;
@@ -20,7 +20,9 @@ export interface GroupFigures {
   readonly retries: number;
   /** Completed within every target, of its traffic and its own `sloTtft`; with no targets, all that completed. */
   readonly good: number;
-  /** `good` over `arrived`, 0…1; 1 when nothing arrived. */
+  /** `completed` over `arrived`, 0…1. */
+  readonly served: number;
+  /** `good` over `arrived`, 0…1. */
   readonly goodput: number;
   readonly promptTokens: number;
   readonly outputTokens: number;
@@ -89,7 +91,7 @@ export class Group {
 
   /** `measuredMs` for rates, `trafficMs` for seats. */
   figures(measuredMs: number, trafficMs: number): GroupFigures {
-    const perSecond = (figure: number): number => (measuredMs > 0 ? (figure * 1000) / measuredMs : 0);
+    const perSecond = (figure: number): number => (measuredMs > 0 ? (figure * 1000) / measuredMs : Number.NaN);
     return {
       arrived: this.arrived,
       completed: this.completed,
@@ -99,7 +101,8 @@ export class Group {
       failed: this.failed,
       retries: this.retries,
       good: this.good,
-      goodput: this.arrived === 0 ? 1 : this.good / this.arrived,
+      served: this.completed / this.arrived,
+      goodput: this.good / this.arrived,
       promptTokens: this.promptTokens,
       outputTokens: this.outputTokens,
       tokensPerSecond: perSecond(this.promptTokens + this.outputTokens),

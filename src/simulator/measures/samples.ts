@@ -4,7 +4,7 @@
  */
 
 /**
- * Figures in ms. The p-th percentile is the smallest sample such that at least p percent of the samples do not exceed
+ * Figures in ms; of no samples they are NaN, which JSON writes as `null`, because 0 would be the best there is. The p-th percentile is the smallest sample such that at least p percent of the samples do not exceed
  * it.
  */
 export interface Latency {
@@ -62,13 +62,14 @@ export class Samples {
     this.counts = undefined;
   }
 
+  /** NaN of no samples, as the other figures. */
   get mean(): number {
-    return this.count === 0 ? 0 : this.sum / this.count;
+    return this.sum / this.count;
   }
 
-  /** `percent` above 0, at most 100; 0 of no samples. */
+  /** `percent` above 0, at most 100. */
   percentile(percent: number): number {
-    if (this.count === 0) return 0;
+    if (this.count === 0) return Number.NaN;
     const rank = Math.max(1, Math.ceil((percent / 100) * this.count));
     if (this.counts === undefined) {
       if (!this.isSorted) this.kept.subarray(0, this.count).sort();
@@ -90,7 +91,7 @@ export class Samples {
       p50Ms: this.percentile(50),
       p95Ms: this.percentile(95),
       p99Ms: this.percentile(99),
-      maxMs: this.max,
+      maxMs: this.count === 0 ? Number.NaN : this.max,
       isExact: this.counts === undefined,
     };
   }

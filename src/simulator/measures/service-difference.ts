@@ -41,7 +41,10 @@ interface Span {
   readonly cost: number;
 }
 
-/** The difference among the tenants of `requests`, such as `SimulationResult.requests`; 0 where there is one tenant. */
+/**
+ * The difference among the tenants of `requests`, such as `SimulationResult.requests`; 0 where there is one tenant, NaN
+ * where nobody was served.
+ */
 export function serviceDifference(
   requests: readonly RequestRecord[],
   options: ServiceDifferenceOptions = {},
@@ -73,8 +76,10 @@ export function serviceDifference(
     const sums = tenants.map((spans) => servedIn(spans, 0, (duration / ticks) * tick));
     if (sums.length > 0) maxAccumulated = Math.max(maxAccumulated, Math.max(...sums) - Math.min(...sums));
   }
-  const mean = differences.reduce((sum, difference) => sum + difference, 0) / Math.max(1, differences.length);
-  return { max: Math.max(0, ...differences), mean, ticks: differences, maxAccumulated };
+  if (requests.every(({ firstTokenAtMs }) => firstTokenAtMs === undefined))
+    return { max: Number.NaN, mean: Number.NaN, ticks: differences, maxAccumulated: Number.NaN };
+  const mean = differences.reduce((sum, difference) => sum + difference, 0) / differences.length;
+  return { max: Math.max(...differences), mean, ticks: differences, maxAccumulated };
 }
 
 function servedIn(spans: readonly Span[], fromMs: number, toMs: number): number {

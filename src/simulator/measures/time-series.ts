@@ -1,7 +1,7 @@
 /** Figures over time, in buckets of equal length: what charts are drawn from. */
 import { Samples } from './samples.js';
 
-/** One value for each bucket; the series of a name that came later begins with zeros. */
+/** One value for each bucket; before the first of a name there is 0, or no latency. */
 export interface TimeSeries {
   readonly bucketMs: number;
   /** Begin of each bucket, ms. */
@@ -16,7 +16,7 @@ export interface TimeSeries {
    * others together.
    */
   readonly serviceByTenant: Readonly<Record<string, readonly number[]>>;
-  /** Of requests that ended in the bucket, by class, ms. */
+  /** Of requests that ended in the bucket, by class, ms; NaN, `null` in JSON, where none was served. */
   readonly ttftP50ByClass: Readonly<Record<string, readonly number[]>>;
   readonly ttftP95ByClass: Readonly<Record<string, readonly number[]>>;
   readonly ttftP99ByClass: Readonly<Record<string, readonly number[]>>;
@@ -31,16 +31,22 @@ const mostTenants = 50;
 /** Rows of values by name, of equal length. */
 class Rows {
   readonly values = new Map<string, number[]>();
+  private readonly nothing: number;
+
+  /** `nothing`: the value of buckets that a name has no other for. */
+  constructor(nothing: number) {
+    this.nothing = nothing;
+  }
 
   set(name: string, bucket: number, value: number): void {
     const row = this.values.get(name) ?? [];
-    while (row.length < bucket) row.push(0);
+    while (row.length < bucket) row.push(this.nothing);
     row[bucket] = value;
     this.values.set(name, row);
   }
 
   toRecord(length: number): Record<string, number[]> {
-    for (const [name, row] of this.values) if (row.length < length) this.set(name, length - 1, 0);
+    for (const [name, row] of this.values) if (row.length < length) this.set(name, length - 1, this.nothing);
     return Object.fromEntries(this.values);
   }
 }
@@ -54,11 +60,11 @@ export interface BucketReading {
 export class SeriesRecorder {
   readonly bucketMs: number;
   private readonly starts: number[] = [];
-  private readonly waiting = new Rows();
-  private readonly service = new Rows();
-  private readonly ttft50 = new Rows();
-  private readonly ttft95 = new Rows();
-  private readonly ttft99 = new Rows();
+  private readonly waiting = new Rows(0);
+  private readonly service = new Rows(0);
+  private readonly ttft50 = new Rows(Number.NaN);
+  private readonly ttft95 = new Rows(Number.NaN);
+  private readonly ttft99 = new Rows(Number.NaN);
   private readonly inFlight: number[] = [];
   private readonly saturation: number[] = [];
   private readonly dropped: number[] = [];

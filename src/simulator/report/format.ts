@@ -20,6 +20,10 @@ export function percent(value: number): string {
   return Number.isNaN(value) ? '–' : `${(value * 100).toFixed(1)} %`;
 }
 
+export function decimals(value: number, digits: number): string {
+  return Number.isNaN(value) ? '–' : value.toFixed(digits);
+}
+
 /** A figure with its unit, such as `3.25 s`, `12.5 %`, `4.10/s`; `–` for NaN. */
 export function figure(value: number, unit: 'ms' | 'ratio' | 'per second' | 'count'): string {
   if (unit === 'ms') return ms(value);

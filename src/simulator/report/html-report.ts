@@ -16,7 +16,10 @@ interface ChartKind {
 
 const linesOf = (rows: TimeSeries['waitingByBand'], prefix: string): ChartLine[] =>
   Object.entries(rows)
-    .map(([name, values]) => ({ name: `${prefix}${name}`, values, sum: values.reduce((sum, value) => sum + value, 0) }))
+    .map(([name, values]) => {
+      const sum = values.reduce((sum, value) => (Number.isNaN(value) ? sum : sum + value), 0);
+      return { name: `${prefix}${name}`, values, sum };
+    })
     .filter(({ sum }) => sum > 0)
     .sort((a, b) => b.sum - a.sum || (a.name < b.name ? -1 : 1))
     .slice(0, mostLines);
@@ -60,7 +63,10 @@ ${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : '
   // One result has its charts two in a row; several have a row for each kind.
   const charts = kinds.map((kind) => {
     const drawn = results.map(({ series }) => ({ series, lines: kind.lines(series) }));
-    const top = Math.max(0, ...drawn.flatMap(({ lines }) => lines.flatMap(({ values }) => values)));
+    const top = Math.max(
+      0,
+      ...drawn.flatMap(({ lines }) => lines.flatMap(({ values }) => values.filter((value) => !Number.isNaN(value)))),
+    );
     return drawn.map(({ series, lines }) => lineChart({ ...kind, lines, bucketMs: series.bucketMs, top })).join('\n');
   });
   return `<!doctype html>

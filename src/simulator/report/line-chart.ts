@@ -3,6 +3,7 @@ import { count, ms } from './format.js';
 
 export interface ChartLine {
   readonly name: string;
+  /** NaN: a bucket that has none. */
   readonly values: readonly number[];
 }
 
@@ -43,10 +44,7 @@ export function lineChart({ title, unit, bucketMs, lines, top }: Chart): string 
   });
   const drawn = lines.map(({ values }, index) => {
     const point = (value: number, bucket: number): string => `${x(bucket)},${y(Math.min(value, scaleTop))}`;
-    // A bucket in which nothing ended has no latency.
-    const points = values
-      .flatMap((value, bucket) => (unit === 'ms' && value === 0 ? [] : [point(value, bucket)]))
-      .join(' ');
+    const points = values.flatMap((value, bucket) => (Number.isNaN(value) ? [] : [point(value, bucket)])).join(' ');
     return `<polyline points="${points}" fill="none" stroke="${colours[index % colours.length]}" stroke-width="1.6"/>`;
   });
   const legend = lines.map(

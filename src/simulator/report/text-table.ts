@@ -2,7 +2,7 @@
 import type { SimulationResult } from '../engine/result.js';
 import { parseMeasure } from '../search/measure.js';
 import { spreadOf } from '../search/seeds.js';
-import { columns, count, figure, ms, percent } from './format.js';
+import { columns, count, decimals, figure, ms, percent } from './format.js';
 import { groupTable } from './group-table.js';
 
 /** One result: a line for each class and tenant, and one for each server. */
@@ -17,11 +17,11 @@ export function resultTable(result: SimulationResult): string {
   const drops = Object.entries(result.counts.dropped).map(([reason, number]) => `${number} ${reason}`);
   lines.push(
     '',
-    `Attempts dropped: ${drops.join(', ') || 'none'}. Evicted while running: ${result.counts.evicted}.${result.counts.broken > 0 ? ` Broken by outages: ${result.counts.broken}.` : ''} Jain index of service: ${result.jainIndex.toFixed(3)}.`,
+    `Attempts dropped: ${drops.join(', ') || 'none'}. Evicted while running: ${result.counts.evicted}.${result.counts.broken > 0 ? ` Broken by outages: ${result.counts.broken}.` : ''} Jain index of service: ${decimals(result.jainIndex, 3)}.`,
   );
   if (result.serviceDifference !== undefined) {
     const { max, mean } = result.serviceDifference;
-    lines.push(`Service difference: ${max.toFixed(0)} at most, ${mean.toFixed(0)} on average.`);
+    lines.push(`Service difference: ${decimals(max, 0)} at most, ${decimals(mean, 0)} on average.`);
   }
   lines.push(
     `${count(result.counts.requests)} requests, ${ms(result.endedAtMs)} simulated${result.isCutShort ? '; cut short: not everything had ended' : ''}.`,

@@ -24,6 +24,20 @@ export function parseConditions(text: string): Condition[] {
   return text.split(/\s+and\s+/).map(parseCondition);
 }
 
+/**
+ * The conditions, and that 95 % are served of all requests and of each class or tenant that a condition names: times of
+ * the few that are served say nothing of the others. Conditions on `served` take the place of these.
+ */
+export function withServedDefault(conditions: readonly Condition[]): Condition[] {
+  if (conditions.some(({ measure }) => measure.name === 'served')) return [...conditions];
+  const named = new Set(conditions.map(({ measure }) => measure.who));
+  return [...conditions, ...[...named.add(undefined)].map(servedOf)];
+}
+
+function servedOf(who: string | undefined): Condition {
+  return parseCondition(`served${who === undefined ? '' : `(${who})`} >= 95%`);
+}
+
 function parseCondition(text: string): Condition {
   const [, left = '', sign = '', right = ''] = /^(.+?)\s*(<=|>=|<|>)\s*(\S+)$/.exec(text.trim()) ?? [];
   const side = signs[sign];
@@ -54,4 +68,13 @@ function figure(text: string): number {
 /** The largest miss over all results and conditions; at 0 and below all of them hold. */
 export function worstMiss(conditions: readonly Condition[], results: readonly SimulationResult[]): number {
   return Math.max(...results.flatMap((result) => conditions.map(({ measure, miss }) => miss(measure.read(result)))));
+}
+
+/** The measures of the conditions that do not hold in every result, and which of them have no figure. */
+export function failuresOf(conditions: readonly Condition[], results: readonly SimulationResult[]): string[] {
+  return conditions.flatMap(({ measure, miss }) => {
+    const figures = results.map((result) => measure.read(result));
+    if (figures.some(Number.isNaN)) return [`${measure.text} of nobody`];
+    return figures.some((found) => miss(found) > 0) ? [measure.text] : [];
+  });
 }

@@ -1,11 +1,12 @@
 /**
- * Looks for the values for which a condition holds: a coarse grid first, then bisection at both ends of the range that
- * it finds.
+ * Looks for the values for which a condition holds: a coarse grid first, then bisection at both ends of the longest
+ * range of it in which every value holds.
  *
  *     infeasible │ feasible … feasible │ infeasible
  *                ▲ least               ▲ greatest
  *
- * It assumes one such range; the curve shows every value that was tried.
+ * Invariant: no value that was tried in the range told fails. Others that hold, beyond one that fails, are ranges of
+ * their own.
  */
 
 export interface FindOptions {
@@ -25,10 +26,18 @@ export interface TriedValue {
   readonly miss: number;
 }
 
+/** Both ends hold, and every value between them that was tried. */
+export interface ValueRange {
+  readonly least: number;
+  readonly greatest: number;
+}
+
 export interface FoundValues {
-  /** Undefined: no value that was tried makes the condition hold. */
+  /** Of the longest range. Undefined: no value that was tried makes the condition hold. */
   readonly least: number | undefined;
   readonly greatest: number | undefined;
+  /** The other ranges, whose ends are as far apart from what fails as they were tried. */
+  readonly others: readonly ValueRange[];
   /** The value that came closest. */
   readonly closest: TriedValue;
   /** Every value that was tried, in order. */
@@ -46,15 +55,15 @@ const refinements = 8;
  * neighbours among integers, else to one part in a hundred.
  */
 export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValues {
-  const tried = new Map<number, number>();
+  const missOf = new Map<number, number>();
   const attempt = (given: number): TriedValue => {
     const value = isInteger ? Math.round(given) : given;
-    const known = tried.get(value) ?? miss(value);
-    tried.set(value, known);
+    const known = missOf.get(value) ?? miss(value);
+    missOf.set(value, known);
     return { value, miss: known };
   };
   const curve = (): TriedValue[] =>
-    [...tried].map(([value, missed]) => ({ value, miss: missed })).sort((a, b) => a.value - b.value);
+    [...missOf].map(([value, missed]) => ({ value, miss: missed })).sort((a, b) => a.value - b.value);
   const isBetween = (a: number, b: number): boolean => (isInteger ? b - a > 1 : b - a > Math.abs(b) * precision);
   const middle = (a: number, b: number): number => (a > 0 && b > 4 * a ? Math.sqrt(a * b) : (a + b) / 2);
 
@@ -63,9 +72,8 @@ export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValu
 
   const all = curve();
   const closest = all.reduce((best, candidate) => (candidate.miss < best.miss ? candidate : best));
-  const first = all.findIndex(({ miss: missed }) => missed <= 0);
-  if (first < 0) return { least: undefined, greatest: undefined, closest, curve: all };
-  const last = all.reduce((latest, { miss: missed }, at) => (missed <= 0 ? at : latest), first);
+  const [longest] = rangesOf(all).sort((a, b) => b.to - b.from - (a.to - a.from));
+  if (longest === undefined) return { least: undefined, greatest: undefined, others: [], closest, curve: all };
   const bisect = (outside: TriedValue | undefined, inside: TriedValue): number => {
     if (outside === undefined) return inside.value;
     let [out, within] = [outside.value, inside.value];
@@ -77,9 +85,26 @@ export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValu
     }
     return within;
   };
-  const least = bisect(all[first - 1], all[first] as TriedValue);
-  const greatest = bisect(all[last + 1], all[last] as TriedValue);
-  return { least, greatest, closest, curve: curve() };
+  const least = bisect(all[longest.from - 1], all[longest.from] as TriedValue);
+  const greatest = bisect(all[longest.to + 1], all[longest.to] as TriedValue);
+  const tried = curve();
+  const others = rangesOf(tried).flatMap(({ from: first, to: last }) => {
+    const range = { least: tried[first]?.value ?? least, greatest: tried[last]?.value ?? greatest };
+    return range.least === least ? [] : [range];
+  });
+  return { least, greatest, others, closest, curve: tried };
+}
+
+/** The indices of the first and the last value of each range in which every value holds. */
+function rangesOf(curve: readonly TriedValue[]): { from: number; to: number }[] {
+  const ranges: { from: number; to: number }[] = [];
+  for (const [index, { miss }] of curve.entries()) {
+    const last = ranges.at(-1);
+    if (!(miss <= 0)) continue;
+    if (last?.to === index - 1) last.to = index;
+    else ranges.push({ from: index, to: index });
+  }
+  return ranges;
 }
 
 /** Evenly by ratio where the range spans much, otherwise evenly. */

@@ -6,13 +6,18 @@ import { FlowConfigError, schemas } from '../../index.js';
 import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
 import type { Latency } from '../measures/samples.js';
+import { meanOf } from './mean-of.js';
 
 /** One figure of a result. */
 export interface Measure {
   /** As it was written. */
   readonly text: string;
   readonly unit: 'ms' | 'ratio' | 'per second' | 'count';
-  /** NaN when the result has no such tenant or class. */
+  /** Its name without the class or tenant. */
+  readonly name: string;
+  /** The class or tenant in parentheses. */
+  readonly who: string | undefined;
+  /** NaN when the result has no such tenant or class, and for a figure of nobody. */
   read(result: SimulationResult): number;
 }
 
@@ -26,6 +31,7 @@ const statistics: Readonly<Record<string, (latency: Latency) => number>> = {
 };
 
 const ofGroup: Readonly<Record<string, readonly [Measure['unit'], (group: GroupFigures) => number]>> = {
+  served: ['ratio', ({ served }) => served],
   goodput: ['ratio', ({ goodput }) => goodput],
   arrived: ['count', ({ arrived }) => arrived],
   completed: ['count', ({ completed }) => completed],
@@ -40,11 +46,8 @@ const ofGroup: Readonly<Record<string, readonly [Measure['unit'], (group: GroupF
   meanRunning: ['count', ({ meanRunning }) => meanRunning],
 };
 
-const mean = (figures: readonly number[]): number =>
-  figures.reduce((sum, figure) => sum + figure, 0) / Math.max(1, figures.length);
-
 const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: SimulationResult) => number]>> = {
-  utilization: ['ratio', ({ servers }) => mean(servers.map(({ utilization }) => utilization))],
+  utilization: ['ratio', ({ servers }) => meanOf(servers.map(({ utilization }) => utilization))],
   preemptions: ['count', ({ servers }) => servers.reduce((sum, { preemptions }) => sum + preemptions, 0)],
   jain: ['ratio', ({ jainIndex }) => jainIndex],
   'serviceDifference.max': ['per second', ({ serviceDifference }) => serviceDifference?.max ?? Number.NaN],
@@ -58,24 +61,22 @@ const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(ofGroup
  * @throws FlowConfigError when there is no such measure
  */
 export function parseMeasure(text: string): Measure {
-  const [, name = '', who] = /^\s*([\w.]+)\s*(?:\(([^)]+)\))?\s*$/.exec(text) ?? [];
+  const [, name = '', inParentheses] = /^\s*([\w.]+)\s*(?:\(([^)]+)\))?\s*$/.exec(text) ?? [];
+  const who = inParentheses?.trim();
   const group = ({ all, classes, tenants }: SimulationResult): GroupFigures | undefined =>
-    who === undefined ? all : (classes[who.trim()] ?? tenants[who.trim()]);
+    who === undefined ? all : (classes[who] ?? tenants[who]);
+  const named = { text: text.trim(), name, who };
   const [latency, statistic = 'mean'] = name.split('.');
   const field = latencies.find((candidate) => candidate === latency);
   const take = statistics[statistic];
   if (field !== undefined && take !== undefined) {
-    return {
-      text: text.trim(),
-      unit: 'ms',
-      read: (result) => measured(group(result), (figures) => take(figures[field])),
-    };
+    return { ...named, unit: 'ms', read: (result) => measured(group(result), (figures) => take(figures[field])) };
   }
   const grouped = ofGroup[name];
   if (grouped !== undefined)
-    return { text: text.trim(), unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
+    return { ...named, unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
   const run = ofRun[name];
-  if (run !== undefined && who === undefined) return { text: text.trim(), unit: run[0], read: run[1] };
+  if (run !== undefined && who === undefined) return { ...named, unit: run[0], read: run[1] };
   const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${schemas.didYouMean(name, known)}`;
   throw new FlowConfigError('measure', [{ path: '', expected, got: JSON.stringify(text) }]);
 }

@@ -2,6 +2,7 @@
 import type { SimulationResult } from '../engine/result.js';
 import type { SimulationOptions } from '../engine/simulation-options.js';
 import { type SimulateHooks, simulate } from '../simulate.js';
+import { meanOf } from './mean-of.js';
 import type { Measure } from './measure.js';
 
 /** The seed of the scenario and those that follow it. */
@@ -26,11 +27,11 @@ export interface Spread {
   readonly greatest: number;
 }
 
-/** Reads the figure from each result; needs one at least. */
+/** Reads the figure from each result; NaN when one of them does not have it. Needs one at least. */
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
   const figures = results.map((result) => measure.read(result));
   return {
-    mean: figures.reduce((sum, figure) => sum + figure, 0) / Math.max(1, figures.length),
+    mean: meanOf(figures),
     least: Math.min(...figures),
     greatest: Math.max(...figures),
   };

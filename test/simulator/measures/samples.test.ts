@@ -33,11 +33,23 @@ describe('Samples', () => {
     }
   });
 
+  it('has no figures of nobody', () => {
+    const { count, isExact, ...figures } = new Samples().figures();
+    expect({ count, isExact }).toEqual({ count: 0, isExact: true });
+    expect(figures).toEqual({
+      meanMs: Number.NaN,
+      p50Ms: Number.NaN,
+      p95Ms: Number.NaN,
+      p99Ms: Number.NaN,
+      maxMs: Number.NaN,
+    });
+  });
+
   it('is empty again after clear', () => {
     const samples = new Samples();
     samples.add(5);
     samples.clear();
-    expect(samples.figures()).toMatchObject({ count: 0, meanMs: 0, p99Ms: 0 });
+    expect(samples.figures()).toEqual(new Samples().figures());
     samples.add(7);
     expect(samples.percentile(50)).toBe(7);
   });

@@ -1,7 +1,9 @@
-/** `--find PATH --so-that CONDITION`: the least and the greatest value that will do, and the curve that says why. */
+/** `--find PATH --so-that CONDITION`: the range of values that will do, and the curve that says why. */
 import { FlowConfigError } from '../../../index.js';
 import {
+  type Condition,
   type FoundValues,
+  failuresOf,
   findValue,
   loadScenario,
   parseConditions,
@@ -10,6 +12,7 @@ import {
   simulateSeeds,
   spreadOf,
   withScenarioValue,
+  withServedDefault,
   worstMiss,
 } from '../../../simulator/index.js';
 import type { ProgressLine } from './progress.js';
@@ -21,6 +24,21 @@ interface Range {
   readonly from: number;
   readonly to: number;
   readonly isInteger: boolean;
+}
+
+interface Trial {
+  /** One for each condition, on average over the seeds. */
+  readonly figures: readonly Cell[];
+  /** What does not hold. */
+  readonly fails: readonly string[];
+}
+
+interface Search {
+  readonly range: Range;
+  readonly conditions: readonly Condition[];
+  readonly trials: Map<number, Trial>;
+  /** The classes and tenants that were seen. */
+  readonly names: Set<string>;
 }
 
 /** A guess of how many values are tried, for the progress line. */
@@ -35,9 +53,9 @@ export function runFind(
   json: boolean,
 ): number {
   const range = readRange(find);
-  const conditions = parseConditions(soThat);
-  const figures = new Map<number, Cell[]>();
-  const names = new Set<string>();
+  const conditions = withServedDefault(parseConditions(soThat));
+  const search: Search = { range, conditions, trials: new Map(), names: new Set() };
+  const { trials, names } = search;
   // A path that leads nowhere is reported before anything runs.
   withScenarioValue(scenario.source, range.path, range.from);
   const found = findValue({
@@ -46,56 +64,63 @@ export function runFind(
       const { options } = loadScenario(withScenarioValue(scenario.source, range.path, value), {
         readFile: scenario.readFile,
       });
-      const trial = figures.size;
+      const trial = trials.size;
       const onProgress = (done: number): void =>
         progress.show(`${range.path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
       const results = simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
       for (const result of results) for (const name of groupsOf(result)) names.add(name);
-      figures.set(
-        value,
-        conditions.map(({ measure }) => ({ measure, value: spreadOf(measure, results).mean })),
-      );
+      trials.set(value, {
+        figures: conditions.map(({ measure }) => ({ measure, value: spreadOf(measure, results).mean })),
+        fails: failuresOf(conditions, results),
+      });
       return worstMiss(conditions, results);
     },
   });
   progress.clear();
-  if (json) process.stdout.write(`${JSON.stringify({ path: range.path, soThat, ...found })}\n`);
-  else
-    process.stdout.write(
-      told(found, range, soThat, scenarioValue(scenario.source, range.path), conditions, figures, names),
-    );
+  if (json) {
+    const curve = found.curve.map((tried) => ({ ...tried, fails: trials.get(tried.value)?.fails }));
+    process.stdout.write(`${JSON.stringify({ path: range.path, soThat: textOf(conditions), ...found, curve })}\n`);
+  } else process.stdout.write(told(found, search, scenarioValue(scenario.source, range.path)));
   return found.least === undefined ? 1 : 0;
 }
 
-function told(
-  { least, greatest, closest, curve }: FoundValues,
-  { path, from, to }: Range,
-  soThat: string,
-  now: unknown,
-  conditions: ReturnType<typeof parseConditions>,
-  figures: ReadonlyMap<number, readonly Cell[]>,
-  names: ReadonlySet<string>,
-): string {
-  const rows = curve.map(({ value, miss }) => [
-    String(value),
-    ...(figures.get(value) ?? []),
-    miss <= 0 ? 'holds' : 'no',
-  ]);
-  const lines = table(
-    [path, ...conditions.map(({ measure }) => measure.text), soThat.length > 40 ? 'condition' : soThat],
-    rows,
-  );
-  if (least === undefined || greatest === undefined) {
-    const missed = `No value from ${from} to ${to} will do.`;
-    if (closest.miss === Number.POSITIVE_INFINITY) {
-      const known = [...names].join(', ');
-      return `${lines}\n${missed} Nothing was measured under at least one of these names; there are ${known}.\n`;
-    }
-    return `${lines}\n${missed} ${path} = ${closest.value} comes closest: it misses by ${(closest.miss * 100).toFixed(1)} %.\n`;
-  }
+function told(found: FoundValues, { range, conditions, trials, names }: Search, now: unknown): string {
+  const { least, greatest, others, closest, curve } = found;
+  const { path, from, to } = range;
+  const rows = curve.map(({ value }) => {
+    const { figures, fails } = trials.get(value) as Trial;
+    return [String(value), ...figures, fails.length === 0 ? 'holds' : `no: ${fails.join(', ')}`];
+  });
+  const soThat = textOf(conditions);
+  const lines = table([path, ...conditions.map(({ measure }) => measure.text), 'condition'], rows);
+  if (least === undefined || greatest === undefined)
+    return `${lines}\nNo value from ${from} to ${to} will do. ${whyNot(closest, path, conditions, names)}\n`;
   const lowest = least === from ? `${least}, where the search began` : String(least);
   const highest = greatest === to ? `${greatest}, where the search ended` : String(greatest);
-  return `${lines}\n${soThat} holds for ${path} from ${lowest}, to ${highest}.${now === undefined ? '' : ` The scenario has ${String(now)}.`}\n`;
+  const further = others.map((other) =>
+    other.least === other.greatest ? other.least : `${other.least} to ${other.greatest}`,
+  );
+  return `${lines}\n${soThat} holds for ${path} from ${lowest}, to ${highest}.${
+    further.length === 0 ? '' : ` Apart from these it holds for ${further.join(' and ')}, and not for all between.`
+  }${now === undefined ? '' : ` The scenario has ${String(now)}.`}\n`;
+}
+
+/** The reason why nothing that was tried will do. */
+function whyNot(
+  { value, miss }: FoundValues['closest'],
+  path: string,
+  conditions: readonly Condition[],
+  names: ReadonlySet<string>,
+): string {
+  if (miss < Number.POSITIVE_INFINITY)
+    return `${path} = ${value} comes closest: it misses by ${(miss * 100).toFixed(1)} %.`;
+  const unknown = conditions.flatMap(({ measure: { who } }) => (who === undefined || names.has(who) ? [] : [who]));
+  if (unknown.length === 0) return 'Nobody was served of whom it speaks, or the scenario does not measure it.';
+  return `There is no class or tenant ${[...new Set(unknown)].join(', ')}; there are ${[...names].join(', ')}.`;
+}
+
+function textOf(conditions: readonly Condition[]): string {
+  return conditions.map(({ text }) => text).join(' and ');
 }
 
 /** The words that may stand in parentheses. */
