@@ -18,6 +18,7 @@ export type { TimeSeries } from './measures/time-series.js';
 export type { Distribution } from './random/distributions.js';
 export type { Rate } from './random/rate-profile.js';
 export { figure as formatFigure } from './report/format.js';
+export { distrust, type HeldTime, heldAgainstLog, heldTable } from './report/held-against-log.js';
 export { htmlReport } from './report/html-report.js';
 export { comparisonTable, resultTable } from './report/text-table.js';
 export type { Ending, SimRequest } from './requests/sim-request.js';

@@ -60,10 +60,10 @@ plugins: [{ type: concurrency-detector, name: c }]
 `;
     const readFile = (): string => 'arrival,promptTokens,outputTokens\n0,1,1\n-1,1,1\n2,1,1\n';
     expect(faultsOf(() => loadScenario(scenario, { readFile }))).toEqual([
-      'trace.csv, line 3: expected a time from 0 up; got "-1"',
+      'trace.csv, line 3: expected a time from 0 to 1e10 ms; got "-1"',
     ]);
     const { options, warnings } = loadScenario(scenario, { readFile, skipBadLines: true });
-    expect(warnings).toEqual(['trace.csv: 1 line was left out: line 3: expected a time from 0 up; got "-1"']);
+    expect(warnings).toEqual(['trace.csv: 1 line was left out: line 3: expected a time from 0 to 1e10 ms; got "-1"']);
     expect(simulate(options).counts.completed).toBe(2);
   });
 
@@ -125,19 +125,23 @@ describe('a trace', () => {
     [
       'a hole among its tokens',
       'arrival,promptTokens,outputTokens\n0,5,\n',
-      'line 2: expected a number from 0 up of output tokens; got a hole',
+      'line 2: expected a number from 0 to 1e10 of output tokens; got a hole',
     ],
     [
       'a key that one line lacks',
       '{"arrival":0,"promptTokens":1}\n{"arrival":1,"promptTokens":1,"outputTokens":2}\n',
-      'line 1: expected a number from 0 up of output tokens; got a hole',
+      'line 1: expected a number from 0 to 1e10 of output tokens; got a hole',
     ],
     [
       'no integer as priority',
       'arrival,serviceMs,priority\n0,5,high\n',
       'line 2: expected an integer as priority; got "high"',
     ],
-    ['a negative time', 'arrival,promptTokens,outputTokens\n-3,1,1\n', 'line 2: expected a time from 0 up; got "-3"'],
+    [
+      'a negative time',
+      'arrival,promptTokens,outputTokens\n-3,1,1\n',
+      'line 2: expected a time from 0 to 1e10 ms; got "-3"',
+    ],
     [
       'a time that goes back',
       'arrival,promptTokens,outputTokens\n2,1,1\n1,1,1\n',
@@ -146,7 +150,7 @@ describe('a trace', () => {
     [
       'no number',
       'arrival,promptTokens,outputTokens\n1,x,1\n',
-      'line 2: expected a number from 0 up of prompt tokens; got "x"',
+      'line 2: expected a number from 0 to 1e10 of prompt tokens; got "x"',
     ],
     [
       'a short line',
@@ -180,6 +184,6 @@ describe('a trace', () => {
     const { rows, skippedLines, warnings } = readTrace('arrival,outputTokens\n0,1\nx,1\n1,1\n', { skipBadLines: true });
     expect(rows.map(({ arrivalMs }) => arrivalMs)).toEqual([0, 1000]);
     expect(skippedLines).toBe(1);
-    expect(warnings).toEqual(['line 3: expected a time from 0 up; got "x"']);
+    expect(warnings).toEqual(['line 3: expected a time from 0 to 1e10 ms; got "x"']);
   });
 });

@@ -36,6 +36,8 @@ export interface SimulateArguments {
   readonly html: string | undefined;
   readonly json: boolean;
   readonly skipBadLines: boolean;
+  /** Our names of columns by those of the log; undefined: as the format says. */
+  readonly columns: Readonly<Record<string, string>> | undefined;
 }
 
 export const help = `headgate - flow control for LLM gateways
@@ -79,6 +81,8 @@ simulate
   --from FILE         traffic from a trace or a gateway's access log, instead
                       of the scenario's; without a scenario, the log's own
                       times calibrate a model of the servers
+  --map COLUMN=NAME   a column of that log is what we call NAME, such as
+                      request_time=totalSeconds; may be given again
   --skip-bad-lines    leave out lines of traces that are wrong, and count them
 `;
 
@@ -97,6 +101,7 @@ export function parseCommand(args: readonly string[]): Command {
         find: { type: 'string' },
         'so-that': { type: 'string' },
         from: { type: 'string' },
+        map: { type: 'string', multiple: true },
         seed: { type: 'string' },
         seeds: { type: 'string' },
         html: { type: 'string' },
@@ -140,13 +145,20 @@ function checkCommand([file, ...others]: readonly string[], options: Omit<CheckA
 
 type SimulateValues = {
   readonly [Name in 'find' | 'so-that' | 'from' | 'seed' | 'seeds' | 'html']?: string;
-} & { readonly [Name in 'compare' | 'sweep']?: string[] } & { readonly [Name in 'json' | 'skip-bad-lines']?: boolean };
+} & { readonly [Name in 'compare' | 'sweep' | 'map']?: string[] } & {
+  readonly [Name in 'json' | 'skip-bad-lines']?: boolean;
+};
 
 function simulateCommand([file, ...others]: readonly string[], values: SimulateValues): Command {
-  const { compare = [], sweep = [], find, from, seed, seeds, html, json = false } = values;
+  const { compare = [], sweep = [], map = [], find, from, seed, seeds, html, json = false } = values;
   const soThat = values['so-that'];
   if ((file === undefined && from === undefined) || others.length > 0)
     return wrong('expected simulate and one scenario, or --from FILE');
+  if (map.length > 0 && from === undefined) return wrong('expected --map together with --from FILE');
+  const pairs = map.map((pair) => /^(.+)=(\w+)$/.exec(pair)?.slice(1));
+  const misread = pairs.indexOf(undefined);
+  if (misread >= 0) return wrong(`--map: expected COLUMN=NAME; got ${map[misread]}`);
+  const columns = map.length === 0 ? undefined : Object.fromEntries(pairs as [string, string][]);
   if ((find === undefined) !== (soThat === undefined)) return wrong('expected --find and --so-that together');
   for (const [name, text] of Object.entries({ seed, seeds })) {
     if (text !== undefined && !/^\d{1,15}$/.test(text))
@@ -154,7 +166,7 @@ function simulateCommand([file, ...others]: readonly string[], values: SimulateV
   }
   if (seeds !== undefined && Number(seeds) < 1) return wrong(`--seeds: expected a number from 1 up; got ${seeds}`);
   const skipBadLines = values['skip-bad-lines'] === true;
-  return { name: 'simulate', file, compare, sweep, find, soThat, from, seed, seeds, html, json, skipBadLines };
+  return { name: 'simulate', file, compare, sweep, find, soThat, from, seed, seeds, html, json, skipBadLines, columns };
 }
 
 function wrong(problem: string): Command {

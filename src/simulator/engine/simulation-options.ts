@@ -27,7 +27,10 @@ export interface ScenarioBody {
   readonly duration: Duration;
   /** Requests that arrive before are simulated and not measured. @default 0 */
   readonly warmUp?: Duration | undefined;
-  /** How long the run goes on after the traffic, until everything has ended. @default ten times `duration` */
+  /**
+   * How long the run goes on after the traffic, until everything has ended. @default ten times `duration`, ten minutes at
+   * least
+   */
   readonly drain?: Duration | undefined;
   /** Length of a bucket of the time series. @default a 120th of `duration` */
   readonly bucket?: Duration | undefined;
@@ -121,6 +124,9 @@ const scenarioShape = {
   serviceDifference: optional(differenceShape),
 };
 
+/** A recording of a second may have answers of a minute. */
+const leastDrainMs = 600_000;
+
 /** Names of the keys, for those who read more than these from one object. */
 export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
 
@@ -166,7 +172,7 @@ export function resolveScenario(given: ScenarioBody, subject = 'simulation'): Re
     seed: read.seed ?? 1,
     durationMs: read.duration,
     warmUpMs: read.warmUp ?? 0,
-    drainMs: read.drain ?? read.duration * 10,
+    drainMs: read.drain ?? Math.max(read.duration * 10, leastDrainMs),
     bucketMs: read.bucket ?? read.duration / 120,
     servers: read.servers,
     traffic: read.traffic,

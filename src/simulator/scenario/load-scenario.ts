@@ -61,6 +61,8 @@ const optionsSchema = schemas.object({
   skipBadLines: schemas.optional(schemas.flag()),
 });
 
+const traceColumns = schemas.object({ columns: schemas.optional(schemas.record(schemas.text('a name of ours'))) });
+
 /**
  * Reads a scenario: YAML text, or a parsed object.
  * @throws FlowConfigError that lists every problem
@@ -169,12 +171,13 @@ function withTrace(
   warnings: string[],
 ): unknown {
   const arrivals: unknown = Reflect.get(Object(entry), 'arrivals');
-  const { type, file, ...rest }: Record<string, unknown> = { ...Object(arrivals) };
+  const { type, file, columns: named, ...rest }: Record<string, unknown> = { ...Object(arrivals) };
   if (type !== 'trace' || file === undefined) return entry;
   const text = readNamed(file, `${at}.file`, options, issues);
   if (text === undefined) return entry;
   try {
-    const { rows, skippedLines, warnings: bad } = readTrace(text, options);
+    const { columns } = schemas.parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
+    const { rows, skippedLines, warnings: bad } = readTrace(text, { skipBadLines: options.skipBadLines, columns });
     if (bad.length > 0) {
       const count = skippedLines === 1 ? '1 line was' : `${skippedLines} lines were`;
       warnings.push(`${String(file)}: ${count} left out: ${bad.join('; ')}`);

@@ -10,8 +10,9 @@
  * Sources: Kwon et al., "Efficient memory management for large language model serving with PagedAttention" (2023),
  * whose recomputation this preempts by; Agrawal et al., "Sarathi-Serve" (2024), chunked prefill. A step takes `stepMs +
  * decodeMs·decoding + kvTokenMs·resident tokens + prefillTokenMs·prompt
- * tokens`, a line fitted by least squares in `calibrate `.
+ * tokens`, a line fitted in `calibrate`.
  */
+import type { SimEvent } from '../clock/virtual-clock.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
 import { TimeAverage } from './time-average.js';
@@ -33,11 +34,13 @@ export interface ContinuousBatchingOptions {
   readonly kvTokenMs?: number | undefined;
   /** For each prompt token computed, ms. @default 0.05 */
   readonly prefillTokenMs?: number | undefined;
+  /** How long a request is on its way to the batch: network, tokens from text. ms. @default 0 */
+  readonly overheadMs?: number | undefined;
 }
 
 type Settings = { readonly [K in keyof ContinuousBatchingOptions]-?: number };
 
-const continuousBatchingDefaults: Settings = {
+export const continuousBatchingDefaults: Settings = {
   kvTokens: 60_000,
   blockTokens: 16,
   maxSequences: 64,
@@ -46,6 +49,7 @@ const continuousBatchingDefaults: Settings = {
   decodeMs: 0.2,
   kvTokenMs: 0.0002,
   prefillTokenMs: 0.05,
+  overheadMs: 0,
 };
 
 export function continuousBatching(options: ContinuousBatchingOptions = {}): ServerFactory {
@@ -63,6 +67,8 @@ class BatchingServer implements SimServer {
   private usedBlocks = 0;
   /** In order of admission: the last is the first to be preempted. */
   private readonly running: SimRequest[] = [];
+  /** Not there yet, for as long as `overheadMs`. */
+  private readonly onTheWay = new Map<SimRequest, SimEvent>();
   /** In order of arrival, preempted ones in front. */
   private readonly waiting: SimRequest[] = [];
   private readonly inBatch = new TimeAverage();
@@ -85,6 +91,17 @@ class BatchingServer implements SimServer {
     request.held = 0;
     request.computed = 0;
     request.scheduled = 0;
+    const { overheadMs } = this.settings;
+    if (overheadMs === 0) this.arrive(request);
+    else
+      this.onTheWay.set(
+        request,
+        this.host.clock.after(overheadMs, () => this.arrive(request)),
+      );
+  }
+
+  private arrive(request: SimRequest): void {
+    this.onTheWay.delete(request);
     this.waiting.push(request);
     if (this.isStepping) return;
     // Requests of one instant share a step.
@@ -93,6 +110,13 @@ class BatchingServer implements SimServer {
   }
 
   abort(request: SimRequest): void {
+    const coming = this.onTheWay.get(request);
+    if (coming !== undefined) {
+      this.host.clock.cancel(coming);
+      this.onTheWay.delete(request);
+      this.host.roomMade();
+      return;
+    }
     const from = this.running.includes(request) ? this.running : this.waiting;
     const at = from.indexOf(request);
     if (at < 0) return;
@@ -104,7 +128,9 @@ class BatchingServer implements SimServer {
 
   hasRoom(): boolean {
     return (
-      this.waiting.length === 0 && this.running.length < this.settings.maxSequences && this.usedBlocks < this.blocks
+      this.waiting.length === 0 &&
+      this.running.length + this.onTheWay.size < this.settings.maxSequences &&
+      this.usedBlocks < this.blocks
     );
   }
 

@@ -59,6 +59,7 @@ const shapes: Record<(typeof models)[number], Schema<object>> = {
     decodeMs: optional(atLeastZero()),
     kvTokenMs: optional(atLeastZero()),
     prefillTokenMs: optional(atLeastZero()),
+    overheadMs: optional(atLeastZero()),
   }),
   'vtc-serving': object({
     ...common,
@@ -84,23 +85,12 @@ export function factoryOf(spec: ServerSpec): ServerFactory {
     case 'slots':
       return slots(spec);
     case 'continuous-batching':
-      return continuousBatching(optionsOf(spec));
+      return continuousBatching(spec);
     case 'vtc-serving':
       return vtcServing(spec);
     case 'custom':
       return spec.create;
   }
-}
-
-function optionsOf({
-  kvTokens,
-  blockTokens,
-  maxSequences,
-  maxBatchedTokens,
-  ...times
-}: ContinuousBatchingOptions): ContinuousBatchingOptions {
-  const { stepMs, decodeMs, kvTokenMs, prefillTokenMs } = times;
-  return { kvTokens, blockTokens, maxSequences, maxBatchedTokens, stepMs, decodeMs, kvTokenMs, prefillTokenMs };
 }
 
 /** The names of the servers of one kind. */

@@ -1,20 +1,26 @@
 /**
- * Makes a model of the servers from measurements: how long a step takes, and what a sequence, a resident token and a
- * prompt token add to it. Least squares with coefficients from 0 up, each request weighing by what it tells relative to
- * its length.
+ * Makes a model of the servers from measurements: how long a step takes, what a sequence, a resident token and a prompt
+ * token add to it, and how long a request is on its way to the batch. Two equations for each answer:
  *
- *     decoding of one answer = tokens · (step + decode · batch + kv · resident tokens) + prefill · prompt tokens of others meanwhile
+ *     further tokens = tokens · (step + decode · batch + kv · resident tokens) + prefill · prompt tokens of others
+ *     first token = steps · (step + decode · batch + kv · resident tokens) + prefill · prompt tokens + overhead
+ *
+ * Further tokens alone do not tell what a prompt costs where answers seldom overlap, and never the overhead.
  */
-import type { ContinuousBatchingOptions } from '../servers/continuous-batching.js';
+import { type ContinuousBatchingOptions, continuousBatchingDefaults } from '../servers/continuous-batching.js';
+import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
+import { Arrivals, LoadCourse } from './load-course.js';
 import type { TraceRow } from './trace-row.js';
 
 export interface CalibrateOptions {
-  /** Servers that the requests were spread over, evenly. @default 1 */
+  /** Servers that the requests were spread over, evenly. @default those that the rows name, or 1 */
   readonly servers?: number | undefined;
 }
 
 export interface Calibration {
-  readonly model: Required<Pick<ContinuousBatchingOptions, 'stepMs' | 'decodeMs' | 'kvTokenMs' | 'prefillTokenMs'>>;
+  readonly model: Required<
+    Pick<ContinuousBatchingOptions, 'stepMs' | 'decodeMs' | 'kvTokenMs' | 'prefillTokenMs' | 'overheadMs'>
+  >;
   /** Requests that the fit rests on. */
   readonly requests: number;
   /** Median of the relative error of the time between tokens, in the data that it was fitted to. */
@@ -22,9 +28,11 @@ export interface Calibration {
 }
 
 interface Answer {
+  /** When the server got the request. */
+  readonly acceptedAtMs: number;
+  /** From its first token to its last. */
   readonly fromMs: number;
   readonly toMs: number;
-  readonly steps: number;
   readonly promptTokens: number;
   readonly outputTokens: number;
 }
@@ -33,115 +41,105 @@ interface Answer {
 const fewestTokens = 4;
 /** Requests with times that a fit needs at least. */
 const fewestRequests = 20;
+/** More requests would not make the fit better; these are taken evenly from all. */
+const mostRequests = 2000;
+/** The interval in which an answer's prompt was computed depends on the overhead: it is found again so often. */
+const rounds = 4;
 
-/** Undefined when too few rows have times: arrival, `ttftMs` and `totalMs`, and tokens. */
-export function calibrate(rows: readonly TraceRow[], { servers = 1 }: CalibrateOptions = {}): Calibration | undefined {
-  const answers = rows.flatMap(({ arrivalMs, ttftMs, totalMs, promptTokens = 0, outputTokens = 0 }): Answer[] =>
-    ttftMs === undefined || totalMs === undefined || outputTokens < 1 || totalMs < ttftMs
-      ? []
-      : [
-          {
-            fromMs: arrivalMs + ttftMs,
-            toMs: arrivalMs + totalMs,
-            steps: outputTokens - 1,
-            promptTokens,
-            outputTokens,
-          },
-        ],
-  );
-  const long = answers.filter(({ steps, fromMs, toMs }) => steps + 1 >= fewestTokens && toMs > fromMs);
+/** Undefined when too few rows have times: arrival, `ttftMs` and `totalMs`, and tokens. O(n log n). */
+export function calibrate(
+  rows: readonly TraceRow[],
+  { servers = serversOf(rows) }: CalibrateOptions = {},
+): Calibration | undefined {
+  const answers = rows.flatMap(answerOf);
+  const long = answers.filter(({ outputTokens, fromMs, toMs }) => outputTokens >= fewestTokens && toMs > fromMs);
   if (long.length < fewestRequests) return undefined;
-  const equations = long.map((answer) => equationOf(answer, answers, servers));
-  const [stepMs = 0, decodeMs = 0, kvTokenMs = 0, prefillTokenMs = 0] = leastSquares(equations);
-  const model = { stepMs: Math.max(stepMs, 0.01), decodeMs, kvTokenMs, prefillTokenMs };
-  const errors = equations.map(({ terms, value }) => {
-    const predicted = terms.reduce(
-      (sum, term, index) => sum + term * ([stepMs, decodeMs, kvTokenMs, prefillTokenMs][index] ?? 0),
-      0,
-    );
-    return Math.abs(predicted / value - 1);
-  });
-  errors.sort((a, b) => a - b);
-  return { model, requests: long.length, medianError: errors[errors.length >> 1] ?? 0 };
-}
-
-interface Equation {
-  readonly terms: readonly number[];
-  readonly value: number;
-  readonly weight: number;
-}
-
-/** The work at the server of an answer while it was written, on average over the servers. */
-function equationOf(answer: Answer, answers: readonly Answer[], servers: number): Equation {
-  const lengthMs = answer.toMs - answer.fromMs;
-  let batchMs = 0;
-  let residentMs = 0;
-  let prefilled = 0;
-  for (const other of answers) {
-    const overlap = Math.min(answer.toMs, other.toMs) - Math.max(answer.fromMs, other.fromMs);
-    const share = other === answer ? 1 : 1 / servers;
-    if (overlap > 0) {
-      batchMs += overlap * share;
-      residentMs += overlap * share * (other.promptTokens + other.outputTokens / 2);
-    }
-    if (other !== answer && other.fromMs > answer.fromMs && other.fromMs <= answer.toMs)
-      prefilled += other.promptTokens * share;
+  const pace = Math.max(1, long.length / mostRequests);
+  const fitted = Array.from(
+    { length: Math.floor(long.length / pace) },
+    (_, index) => long[Math.floor(index * pace)] as Answer,
+  );
+  const work = new Work(answers, servers);
+  const further = fitted.map((answer) => work.ofFurtherTokens(answer));
+  let coefficients: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const overheadMs = coefficients[4] ?? 0;
+    const first = fitted.flatMap((answer) => work.ofFirstToken(answer, overheadMs));
+    coefficients = leastMisses([...further, ...first]);
   }
-  const { steps } = answer;
+  const [stepMs = 0, decodeMs = 0, kvTokenMs = 0, prefillTokenMs = 0, overheadMs = 0] = coefficients;
+  const errors = further.map((equation) => Math.abs(relativeMiss(equation, coefficients))).sort((a, b) => a - b);
   return {
-    terms: [steps, (steps * batchMs) / lengthMs, (steps * residentMs) / lengthMs, prefilled],
-    value: lengthMs,
-    weight: 1 / lengthMs,
+    model: { stepMs: Math.max(stepMs, 0.01), decodeMs, kvTokenMs, prefillTokenMs, overheadMs },
+    requests: long.length,
+    medianError: errors[errors.length >> 1] as number,
   };
 }
 
-/** Coefficients from 0 up: those that would be negative are left out, the most negative first. */
-function leastSquares(equations: readonly Equation[]): number[] {
-  const size = equations[0]?.terms.length ?? 0;
-  let active = Array.from({ length: size }, (_, index) => index);
-  for (;;) {
-    const solution = solve(equations, active);
-    const worst = solution.reduce((least, value, index) => (value < (solution[least] ?? 0) ? index : least), 0);
-    if ((solution[worst] ?? 0) >= 0 || active.length === 1) {
-      const coefficients = Array.from({ length: size }, () => 0);
-      for (const [place, index] of active.entries()) coefficients[index] = Math.max(0, solution[place] ?? 0);
-      return coefficients;
-    }
-    active = active.filter((_, place) => place !== worst);
+/** How many servers answered. */
+export function serversOf(rows: readonly TraceRow[]): number {
+  return Math.max(1, new Set(rows.flatMap(({ server }) => server ?? [])).size);
+}
+
+function answerOf({
+  arrivalMs,
+  queuedMs = 0,
+  ttftMs,
+  totalMs,
+  promptTokens = 0,
+  outputTokens = 0,
+}: TraceRow): Answer[] {
+  if (ttftMs === undefined || totalMs === undefined || outputTokens < 1 || totalMs < ttftMs) return [];
+  const [fromMs, toMs] = [arrivalMs + ttftMs, arrivalMs + totalMs];
+  return [{ acceptedAtMs: arrivalMs + Math.min(queuedMs, ttftMs), fromMs, toMs, promptTokens, outputTokens }];
+}
+
+/** The work at a server while an answer was made. Its terms go with the four times of a step, and the overhead. */
+class Work {
+  private readonly batch: LoadCourse;
+  private readonly resident: LoadCourse;
+  private readonly prompts: Arrivals;
+  /** The part of the others that is at the server of an answer. */
+  private readonly share: number;
+
+  constructor(answers: readonly Answer[], servers: number) {
+    this.share = 1 / servers;
+    this.batch = new LoadCourse(answers.map(({ fromMs, toMs }) => ({ fromMs, toMs, amount: 1 })));
+    this.resident = new LoadCourse(
+      answers.map((answer) => ({ fromMs: answer.fromMs, toMs: answer.toMs, amount: residentTokens(answer) })),
+    );
+    this.prompts = new Arrivals(answers.map(({ fromMs, promptTokens }) => ({ atMs: fromMs, amount: promptTokens })));
+  }
+
+  ofFurtherTokens(answer: Answer): Equation {
+    const { fromMs, toMs, outputTokens } = answer;
+    const steps = outputTokens - 1;
+    const own = 1 - this.share;
+    const batch = this.batch.mean(fromMs, toMs) * this.share + own;
+    const resident = this.resident.mean(fromMs, toMs) * this.share + own * residentTokens(answer);
+    const prefilled = this.prompts.between(fromMs, toMs) * this.share;
+    return { terms: [steps, steps * batch, steps * resident, prefilled, 0], value: toMs - fromMs };
+  }
+
+  /** It waits for half of the step that is under way, if there is one, and then for those of its prompt. */
+  ofFirstToken({ acceptedAtMs, fromMs, promptTokens }: Answer, overheadMs: number): Equation[] {
+    if (fromMs <= acceptedAtMs) return [];
+    const beginsAtMs = Math.min(acceptedAtMs + overheadMs, fromMs - shortestMs);
+    const batch = this.batch.mean(beginsAtMs, fromMs) * this.share;
+    const resident = this.resident.mean(beginsAtMs, fromMs) * this.share;
+    const ofOthers = Math.max(0, this.prompts.between(beginsAtMs, fromMs) - promptTokens) * this.share;
+    const steps =
+      Math.ceil(Math.max(1, promptTokens) / continuousBatchingDefaults.maxBatchedTokens) + Math.min(1, batch) / 2;
+    return [
+      { terms: [steps, steps * batch, steps * resident, promptTokens + ofOthers, 1], value: fromMs - acceptedAtMs },
+    ];
   }
 }
 
-/** The normal equations by Gauss and Jordan, scaled so that terms of different size are treated alike. */
-function solve(equations: readonly Equation[], active: readonly number[]): number[] {
-  const scale = active.map((index) =>
-    Math.max(...equations.map(({ terms, weight }) => Math.abs((terms[index] ?? 0) * weight)), 1e-100),
-  );
-  const matrix = active.map((row, i) => [
-    ...active.map((column, j) =>
-      sum(
-        equations,
-        ({ terms, weight }) =>
-          ((terms[row] ?? 0) * (terms[column] ?? 0) * weight * weight) / ((scale[i] ?? 1) * (scale[j] ?? 1)),
-      ),
-    ),
-    sum(equations, ({ terms, value, weight }) => ((terms[row] ?? 0) * value * weight * weight) / (scale[i] ?? 1)),
-  ]);
-  const size = active.length;
-  for (let pivot = 0; pivot < size; pivot++) {
-    const row = matrix[pivot] as number[];
-    // Terms that add nothing to the others get 0.
-    const head = (row[pivot] ?? 0) + 1e-12 * equations.length;
-    for (let column = pivot; column <= size; column++) row[column] = (row[column] ?? 0) / head;
-    for (const [index, other] of matrix.entries()) {
-      if (index === pivot) continue;
-      const factor = other[pivot] ?? 0;
-      for (let column = pivot; column <= size; column++)
-        other[column] = (other[column] ?? 0) - factor * (row[column] ?? 0);
-    }
-  }
-  return matrix.map((row, index) => (row[size] ?? 0) / (scale[index] ?? 1));
-}
+/** No first token is shorter under way, ms. */
+const shortestMs = 1e-3;
 
-function sum(equations: readonly Equation[], of: (equation: Equation) => number): number {
-  return equations.reduce((total, equation) => total + of(equation), 0);
+/** In the middle of its answer. */
+function residentTokens({ promptTokens, outputTokens }: Answer): number {
+  return promptTokens + outputTokens / 2;
 }

@@ -1,6 +1,7 @@
-/** A scenario from recorded traffic alone: servers as calibrated, and a gate at the most that was ever in flight. */
+/** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
 import { FlowConfigError } from '../../index.js';
-import { type CalibrateOptions, calibrate } from './calibrate.js';
+import { type CalibrateOptions, calibrate, serversOf } from './calibrate.js';
+import { LoadCourse } from './load-course.js';
 import type { TraceRow } from './trace-row.js';
 
 export interface ScenarioFromTraceOptions extends CalibrateOptions {
@@ -10,50 +11,58 @@ export interface ScenarioFromTraceOptions extends CalibrateOptions {
 }
 
 /**
- * A source for `loadScenario`. Sections can be replaced: `{ ...scenarioFromTrace(rows), flowControl: { … } }`.
+ * A source for `loadScenario`. Sections can be replaced: `{ ...scenarioFromTrace(rows), flowControl: { … } }`. Where no
+ * row has a time to the first token, the servers are `slots`, and each request takes as long as it took.
  * @throws FlowConfigError when too few rows have the times that a calibration needs
  */
 export function scenarioFromTrace(
   rows: readonly TraceRow[],
   options: ScenarioFromTraceOptions = {},
 ): Record<string, unknown> {
-  const { servers = 1, name = 'trace' } = options;
-  const calibration = calibrate(rows, { servers });
-  if (calibration === undefined) {
-    const got = `${rows.filter(({ ttftMs, totalMs }) => ttftMs !== undefined && totalMs !== undefined).length} requests with both`;
-    const expected =
-      'times to the first token and to the last (ttftMs, totalMs) of 20 answers or more, or a scenario with servers';
-    throw new FlowConfigError('calibration', [{ path: '', expected, got }]);
-  }
-  const maxConcurrency = options.maxConcurrency ?? Math.max(1, Math.ceil(peakOf(rows) / servers));
+  const { servers = serversOf(rows), name = 'trace' } = options;
+  const measured = rows.some(({ ttftMs }) => ttftMs !== undefined) ? rows : rows.map(withServiceTime);
+  const maxConcurrency = options.maxConcurrency ?? Math.max(1, Math.ceil(peakOf(measured) / servers));
   return {
     name,
     duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,
-    servers: [
-      {
-        model: 'continuous-batching',
-        count: servers,
-        ...calibration.model,
-        maxSequences: Math.max(64, maxConcurrency),
-      },
-    ],
-    traffic: [{ arrivals: { type: 'trace', rows } }],
+    servers: [{ count: servers, ...serverOf(measured, servers, maxConcurrency) }],
+    traffic: [{ arrivals: { type: 'trace', rows: measured } }],
     plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
     saturationDetector: { pluginRef: 'concurrency-detector' },
   };
 }
 
-/** Requests in flight at once, at most. */
+function serverOf(rows: readonly TraceRow[], servers: number, maxConcurrency: number): Record<string, unknown> {
+  const calibration = calibrate(rows, { servers });
+  if (calibration !== undefined)
+    return { model: 'continuous-batching', ...calibration.model, maxSequences: Math.max(64, maxConcurrency) };
+  if (rows.length > 0 && rows.every(({ serviceMs }) => serviceMs !== undefined))
+    return { model: 'slots', slots: maxConcurrency };
+  const got = `${rows.filter(({ ttftMs, totalMs }) => ttftMs !== undefined && totalMs !== undefined).length} requests with both`;
+  const expected =
+    'times to the first token and to the last (ttftMs, totalMs) of 20 answers or more, total times alone of all, or a scenario with servers';
+  throw new FlowConfigError('calibration', [{ path: '', expected, got }]);
+}
+
+/** The time that it was not in the queue. */
+function withServiceTime(row: TraceRow): TraceRow {
+  const {
+    totalMs,
+    queuedMs = 0,
+    serviceMs = totalMs === undefined ? undefined : Math.max(0, totalMs - queuedMs),
+  } = row;
+  return { ...row, serviceMs };
+}
+
+/** Logs round each time to 1 ms: of two requests, one after the other, the later one seems to begin before. */
+const roundingMs = 2;
+
+/** Requests in flight at once, at most; those that waited at the gateway were not. */
 function peakOf(rows: readonly TraceRow[]): number {
-  const changes = rows
-    .flatMap(({ arrivalMs, totalMs = 0 }) => [
-      { atMs: arrivalMs, by: 1 },
-      { atMs: arrivalMs + totalMs, by: -1 },
-    ])
-    .sort((a, b) => a.atMs - b.atMs || a.by - b.by);
-  let running = 0;
-  return changes.reduce((most, { by }) => {
-    running += by;
-    return Math.max(most, running);
-  }, 0);
+  const spans = rows.map(({ arrivalMs, queuedMs = 0, serviceMs = 0, totalMs = queuedMs + serviceMs }) => ({
+    fromMs: arrivalMs + Math.min(queuedMs, totalMs),
+    toMs: arrivalMs + Math.max(totalMs - roundingMs, Math.min(queuedMs, totalMs)),
+    amount: 1,
+  }));
+  return new LoadCourse(spans).peak;
 }

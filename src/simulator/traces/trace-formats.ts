@@ -2,24 +2,47 @@
  * The columns that recorded traffic comes with, by who recorded it. Names are compared without case, blanks and
  * underscores.
  */
+import { type ConfigIssue, FlowConfigError, schemas } from '../../index.js';
 
-/** The content of a column. */
-export type TraceColumn =
+/** Columns of figures: the figure of a row that they hold, what a unit of theirs is in it, and its name. */
+export const figureColumns = {
+  promptTokens: { of: 'promptTokens', factor: 1, what: 'prompt tokens' },
+  outputTokens: { of: 'outputTokens', factor: 1, what: 'output tokens' },
+  serviceMs: { of: 'serviceMs', factor: 1, what: 'service time' },
+  serviceSeconds: { of: 'serviceMs', factor: 1000, what: 'service time' },
+  queuedMs: { of: 'queuedMs', factor: 1, what: 'time in the queue' },
+  queuedSeconds: { of: 'queuedMs', factor: 1000, what: 'time in the queue' },
+  ttftMs: { of: 'ttftMs', factor: 1, what: 'time to the first token' },
+  ttftSeconds: { of: 'ttftMs', factor: 1000, what: 'time to the first token' },
+  totalMs: { of: 'totalMs', factor: 1, what: 'total time' },
+  totalSeconds: { of: 'totalMs', factor: 1000, what: 'total time' },
+} as const;
+
+export type FigureColumn = keyof typeof figureColumns;
+
+export function isFigure(column: string): column is FigureColumn {
+  return Object.hasOwn(figureColumns, column);
+}
+
+export type RowFigure = (typeof figureColumns)[FigureColumn]['of'];
+
+export type TextColumn =
   | 'arrivalMs'
   | 'arrivalSeconds'
-  /** An instant such as `2023-11-16 18:17:03.9799600`. */
-  | 'arrivalDate'
-  /** When the request ended, as an instant: arrival is `totalMs` before. */
-  | 'endDate'
+  /** Instants such as `2023-11-16 18:17:03.9799600`, or seconds or milliseconds since 1970. */
+  | 'arrivedAt'
+  | 'firstTokenAt'
+  | 'endedAt'
   | 'tenant'
   | 'priority'
-  | 'promptTokens'
-  | 'outputTokens'
-  | 'serviceMs'
-  | 'ttftMs'
-  | 'totalMs'
-  /** Known, and of no use here. */
-  | 'ignored';
+  | 'server'
+  /** Of the answer, by HTTP: from 400 up there was none. */
+  | 'status'
+  /** The kind of line. */
+  | 'event';
+
+/** The content of a column; `ignored` is known, and of no use here. */
+export type TraceColumn = FigureColumn | TextColumn | 'ignored';
 
 export interface TraceFormat {
   readonly name: string;
@@ -29,12 +52,12 @@ export interface TraceFormat {
   readonly columns: Readonly<Record<string, TraceColumn>>;
   /** The columns that are read, as people spell them. */
   readonly spelled: readonly string[];
-  /** True where lines stand in the order of their ends. */
-  readonly isByEnd?: true;
-  /** Other columns are of no use, and no fault. */
-  readonly allowsOthers?: true;
-  /** Lines with another value in this column are left out. */
-  readonly only?: readonly [column: string, value: string];
+  /** True for logs: lines stand in any order, some are of requests without an answer, other columns are of no use. */
+  readonly isLog?: true;
+  /** True where an answer always has output tokens. */
+  readonly countsAnswers?: true;
+  /** Lines of other events are left out. */
+  readonly event?: string;
 }
 
 const ignored = (names: readonly string[]): Record<string, TraceColumn> =>
@@ -49,29 +72,53 @@ function format({ columns, ...rest }: Omit<TraceFormat, 'spelled'>): TraceFormat
   };
 }
 
+/** Our own names, which those of other logs are mapped to. */
+const own = format({
+  name: 'headgate trace',
+  marks: [],
+  columns: {
+    arrivalMs: 'arrivalMs',
+    arrival: 'arrivalSeconds',
+    arrivedAt: 'arrivedAt',
+    firstTokenAt: 'firstTokenAt',
+    endedAt: 'endedAt',
+    tenant: 'tenant',
+    priority: 'priority',
+    server: 'server',
+    status: 'status',
+    completionTokens: 'outputTokens',
+    ...(Object.fromEntries(Object.keys(figureColumns).map((name) => [name, name])) as Record<
+      FigureColumn,
+      FigureColumn
+    >),
+  },
+});
+
 /** The first whose marks are all there. */
 const traceFormats: readonly TraceFormat[] = [
   format({
     name: 'access log of headgate gateway',
     marks: ['event', 'time'],
     columns: {
-      time: 'endDate',
-      event: 'ignored',
+      time: 'endedAt',
+      event: 'event',
       tenant: 'tenant',
       priority: 'priority',
       promptTokens: 'promptTokens',
       completionTokens: 'outputTokens',
+      endpoint: 'server',
+      queuedMs: 'queuedMs',
       durationMs: 'totalMs',
       ttftMs: 'ttftMs',
     },
-    isByEnd: true,
-    allowsOthers: true,
-    only: ['event', 'request'],
+    isLog: true,
+    countsAnswers: true,
+    event: 'request',
   }),
   format({
     name: 'Azure LLM inference trace',
     marks: ['timestamp', 'contexttokens', 'generatedtokens'],
-    columns: { TIMESTAMP: 'arrivalDate', ContextTokens: 'promptTokens', GeneratedTokens: 'outputTokens' },
+    columns: { TIMESTAMP: 'arrivedAt', ContextTokens: 'promptTokens', GeneratedTokens: 'outputTokens' },
   }),
   format({
     name: 'BurstGPT',
@@ -98,22 +145,7 @@ const traceFormats: readonly TraceFormat[] = [
     marks: ['t', 'client', 'in', 'out'],
     columns: { t: 'arrivalSeconds', client: 'tenant', in: 'promptTokens', out: 'outputTokens' },
   }),
-  format({
-    name: 'headgate trace',
-    marks: [],
-    columns: {
-      arrivalMs: 'arrivalMs',
-      arrival: 'arrivalSeconds',
-      tenant: 'tenant',
-      priority: 'priority',
-      promptTokens: 'promptTokens',
-      outputTokens: 'outputTokens',
-      completionTokens: 'outputTokens',
-      serviceMs: 'serviceMs',
-      ttftMs: 'ttftMs',
-      totalMs: 'totalMs',
-    },
-  }),
+  own,
 ];
 
 export function plainName(column: string): string {
@@ -123,4 +155,24 @@ export function plainName(column: string): string {
 export function formatOf(columns: readonly string[]): TraceFormat {
   const names = new Set(columns.map(plainName));
   return traceFormats.find(({ marks }) => marks.every((mark) => names.has(mark))) as TraceFormat;
+}
+
+/**
+ * The format of a log whose columns have other names: `mapped` has ours by theirs. Columns of our names count as well,
+ * unless another one is mapped to the same.
+ * @throws FlowConfigError
+ */
+export function mappedFormat(mapped: Readonly<Record<string, string>>): TraceFormat {
+  const issues: ConfigIssue[] = [];
+  const columns = Object.entries(mapped).flatMap(([theirs, ours]): [string, TraceColumn][] => {
+    const column = own.columns[plainName(ours)];
+    if (column !== undefined) return [[plainName(theirs), column]];
+    const expected = `one of ${own.spelled.join(', ')}${schemas.didYouMean(ours, own.spelled)}`;
+    issues.push({ path: theirs, expected, got: JSON.stringify(ours) });
+    return [];
+  });
+  if (issues.length > 0) throw new FlowConfigError('columns', issues);
+  const taken = new Set(columns.map(([, column]) => column));
+  const others = Object.entries(own.columns).filter(([, column]) => !taken.has(column));
+  return { ...own, name: 'mapped columns', columns: Object.fromEntries([...others, ...columns]), isLog: true };
 }

@@ -8,9 +8,12 @@ export interface TraceRow {
   readonly priority?: number | undefined;
   readonly promptTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
+  /** The server that answered. */
+  readonly server?: string | undefined;
   /** On servers of slots: how long it takes, ms. */
   readonly serviceMs?: number | undefined;
-  /** Measured times, for calibration and comparison, ms. */
+  /** Measured times, for calibration and comparison, ms from the arrival; of the first, ms at the gateway. */
+  readonly queuedMs?: number | undefined;
   readonly ttftMs?: number | undefined;
   readonly totalMs?: number | undefined;
 }
@@ -23,7 +26,9 @@ export const traceRow: Schema<TraceRow> = object({
   priority: optional(integer()),
   promptTokens: optional(atLeastZero()),
   outputTokens: optional(atLeastZero()),
+  server: optional(text()),
   serviceMs: optional(atLeastZero()),
+  queuedMs: optional(atLeastZero()),
   ttftMs: optional(atLeastZero()),
   totalMs: optional(atLeastZero()),
 });

@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector } from '../../../src/index.js';
-import { calibrate, loadScenario, type ServerSpec, scenarioFromTrace, simulate } from '../../../src/simulator/index.js';
+import {
+  calibrate,
+  distrust,
+  heldAgainstLog,
+  heldTable,
+  loadScenario,
+  type ServerSpec,
+  scenarioFromTrace,
+  simulate,
+  type TraceRow,
+} from '../../../src/simulator/index.js';
 
 const server = { model: 'continuous-batching', stepMs: 10, decodeMs: 1, kvTokenMs: 0, prefillTokenMs: 0.1 } as const;
 const run = (spec: ServerSpec, threads: number, promptTokens: number, outputTokens: number) =>
@@ -47,31 +57,41 @@ describe('continuous batching', () => {
   });
 });
 
-describe('calibrate', () => {
-  const model = { stepMs: 9, decodeMs: 0.5, kvTokenMs: 0.0005, prefillTokenMs: 0.08 };
-  const recorded = simulate({
+/** A log, with times in whole ms as logs have them. */
+function record(model: object, rate: number, maxConcurrency = 64) {
+  return simulate({
     duration: '5m',
     servers: [{ model: 'continuous-batching', ...model }],
     traffic: [
       {
         tenant: 'a',
-        arrivals: { type: 'gamma', rate: 4, cv: 2 },
+        arrivals: { type: 'gamma', rate, cv: 2 },
         promptTokens: { type: 'lognormal', mean: 400, sigma: 0.8 },
         outputTokens: { type: 'exponential', mean: 120 },
       },
     ],
     keepRequests: true,
-    flow: { saturationDetector: concurrencyDetector({ maxConcurrency: 64 }) },
+    flow: { saturationDetector: concurrencyDetector({ maxConcurrency }) },
   });
-  const rows = recorded
-    .requests!.map(({ arrivedAtMs, firstTokenAtMs, endedAtMs, promptTokens, outputTokens }) => ({
+}
+
+function rowsOf({ requests }: ReturnType<typeof record>): TraceRow[] {
+  return requests!
+    .map(({ arrivedAtMs, dispatchedAtMs, firstTokenAtMs, endedAtMs, promptTokens, outputTokens }) => ({
       arrivalMs: arrivedAtMs,
-      ttftMs: firstTokenAtMs! - arrivedAtMs,
-      totalMs: endedAtMs! - arrivedAtMs,
+      queuedMs: Math.round(dispatchedAtMs! - arrivedAtMs),
+      ttftMs: Math.round(firstTokenAtMs! - arrivedAtMs),
+      totalMs: Math.round(endedAtMs! - arrivedAtMs),
       promptTokens,
       outputTokens,
     }))
     .sort((a, b) => a.arrivalMs - b.arrivalMs);
+}
+
+describe('calibrate', () => {
+  const model = { stepMs: 9, decodeMs: 0.5, kvTokenMs: 0.0005, prefillTokenMs: 0.08 };
+  const recorded = record(model, 4);
+  const rows = rowsOf(recorded);
 
   it('finds the times of a server from its answers', () => {
     const found = calibrate(rows)!;
@@ -85,6 +105,42 @@ describe('calibrate', () => {
     for (const percentile of ['p50Ms', 'p95Ms'] as const) {
       expect(Math.abs(again.all.total[percentile] / recorded.all.total[percentile] - 1)).toBeLessThan(0.05);
     }
+  });
+
+  it.each([
+    ['a network before the engine', { ...model, overheadMs: 120 }, 1, 64],
+    ['answers that hardly meet', { ...model, prefillTokenMs: 0.4 }, 0.2, 64],
+    ['requests that wait at the gateway', { ...model, overheadMs: 40 }, 4, 6],
+  ])('foretells first tokens behind %s', (_, servers, rate, maxConcurrency) => {
+    const log = record(servers, rate, maxConcurrency);
+    const again = simulate(loadScenario(scenarioFromTrace(rowsOf(log))).options);
+    const held = heldAgainstLog(again, rowsOf(log));
+    expect(held.map(({ name }) => name)).toEqual([
+      'TTFT p50',
+      'TTFT p95',
+      'time per token p50',
+      'time per token p95',
+      'total p50',
+      'total p95',
+    ]);
+    for (const { name, error } of held) expect(Math.abs(error), name).toBeLessThan(0.1);
+    expect(distrust(held)).toBeUndefined();
+  });
+
+  it('takes each server of the log for itself', () => {
+    const log = rows.map((row, index) => ({ ...row, server: `s${index % 3}` }));
+    expect(scenarioFromTrace(log)).toMatchObject({ servers: [{ count: 3 }] });
+  });
+
+  it('is held against the log, and not trusted where it is a quarter off', () => {
+    const slow = rows.map((row) => ({ ...row, ttftMs: row.ttftMs! * 3 }));
+    const held = heldAgainstLog(recorded, slow);
+    expect(held[0]).toMatchObject({ name: 'TTFT p50', measuredMs: expect.closeTo(recorded.all.ttft.p50Ms * 3, -1) });
+    expect(distrust(held)).toMatch(
+      /^the simulation is off by 25\.0 % or more from the log \(TTFT p50 −66\.\d %, TTFT p95 −66/,
+    );
+    expect(heldTable(held)).toMatch(/^\n +log +simulated +off by\nTTFT p50 .* −66\.\d %\n/);
+    expect(heldAgainstLog(recorded, [{ arrivalMs: 0, promptTokens: 1 }])).toEqual([]);
   });
 
   it('is undefined where too few answers have times', () => {

@@ -3,6 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { FlowConfigError } from '../../../index.js';
 import {
   comparisonTable,
+  distrust,
+  type HeldTime,
+  heldAgainstLog,
+  heldTable,
   htmlReport,
   resultTable,
   type SimulationResult,
@@ -50,12 +54,15 @@ function run(given: SimulateArguments): number {
     return runFind(seeded(first, given), find, soThat, seeds, progress, given.json);
   if (given.sweep.length > 0) return runSweep(seeded(first, given), given.sweep, seeds, progress, given.json);
   const ran = scenarios.map((scenario, index) => {
-    const { name, options } = seeded(scenario, given);
+    const { name, options, recorded } = seeded(scenario, given);
     const onProgress = (done: number): void => progress.show(name, (index + done) / scenarios.length);
-    return { name, results: simulateSeeds(options, seeds, { onProgress }) };
+    const results = simulateSeeds(options, seeds, { onProgress });
+    return { name, results, held: results.map((result) => heldAgainstLog(result, recorded)) };
   });
   progress.clear();
   print(ran, given);
+  const doubt = first.isFitted ? distrust(ran.flatMap(({ held }) => held)[0] ?? []) : undefined;
+  if (doubt !== undefined) process.stderr.write(`${first.name}: ${doubt}\n`);
   return 0;
 }
 
@@ -73,18 +80,26 @@ function seeded(scenario: NamedScenario, { seed }: SimulateArguments): NamedScen
   return seed === undefined ? scenario : { ...scenario, options: { ...scenario.options, seed: Number(seed) } };
 }
 
-function print(
-  ran: readonly { name: string; results: readonly SimulationResult[] }[],
-  { json, html, seeds }: SimulateArguments,
-): void {
+interface Ran {
+  readonly name: string;
+  readonly results: readonly SimulationResult[];
+  /** Beside each result: its times and those of the log. */
+  readonly held: readonly (readonly HeldTime[])[];
+}
+
+function print(ran: readonly Ran[], { json, html, seeds }: SimulateArguments): void {
   const [only] = ran;
   if (html !== undefined) {
     const first = ran.flatMap(({ name, results }) => results.slice(0, 1).map((result) => ({ ...result, name })));
     writeFileSync(html, htmlReport(first, ran.map(({ name }) => name).join(' and ')));
     process.stderr.write(`wrote ${html}\n`);
   }
-  if (json) process.stdout.write(`${JSON.stringify(ran.flatMap(({ results }) => results))}\n`);
-  else if (ran.length === 1 && seeds === undefined)
-    process.stdout.write(resultTable(only?.results[0] as SimulationResult));
+  if (json) {
+    const all = ran.flatMap(({ results, held }) =>
+      results.map((result, index) => ({ ...result, ...(held[index]?.length && { heldAgainstLog: held[index] }) })),
+    );
+    process.stdout.write(`${JSON.stringify(all)}\n`);
+  } else if (ran.length === 1 && seeds === undefined)
+    process.stdout.write(`${resultTable(only?.results[0] as SimulationResult)}${heldTable(only?.held[0] ?? [])}`);
   else process.stdout.write(comparisonTable(ran));
 }
