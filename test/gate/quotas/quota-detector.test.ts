@@ -110,6 +110,32 @@ describe('a quota', () => {
     }
   });
 
+  it.each(['gcra', 'fixed', 'sliding'] as const)(
+    'of a %s window has one timer, whatever waits, and it runs only when somebody goes',
+    async (window) => {
+      const quotas = [{ unit: 'requests', limit: 6, window }] as const;
+      const bands = [{ priority: 1 }, { priority: 0 }, { priority: -1 }];
+      const rest = { bands, defaultRequestTtl: '1h' } as const;
+      const { flow, clock } = world({ groups: [{ by: 'endpoint', quotas }] }, ['a', 'b', 'c'], rest);
+      const set = vi.spyOn(clock, 'setTimeout');
+      const wentAt = new Set<number>();
+      for (let i = 0; i < 90; i++)
+        void ask(flow, {}, (i % 3) - 1).then(() => wentAt.add(clock.now()));
+      await turns();
+      // The other one is that of the times to live.
+      expect(clock.pendingTimers).toBe(2);
+      const [setBefore, wentBefore] = [set.mock.calls.length, wentAt.size];
+      for (let i = 0; i < 180; i++) {
+        clock.advance(1000);
+        await turns();
+        expect(clock.pendingTimers).toBe(2);
+      }
+      expect(flow.stats().waiting).toBeLessThan(60);
+      expect(set.mock.calls.length - setBefore).toBe(wentAt.size - wentBefore);
+      await flow.close();
+    },
+  );
+
   it('tells the span that was configured, however long its window is taken for', () => {
     for (const window of ['gcra', 'fixed', 'sliding'] as const) {
       const { detector, flow, clock } = world({
