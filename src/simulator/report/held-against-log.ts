@@ -64,5 +64,6 @@ export function distrust(times: readonly HeldTime[]): string | undefined {
 }
 
 function signed(error: number): string {
-  return error < 0 ? `−${percent(-error)}` : `${error > 0 ? '+' : ''}${percent(error)}`;
+  const size = percent(Math.abs(error));
+  return size === percent(0) || Number.isNaN(error) ? size : `${error < 0 ? '−' : '+'}${size}`;
 }

@@ -61,6 +61,7 @@ function run(given: SimulateArguments): number {
   });
   progress.clear();
   print(ran, given);
+  if (first.isFitted && !given.json) process.stdout.write(`\nServers as fitted: ${fittedServers(first)}\n`);
   const doubt = first.isFitted ? distrust(ran.flatMap(({ held }) => held)[0] ?? []) : undefined;
   if (doubt !== undefined) process.stderr.write(`${first.name}: ${doubt}\n`);
   return 0;
@@ -78,6 +79,15 @@ function withOwnNames<S extends NamedScenario & { readonly file: string | undefi
 
 function seeded(scenario: NamedScenario, { seed }: SimulateArguments): NamedScenario {
   return seed === undefined ? scenario : { ...scenario, options: { ...scenario.options, seed: Number(seed) } };
+}
+
+/** In one line, for the section `servers` of a scenario. */
+function fittedServers({ source }: NamedScenario): string {
+  const servers: Record<string, unknown>[] = Array.isArray(source.servers) ? source.servers : [];
+  const figureOf = (value: unknown): string =>
+    typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(3) : String(value);
+  const flow = servers.map((server) => Object.entries(server).map(([key, value]) => `${key}: ${figureOf(value)}`));
+  return `[${flow.map((keys) => `{ ${keys.join(', ')} }`).join(', ')}]`;
 }
 
 interface Ran {

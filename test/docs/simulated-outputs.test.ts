@@ -1,0 +1,75 @@
+/**
+ * What the pages print of programs is what these print: docs/simulator.md, docs/capacity-planning.md and
+ * docs/recipes/choose-max-concurrency.md. And the examples of docs/capacity.md are computed again.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { concurrencyDetector, resolveOptions } from '../../src/index.js';
+import { bundleCli } from '../gateway/support/bundled-cli.js';
+import { blocksOf } from './pages.js';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+let cli: Awaited<ReturnType<typeof bundleCli>>;
+beforeAll(async () => {
+  cli = await bundleCli();
+});
+afterAll(() => cli.remove());
+
+/** The words of a command, as a shell splits them. */
+const wordsOf = (command: string): string[] =>
+  [...command.replaceAll('\\\n', ' ').matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+
+describe.each([
+  ['docs/simulator.md', 1],
+  ['docs/capacity-planning.md', 3],
+] as const)('%s', (page, fewest) => {
+  const blocks = blocksOf(page).filter(({ test }) => test === 'test/docs/simulated-outputs.test.ts');
+
+  it('has outputs', () => expect(blocks.length).toBeGreaterThanOrEqual(fewest));
+
+  it.each(blocks.map((block) => [block.line, block.code] as const))(
+    'prints at line %i what is there',
+    async (_, code) => {
+      const [, command = '', output = ''] = /^\$ headgate ((?:.*\\\n)*.*\n)(.*)$/s.exec(code) ?? [];
+      const { stdout, stderr } = await cli.start(wordsOf(command)).ended;
+      expect(`${stderr}${stdout}`).toBe(output);
+    },
+    60_000,
+  );
+});
+
+it('docs/recipes/choose-max-concurrency.md has the output of its program', () => {
+  const program = `${root}examples/recipes/choose-max-concurrency.mjs`;
+  const [shown] = blocksOf('docs/recipes/choose-max-concurrency.md').filter(({ language }) => language === 'text');
+  expect(execFileSync(process.execPath, [program], { encoding: 'utf8' })).toBe(shown!.code);
+});
+
+describe('docs/capacity.md', () => {
+  const page = readFileSync(`${root}docs/capacity.md`, 'utf8');
+  const figuresIn = (line: RegExp): number[] =>
+    [...line.exec(page)![0].matchAll(/\d[\d,]*(?:\.\d+)?/g)].map(([text]) => Number(text.replaceAll(',', '')));
+
+  it('computes seats from the cache', () => {
+    const [sequences, cache, request, fit] = figuresIn(/`--max-num-seqs \d+`, a KV cache.*?fit into the cache/s);
+    expect(fit).toBe(Math.min(sequences!, Math.floor(cache! / request!)));
+    const [again, factor, seats, written] = figuresIn(/`24 × .*?maxConcurrency: \d+/s);
+    expect([again, seats]).toEqual([fit, Math.floor(fit! * factor!)]);
+    expect(written).toBe(seats);
+  });
+
+  it('computes the queue from seats and patience', () => {
+    const [seats, seconds, perSecond, wait, queue] = figuresIn(
+      /\d+ seats, \d+ s for a request.*?about \d+\s+requests/s,
+    );
+    expect(perSecond).toBe(seats! / seconds!);
+    expect(queue).toBe(perSecond! * wait!);
+  });
+
+  it('knows the defaults', () => {
+    const { limits } = resolveOptions({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
+    expect(figuresIn(/The default of [\d,]+/)).toEqual([limits.maxRequests]);
+    expect(figuresIn(/`\d+Gi` is the default/)).toEqual([limits.maxBytes / 2 ** 30]);
+  });
+});
