@@ -155,10 +155,10 @@ function simulateCommand([file, ...others]: readonly string[], values: SimulateV
   if ((file === undefined && from === undefined) || others.length > 0)
     return wrong('expected simulate and one scenario, or --from FILE');
   if (map.length > 0 && from === undefined) return wrong('expected --map together with --from FILE');
-  const pairs = map.map((pair) => /^(.+)=(\w+)$/.exec(pair)?.slice(1));
-  const misread = pairs.indexOf(undefined);
+  const pairs = map.map((pair): readonly string[] => /^(.+)=(\w+)$/.exec(pair)?.slice(1) ?? []);
+  const misread = pairs.findIndex(({ length }) => length === 0);
   if (misread >= 0) return wrong(`--map: expected COLUMN=NAME; got ${map[misread]}`);
-  const columns = map.length === 0 ? undefined : Object.fromEntries(pairs as [string, string][]);
+  const columns = map.length === 0 ? undefined : Object.fromEntries(pairs);
   if ((find === undefined) !== (soThat === undefined)) return wrong('expected --find and --so-that together');
   for (const [name, text] of Object.entries({ seed, seeds })) {
     if (text !== undefined && !/^\d{1,15}$/.test(text))

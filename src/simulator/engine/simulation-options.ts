@@ -28,8 +28,8 @@ export interface ScenarioBody {
   /** Requests that arrive before are simulated and not measured. @default 0 */
   readonly warmUp?: Duration | undefined;
   /**
-   * How long the run goes on after the traffic, until everything has ended. @default ten times `duration`, ten minutes at
-   * least
+   * How long the run goes on after the traffic, until everything has ended. @default ten times `duration`, ten minutes
+   * at least
    */
   readonly drain?: Duration | undefined;
   /** Length of a bucket of the time series. @default a 120th of `duration` */

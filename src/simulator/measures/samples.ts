@@ -4,8 +4,8 @@
  */
 
 /**
- * Figures in ms; of no samples they are NaN, which JSON writes as `null`, because 0 would be the best there is. The p-th percentile is the smallest sample such that at least p percent of the samples do not exceed
- * it.
+ * Figures in ms. The p-th percentile is the smallest sample such that at least p percent of the samples do not exceed
+ * it. Of no samples all are NaN, which JSON writes as `null`: 0 would be the best there is.
  */
 export interface Latency {
   readonly count: number;

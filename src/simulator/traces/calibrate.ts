@@ -55,10 +55,7 @@ export function calibrate(
   const long = answers.filter(({ outputTokens, fromMs, toMs }) => outputTokens >= fewestTokens && toMs > fromMs);
   if (long.length < fewestRequests) return undefined;
   const pace = Math.max(1, long.length / mostRequests);
-  const fitted = Array.from(
-    { length: Math.floor(long.length / pace) },
-    (_, index) => long[Math.floor(index * pace)] as Answer,
-  );
+  const fitted = long.filter((_, index) => Math.floor(index / pace) > Math.floor((index - 1) / pace));
   const work = new Work(answers, servers);
   const further = fitted.map((answer) => work.ofFurtherTokens(answer));
   let coefficients: number[] = [];
@@ -72,7 +69,7 @@ export function calibrate(
   return {
     model: { stepMs: Math.max(stepMs, 0.01), decodeMs, kvTokenMs, prefillTokenMs, overheadMs },
     requests: long.length,
-    medianError: errors[errors.length >> 1] as number,
+    medianError: errors[errors.length >> 1] ?? 0,
   };
 }
 

@@ -21,8 +21,8 @@ export interface ReadTraceOptions {
   /** Leave out lines that are wrong, and count them. @default false: they are errors */
   readonly skipBadLines?: boolean | undefined;
   /**
-   * Names of the log's columns, and ours for them: `{ request_time: 'totalSeconds' }`. A column within an object of JSON
-   * is `usage.prompt_tokens`. @default the format is told by the names
+   * Names of the log's columns, and ours for them: `{ request_time: 'totalSeconds' }`. A column within an object of
+   * JSON is `usage.prompt_tokens`. @default the format is told by the names
    */
   readonly columns?: Readonly<Record<string, string>> | undefined;
 }

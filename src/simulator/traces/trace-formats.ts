@@ -87,10 +87,11 @@ const own = format({
     server: 'server',
     status: 'status',
     completionTokens: 'outputTokens',
-    ...(Object.fromEntries(Object.keys(figureColumns).map((name) => [name, name])) as Record<
-      FigureColumn,
-      FigureColumn
-    >),
+    ...Object.fromEntries(
+      Object.keys(figureColumns)
+        .filter(isFigure)
+        .map((name) => [name, name]),
+    ),
   },
 });
 

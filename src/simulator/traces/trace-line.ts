@@ -3,8 +3,8 @@ import { figureColumns, isFigure, type RowFigure, type TextColumn, type TraceCol
 import type { TraceRow } from './trace-row.js';
 
 /**
- * No figure of a request is larger, and no trace longer, 115 days in ms: a simulation of more would not end, and of much
- * more its clock would stand.
+ * No figure of a request is larger, and no trace longer (115 days in ms): a simulation of more would not end, and of
+ * much more its clock would stand.
  */
 const largest = 1e10;
 export const upTo = 'from 0 to 1e10';

@@ -119,8 +119,7 @@ describe('a quota', () => {
       const { flow, clock } = world({ groups: [{ by: 'endpoint', quotas }] }, ['a', 'b', 'c'], rest);
       const set = vi.spyOn(clock, 'setTimeout');
       const wentAt = new Set<number>();
-      for (let i = 0; i < 90; i++)
-        void ask(flow, {}, (i % 3) - 1).then(() => wentAt.add(clock.now()));
+      for (let i = 0; i < 90; i++) void ask(flow, {}, (i % 3) - 1).then(() => wentAt.add(clock.now()));
       await turns();
       // The other one is that of the times to live.
       expect(clock.pendingTimers).toBe(2);

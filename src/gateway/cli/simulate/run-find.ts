@@ -88,7 +88,7 @@ function told(found: FoundValues, { range, conditions, trials, names }: Search, 
   const { least, greatest, others, closest, curve } = found;
   const { path, from, to } = range;
   const rows = curve.map(({ value }) => {
-    const { figures, fails } = trials.get(value) as Trial;
+    const { figures, fails } = trials.get(value) ?? { figures: [], fails: [] };
     return [String(value), ...figures, fails.length === 0 ? 'holds' : `no: ${fails.join(', ')}`];
   });
   const soThat = textOf(conditions);
