@@ -32,7 +32,7 @@ describe.each([
   it.each(blocks.map((block) => [block.line, block.code] as const))(
     'prints at line %i what is there',
     async (_, code) => {
-      const [, command = '', output = ''] = /^\$ headgate ((?:.*\\\n)*.*\n)(.*)$/s.exec(code) ?? [];
+      const [, command = '', output = ''] = /^\$ headgate ((?:[^\n]*\\\n)*[^\n]*\n)(.*)$/s.exec(code) ?? [];
       const { stdout, stderr } = await cli.start(wordsOf(command)).ended;
       expect(`${stderr}${stdout}`).toBe(output);
     },

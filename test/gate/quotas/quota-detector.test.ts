@@ -113,10 +113,12 @@ describe('a quota', () => {
   it.each(['gcra', 'fixed', 'sliding'] as const)(
     'of a %s window has one timer, whatever waits, and it runs only when somebody goes',
     async (window) => {
-      const quotas = [{ unit: 'requests', limit: 6, window }] as const;
+      const groups: NonNullable<QuotaDetectorOptions['groups']> = [
+        { by: 'endpoint', quotas: [{ unit: 'requests', limit: 6, window }] },
+      ];
       const bands = [{ priority: 1 }, { priority: 0 }, { priority: -1 }];
       const rest = { bands, defaultRequestTtl: '1h' } as const;
-      const { flow, clock } = world({ groups: [{ by: 'endpoint', quotas }] }, ['a', 'b', 'c'], rest);
+      const { flow, clock } = world({ groups }, ['a', 'b', 'c'], rest);
       const set = vi.spyOn(clock, 'setTimeout');
       const wentAt = new Set<number>();
       for (let i = 0; i < 90; i++) void ask(flow, {}, (i % 3) - 1).then(() => wentAt.add(clock.now()));
