@@ -91,7 +91,16 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const aSecret = secret(sources);
   return object({
     listen: address,
-    admin: optional(section(object({ host: optional(text()), port: optional(port), token: optional(aSecret) }))),
+    admin: optional(
+      section(
+        object({
+          host: optional(text()),
+          port: optional(port),
+          token: optional(aSecret),
+          hosts: optional(list(text('a name without a port'))),
+        }),
+      ),
+    ),
     inspector: optional(
       section(
         object({ path: optional(path), password: optional(aSecret), fairnessIds: optional(oneOf('shown', 'hidden')) }),

@@ -100,7 +100,12 @@ export interface OpenTelemetryConfig {
 
 export interface GatewayConfig {
   readonly listen: ListenAddress;
-  readonly admin: { readonly listen: ListenAddress | undefined; readonly token: string | undefined };
+  readonly admin: {
+    readonly listen: ListenAddress | undefined;
+    readonly token: string | undefined;
+    /** Names by which operators may ask, besides addresses and `localhost`. */
+    readonly hosts: readonly string[];
+  };
   /** Undefined: there is no inspector. */
   readonly inspector: InspectorConfig | undefined;
   /** Where autoscalers ask, and the token that they may use besides `admin.token`. */

@@ -13,7 +13,12 @@ export interface FileSender {
 export interface GatewayFile {
   readonly listen: { readonly host?: string | undefined; readonly port: number };
   readonly admin?:
-    | { readonly host?: string | undefined; readonly port?: number | undefined; readonly token?: string | undefined }
+    | {
+        readonly host?: string | undefined;
+        readonly port?: number | undefined;
+        readonly token?: string | undefined;
+        readonly hosts?: readonly string[] | undefined;
+      }
     | undefined;
   readonly inspector?:
     | {

@@ -14,6 +14,7 @@ import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
+import { ApiError } from './api-error.js';
 import { BodyReader } from './body-reader.js';
 import { logDropsOf } from './drop-log.js';
 import type { GatewayConfig, ListenAddress } from './gateway-config.js';
@@ -25,6 +26,7 @@ import { KnownModels } from './metrics/known-models.js';
 import { MetricsFallback } from './metrics-fallback.js';
 import { OperatorPage } from './operator-page.js';
 import {
+  isHealthPath,
   isOperatorPath,
   type MetricsSource,
   type OperatorRoutes,
@@ -32,6 +34,7 @@ import {
   operatorRoutes,
 } from './operator-routes.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici } from './optional-peers.js';
+import { hostOf, ownHosts } from './own-hosts.js';
 import { mostHeaders, nothingAt, RequestHandler } from './request-handler.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { SharedState } from './shared-state.js';
@@ -145,7 +148,9 @@ class RunningGateway implements Gateway {
     );
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
-    this.page = config.inspector && new OperatorPage(flow, config.inspector, shared && (() => shared.held));
+    this.page =
+      config.inspector &&
+      new OperatorPage(flow, config.inspector, (host) => this.isOwnHost(host), shared && (() => shared.held));
     this.metricsFallback = new MetricsFallback(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
@@ -359,10 +364,19 @@ class RunningGateway implements Gateway {
     return path === this.page?.path || isOperatorPath(path, this.config.demand.path);
   }
 
+  private isOwnHost(host: string): boolean {
+    const { admin, listen } = this.config;
+    return ownHosts([(admin.listen ?? listen).host, ...admin.hosts])(host);
+  }
+
   /** Never rejects. */
   private async answerOperator(state: RequestState): Promise<void> {
     const { path, req, res } = state;
     try {
+      // Browsers reach a loopback address, and there figures need no token.
+      const { admin, listen } = this.config;
+      const isForBrowsers = !isHealthPath(path) && isLoopback((admin.listen ?? listen).host);
+      if (isForBrowsers && !this.isOwnHost(hostOf(req.headers))) throw unknownHost;
       if (path === this.page?.path) await this.page.answer(req, res);
       else await this.operators(path, req, res);
     } catch (error) {
@@ -370,6 +384,12 @@ class RunningGateway implements Gateway {
     }
   }
 }
+
+const unknownHost = new ApiError(
+  421,
+  'unknown_host',
+  'Operators ask by an address, by localhost, or by a name of admin.hosts.',
+);
 
 function uploadLimits({ timeouts, limits }: GatewayConfig): UploadLimits {
   return { idleMs: timeouts.uploadMs, minBytesPerSecond: limits.minUploadBytesPerSecond };

@@ -221,6 +221,7 @@ function resolve(
     admin: {
       listen: admin?.port === undefined ? undefined : { host: admin.host ?? host, port: admin.port },
       token: admin?.token,
+      hosts: admin?.hosts ?? [],
     },
     inspector: file.inspector && {
       path: file.inspector.path ?? defaultInspectorPath,

@@ -16,10 +16,12 @@ export class OperatorPage {
   constructor(
     flow: InspectedFlow,
     { path, password, fairnessIds }: InspectorConfig,
+    hosts: (host: string) => boolean,
     shared: (() => InspectedShares) | undefined,
   ) {
     this.path = path;
-    this.page = inspector(flow, { authorize: basicLogin({ password }), fairnessIds, shared });
+    const authorize = basicLogin({ password });
+    this.page = inspector(flow, { authorize, hosts, fairnessIds, shared });
   }
 
   answer(req: IncomingMessage, res: ServerResponse): Promise<void> {

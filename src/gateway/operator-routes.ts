@@ -44,6 +44,11 @@ export function isOperatorPath(path: string, demandPath: string): boolean {
   return readOnly.has(path) || path === demandPath || path === thresholds;
 }
 
+/** Whether probes ask there, which may call the gateway anything. */
+export function isHealthPath(path: string): boolean {
+  return path === '/healthz' || path === '/readyz';
+}
+
 /** @throws (rejects) ApiError */
 export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
   return async function answerOperator(path, req, res) {

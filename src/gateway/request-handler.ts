@@ -45,7 +45,7 @@ import type { KnownModels } from './metrics/known-models.js';
 import { ModelsRoute } from './models-route.js';
 import { RefusalTracker } from './refusal-tracker.js';
 import { requestLogLine } from './request-log-line.js';
-import { type GatewayHttpRequest, knownStateOf, type RequestState, stateOf } from './request-state.js';
+import { cutterOf, type GatewayHttpRequest, knownStateOf, type RequestState, stateOf } from './request-state.js';
 import { isSafePath } from './safe-path.js';
 import { Senders } from './senders.js';
 import type { Upstreams } from './upstreams.js';
@@ -171,8 +171,10 @@ export class RequestHandler {
       id: state.id,
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });
-    if (res.headersSent) res.destroy();
-    else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
+    if (res.headersSent) {
+      state.cutBy = 'gateway';
+      res.destroy();
+    } else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
   }
 
   private makeLimit({ contract, bandHeadroom }: GatewayConfig): FlowControlMiddleware {
@@ -351,10 +353,11 @@ export class RequestHandler {
 
   private ended(state: RequestState, isSent: boolean): void {
     if (state.isServed && state.model !== undefined) this.knownModels.served(state.model, state.targetModel);
-    this.counters.ended(state, isSent, this.isDraining());
+    const cutBy = cutterOf(state, isSent, this.isDraining());
+    this.counters.ended(state, cutBy);
     const { requests, tenants } = this.setup.config.log;
     if (!requests) return;
-    const { level, fields } = requestLogLine(state, isSent, tenants);
+    const { level, fields } = requestLogLine(state, isSent, cutBy, tenants);
     this.log(level, 'request', fields);
   }
 

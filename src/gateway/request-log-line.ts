@@ -4,15 +4,23 @@
  */
 import { explainDrop } from '../index.js';
 import type { LogFields, LogLevel } from './gateway-log.js';
-import type { RequestState } from './request-state.js';
+import type { cutterOf, RequestState } from './request-state.js';
 
 export interface RequestLogLine {
   readonly level: LogLevel;
   readonly fields: LogFields;
 }
 
-/** `isSent`: the client got the whole answer. Drops are in the `drops` lines too, so a single one is no warning. */
-export function requestLogLine(state: RequestState, isSent: boolean, showsTenants: boolean): RequestLogLine {
+/**
+ * `isSent`: the client got the whole answer; `cutBy`: who cut it short. Drops are in the `drops` lines too, so a single
+ * one is no warning.
+ */
+export function requestLogLine(
+  state: RequestState,
+  isSent: boolean,
+  cutBy: ReturnType<typeof cutterOf>,
+  showsTenants: boolean,
+): RequestLogLine {
   const { id, req, res, path, model, attempts, drop, failure } = state;
   const lease = req.flow?.lease;
   const { fairnessId = state.sender?.tenant, priority = state.sender?.priority } = state.classification ?? {};
@@ -35,7 +43,7 @@ export function requestLogLine(state: RequestState, isSent: boolean, showsTenant
     promptTokens: promptTokens || undefined,
     completionTokens: completionTokens || undefined,
     durationMs: Math.round(performance.now() - state.startedAtMs),
-    ended: isSent ? undefined : res.headersSent ? 'cut-short' : 'client-left',
+    ended: isSent ? undefined : (cutBy ?? 'client') === 'client' ? 'client-left' : 'cut-short',
   };
   return { level: failure === undefined ? 'info' : 'warn', fields };
 }

@@ -30,6 +30,9 @@ export function stateOf(req: NodeRequest): RequestState {
   return state;
 }
 
+/** Who ends an answer that has begun. */
+type Cutter = 'client' | 'upstream' | 'timeout' | 'eviction' | 'gateway' | 'shutdown';
+
 export class RequestState {
   readonly req: GatewayHttpRequest;
   readonly res: ServerResponse;
@@ -70,7 +73,7 @@ export class RequestState {
   /** True when this answer is a success. */
   isServed = false;
   /** Who ended an answer that had begun. */
-  cutBy: 'client' | 'upstream' | 'timeout' | 'eviction' | undefined = undefined;
+  cutBy: Cutter | undefined = undefined;
   /** The code of the failure, for the log. */
   failure: string | undefined = undefined;
 
@@ -91,4 +94,14 @@ export class RequestState {
   get awaitsContinue(): boolean {
     return this.req.headers.expect?.toLowerCase() === '100-continue';
   }
+}
+
+/** Who cut an answer short that had begun; undefined for an answer that was sent whole, and where there was none. */
+export function cutterOf(
+  { res, cutBy = 'client' }: RequestState,
+  isSent: boolean,
+  isDraining: boolean,
+): Cutter | undefined {
+  if (isSent || !res.headersSent) return undefined;
+  return isDraining && cutBy === 'client' ? 'shutdown' : cutBy;
 }

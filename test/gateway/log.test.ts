@@ -92,6 +92,20 @@ describe('the line of a request', () => {
     });
   });
 
+  it('tells a client that left in the middle of a stream from an answer that broke off', async () => {
+    const upstream = await startUpstream(({ res }) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse('half'));
+    });
+    const started = await startGateway(fileOf([upstream.url]));
+    const leaving = new AbortController();
+    const answer = await started.post({ ...chat, stream: true }, { signal: leaving.signal });
+    await answer.body?.getReader().read();
+    leaving.abort();
+    const line = (await requestLines(started, 1))[0];
+    expect(line).toMatchObject({ status: 200, ended: 'client-left', endpoint: 'u0' });
+    expect(line?.code).toBeUndefined();
+  });
+
   it('has the code of what the server did', async () => {
     const broken = await startUpstream(({ res }) => {
       res.write(sse('half'), () => res.destroy());

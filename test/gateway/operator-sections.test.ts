@@ -1,5 +1,7 @@
 /** The sections for operators: inspector, demand, OpenTelemetry, and plugins of one's own. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { metrics, trace } from '@opentelemetry/api';
@@ -54,6 +56,41 @@ describe('inspector:', () => {
     );
     expect((await fetch(`${gateway.adminUrl}/ui`, basic('key'))).status).toBe(200);
     expect((await fetch(`${gateway.url}/ui`, basic('key'))).status).toBe(404);
+  });
+
+  it('is not shown to the page of a stranger that has given a name of its own to the gateway', async () => {
+    const file = fileOf([(await startUpstream()).url], {
+      inspector: { password: 'sesame' },
+      admin: { hosts: ['Ops.example.com'] },
+    });
+    const { gateway } = await startGateway(file);
+    const port = Number(new URL(gateway.url).port);
+    const statusBy = (host: string, path = '/inspector'): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        const authorization = `Basic ${btoa('ops:sesame')}`;
+        get({ port, path, headers: { host, authorization } }, (res) => resolve(res.resume().statusCode)).on(
+          'error',
+          reject,
+        );
+      });
+    for (const host of [`127.0.0.1:${port}`, 'localhost', '[::1]:80', '10.1.2.3', 'ops.example.com'])
+      expect([host, await statusBy(host)]).toEqual([host, 200]);
+    for (const host of ['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example', '[::1]x'])
+      for (const path of ['/inspector', '/metrics', '/demand'])
+        expect([host, path, await statusBy(host, path)]).toEqual([host, path, 421]);
+    expect(await statusBy('evil.example', '/healthz')).toBe(200);
+    expect(await statusBy('ops.example.com', '/metrics')).toBe(200);
+  });
+
+  it('has a password that cannot be tried without end', async () => {
+    const { gateway } = await startGateway(
+      fileOf([(await startUpstream()).url], { inspector: { password: 'sesame' } }),
+    );
+    const statuses: number[] = [];
+    for (let index = 0; index < 12; index++)
+      statuses.push((await fetch(`${gateway.url}/inspector`, basic('wrong'))).status);
+    expect(new Set(statuses.slice(0, 10))).toEqual(new Set([401]));
+    expect(statuses.at(-1)).toBe(429);
   });
 
   it('lets the gateway close while a page watches', async () => {

@@ -149,7 +149,7 @@ function describe(cause: DropCause, drop: Drop): string {
         return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
       return `${noServer(drop)}${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
     case 'ttl-expired':
-      return `The request waited ${seconds(drop.queuedMs)} for a free model server, as long as it may.`;
+      return `The request waited ${seconds(drop.queuedMs)} for its turn, as long as it may.`;
     case 'cancelled':
       return `The client left after ${seconds(drop.queuedMs)} in the queue.`;
     case 'shutting-down':

@@ -1,6 +1,6 @@
 /** The counters of the gateway itself: answers, servers, tokens. Plain numbers, a few increments for each request. */
 import type { HealthResult } from '../../upstream/index.js';
-import type { RequestState } from '../request-state.js';
+import type { cutterOf, RequestState } from '../request-state.js';
 import { LabelledCounter } from './labelled-counter.js';
 
 const mostTenants = 1000;
@@ -28,7 +28,7 @@ export class GatewayCounters {
   onFirstToken: OnFirstToken | undefined = undefined;
 
   constructor() {
-    for (const by of ['client', 'upstream', 'timeout', 'eviction', 'shutdown']) this.cuts.add(0, by);
+    for (const by of ['client', 'upstream', 'timeout', 'eviction', 'gateway', 'shutdown']) this.cuts.add(0, by);
   }
 
   sentTo(endpoint: string): void {
@@ -56,12 +56,11 @@ export class GatewayCounters {
     this.retries.add(1, endpoint);
   }
 
-  /** The request has ended; `isSent`: the client got the whole answer. */
-  ended(state: RequestState, isSent: boolean, isDraining: boolean): void {
+  /** The request has ended; `cutBy`: who cut its answer short, if somebody did. */
+  ended(state: RequestState, cutBy: ReturnType<typeof cutterOf>): void {
     const { req, res, ttftMs } = state;
     this.answers.add(1, res.headersSent ? String(res.statusCode) : 'none', sourceOf(state));
-    if (!isSent && res.headersSent)
-      this.cuts.add(1, isDraining && state.cutBy === 'client' ? 'shutdown' : (state.cutBy ?? 'client'));
+    if (cutBy !== undefined) this.cuts.add(1, cutBy);
     if (ttftMs !== undefined) this.onFirstToken?.(ttftMs / 1000, state);
     if (req.flow !== undefined) this.consumed(req.flow.lease);
   }

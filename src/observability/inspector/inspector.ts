@@ -86,8 +86,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
   async function answer(request: InspectorRequest): Promise<Response> {
     if (authorize === undefined)
       return refusal(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
-    if (hosts !== undefined && !hosts.includes(hostOf(request)))
-      return refusal(421, 'This page is not known by the name in `Host`.');
+    if (!hosts(hostOf(request))) return refusal(421, 'This page is not known by the name in `Host`.');
     const verdict = await authorize(request);
     if (verdict instanceof Response) return verdict;
     if (verdict !== true) return refusal(403, 'not authorized');

@@ -3,7 +3,8 @@
  * the stream as well.
  */
 import { headerText } from '../../base/headers/header-source.js';
-import { schemas } from '../../index.js';
+import { type Clock, realClock, schemas } from '../../index.js';
+import { LoginAttempts } from './login-attempts.js';
 import type { InspectorRequest } from './options.js';
 
 export interface BasicLoginOptions {
@@ -11,34 +12,59 @@ export interface BasicLoginOptions {
   readonly password: string;
   /** The name that the browser shows. @default 'headgate' */
   readonly realm?: string | undefined;
+  /** @default the platform's monotonic clock */
+  readonly clock?: Clock | undefined;
 }
 
-const { object, optional, parse, text } = schemas;
+const { clock: aClock, object, optional, parse, text } = schemas;
 
 const optionsSchema = object({
   password: text('a password'),
   realm: optional(text('a name without quotes'), 'headgate'),
+  clock: optional(aClock(), realClock),
 });
 
 /**
- * An `authorize` that asks for a password by HTTP's basic authentication; compared in constant time. Use it behind TLS,
- * or on an address that only operators reach.
+ * An `authorize` that asks for a password by HTTP's basic authentication; compared in constant time. An address that was
+ * wrong ten times gets 429, and one more try in six seconds; all addresses together have a hundred, and five more in a
+ * second. Use it behind TLS, or on an address that only operators reach.
  * @throws FlowConfigError when there is no password
  *
  * @example
  * const page = inspector(flow, { authorize: basicLogin({ password: process.env.INSPECTOR_PASSWORD }) });
  */
 export function basicLogin(options: BasicLoginOptions): (request: InspectorRequest) => Promise<boolean | Response> {
-  const { password, realm } = parse(optionsSchema, options, 'basicLogin');
+  const { password, realm, clock } = parse(optionsSchema, options, 'basicLogin');
+  const attempts = new LoginAttempts();
   const challenge = {
     'www-authenticate': `Basic realm="${realm.replace(/[^\w .-]/g, '')}", charset="UTF-8"`,
     'cache-control': 'no-store',
   };
-  return async ({ headers }) => {
+  return async ({ headers, address = '' }) => {
     const given = passwordIn(headerText(headers, 'authorization'));
-    if (given !== undefined && (await isSame(given, password))) return true;
+    if (given !== undefined) {
+      const from = networkOf(address);
+      const waitMs = attempts.take(from, clock.now());
+      if (waitMs > 0) {
+        const later = { 'retry-after': String(Math.ceil(waitMs / 1_000)), 'cache-control': 'no-store' };
+        return new Response('Too many wrong passwords.', { status: 429, headers: later });
+      }
+      if (await isSame(given, password)) {
+        attempts.giveBack(from, clock.now());
+        return true;
+      }
+    }
     return new Response('The password is missing or wrong.', { status: 401, headers: challenge });
   };
+}
+
+/** An IPv6 client has a network of 64 bits to itself; an IPv4 address may be written as one of IPv6. */
+function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address.replace(/^.*:/, '');
+  const [head = '', tail] = address.split('%', 1)[0]!.split('::');
+  const groups = head.split(':');
+  const zeros = tail === undefined ? [] : ['0', '0', '0', '0'];
+  return [...(head === '' ? [] : groups), ...zeros].slice(0, 4).join(':');
 }
 
 /** Of `Basic base64(name:password)`. */

@@ -7,6 +7,7 @@ export interface NodeLikeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: HeaderRecord;
+  readonly socket?: { readonly remoteAddress?: string | undefined } | undefined;
 }
 
 /** The part of `ServerResponse` that is written, of HTTP/1 and HTTP/2. */
@@ -32,7 +33,8 @@ export async function answerNode(
   let response: Response;
   let body: Reader | undefined;
   try {
-    response = await ask({ method: req.method ?? 'GET', url: req.url ?? '/', headers: req.headers });
+    const { method = 'GET', url = '/', headers, socket } = req;
+    response = await ask({ method, url, headers, address: socket?.remoteAddress });
     // Throws for a body that was sent before.
     body = response.body?.getReader();
   } catch (error) {

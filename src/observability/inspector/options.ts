@@ -31,6 +31,8 @@ export interface InspectorRequest {
   /** As the host's framework hands it over: mounts may have taken their prefix off. */
   readonly url: string;
   readonly headers: HeaderSource;
+  /** The address of the connection, where the host tells it. */
+  readonly address?: string | undefined;
 }
 
 export interface InspectorOptions {
@@ -40,10 +42,10 @@ export interface InspectorOptions {
    */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
-   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Set them if
-   * `authorize` goes by the address, because a stranger's page can point a name of its own to your server. @default any
+   * The names, without ports, by which the page may be asked for (`Host`), or a function that knows them; others are
+   * answered with 421. Set them, because a stranger's page can point a name of its own to your server. @default any
    */
-  hosts?: readonly string[] | undefined;
+  hosts?: readonly string[] | ((host: string) => boolean) | undefined;
   /**
    * The name by which a waiting request can be searched for. @default its `id` or `requestId`, or the header
    * `x-request-id` of its `req`
@@ -76,7 +78,7 @@ export interface InspectorOptions {
 
 export interface ResolvedInspectorOptions {
   readonly authorize: InspectorOptions['authorize'];
-  readonly hosts: readonly string[] | undefined;
+  readonly hosts: (host: string) => boolean;
   readonly idOf: (request: never) => string | undefined;
   readonly history: boolean;
   readonly hidesFairnessIds: boolean;
@@ -87,7 +89,22 @@ export interface ResolvedInspectorOptions {
   readonly clock: Clock;
 }
 
-const { callable, clock, flag, integer, list, number, object, oneOf, optional, parse, positiveInteger, text } = schemas;
+const {
+  callable,
+  clock,
+  element,
+  flag,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  optional,
+  parse,
+  positiveInteger,
+  text,
+  validate,
+} = schemas;
 
 /** Where hosts usually have it. */
 function usualId(request: unknown): string | undefined {
@@ -96,6 +113,18 @@ function usualId(request: unknown): string | undefined {
   const named = id ?? requestId ?? Reflect.get(Object(headers), 'x-request-id');
   return typeof named === 'string' || typeof named === 'number' ? String(named) : undefined;
 }
+
+const knowsHost = callable<(host: string) => boolean>();
+const hostNames = list(text());
+
+const hosts = element<(host: string) => boolean>((candidate, report) => {
+  const known = validate(knowsHost, candidate);
+  if (known.ok) return known.value;
+  const named = validate(hostNames, candidate);
+  if (named.ok) return (host) => named.value.includes(host);
+  report('a list of names, or a function that knows them');
+  return undefined;
+});
 
 /** Frames stay small whatever is asked for. */
 const upTo = (to: number) => optional(integer({ from: 0, to }));
@@ -108,7 +137,7 @@ const optionsSchema = object({
     callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'),
     usualId,
   ),
-  hosts: optional(list(text())),
+  hosts: optional(hosts, () => true),
   history: optional(flag(), true),
   fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
   intervalMs: optional(number({ from: 100, to: 5_000 }), 500),
@@ -135,7 +164,6 @@ export function resolveInspectorOptions(options: InspectorOptions): ResolvedInsp
   return {
     ...others,
     authorize: others.authorize,
-    hosts: others.hosts,
     shared: others.shared,
     hidesFairnessIds: fairnessIds === 'hidden',
   };

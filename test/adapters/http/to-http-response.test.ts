@@ -232,7 +232,7 @@ describe('problem body', () => {
       'ttl',
       'ERR_FLOW_TTL_EXPIRED',
       'temporary-reduced-capacity',
-      'The request waited 60.0 s for a free model server, as long as it may.',
+      'The request waited 60.0 s for its turn, as long as it may.',
     ],
     ['gone', 'ERR_FLOW_CANCELLED', 'temporary-reduced-capacity', 'The client left after 1.2 s in the queue.'],
     ['shutdownRejected', 'ERR_FLOW_SHUTTING_DOWN', 'about:blank', 'The gateway is shutting down.'],
@@ -301,6 +301,6 @@ describe('other bodies', () => {
       body: ({ detail, status }, drop) => ({ contentType: 'text/plain', body: `${status} ${drop.type} ${detail}` }),
     });
     expect(response.headers['content-type']).toBe('text/plain');
-    expect(response.body).toBe('503 EvictedTTL The request waited 60.0 s for a free model server, as long as it may.');
+    expect(response.body).toBe('503 EvictedTTL The request waited 60.0 s for its turn, as long as it may.');
   });
 });

@@ -17,6 +17,8 @@ describe('fromAddresses', () => {
     ['fd00::/8', 'fd12::1', true],
     ['fd00::/8', 'fe80::1', false],
     ['::1', '::1', true],
+    ['fe80::/10', 'fe80::1%eth0', true],
+    ['fe80::1', 'fe80::1%eth0', true],
     ['0.0.0.0/0', '203.0.113.9', true],
     ['0.0.0.0/0', 'fd00::1', false],
   ])('%s has %s: %s', (range, address, isIn) => {
@@ -29,15 +31,24 @@ describe('fromAddresses', () => {
     expect(fromAddresses([])(from('127.0.0.1'))).toBe(false);
   });
 
-  it.each(['', 'localhost', '10.0.0.0/33', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/-1', '10.0.0.0/', '::/129', 7])(
-    'refuses %j',
-    (range) => {
-      expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow(FlowConfigError);
-      expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow(
-        'fromAddresses: [1]: expected an IPv4 or IPv6 address, or a range',
-      );
-    },
-  );
+  it.each([
+    '',
+    'localhost',
+    '10.0.0.0/33',
+    '10.0.0/8',
+    '10.0.0.0/8/8',
+    '10.0.0.0/-1',
+    '10.0.0.0/',
+    '::/129',
+    'fe80::1%eth0',
+    'fe80::%eth0/10',
+    7,
+  ])('refuses %j', (range) => {
+    expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow(FlowConfigError);
+    expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow(
+      'fromAddresses: [1]: expected an IPv4 or IPv6 address, or a range',
+    );
+  });
 
   it.each(['10.0.0.0/8', undefined, { 0: '10.0.0.0/8' }])('rejects %j in place of a list', (ranges) => {
     expect(() => fromAddresses(ranges as never)).toThrow(
