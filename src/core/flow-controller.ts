@@ -44,7 +44,7 @@ type RequestTest<R> = { test(request: R): boolean }['test'];
  * Holds requests while the pool of model servers is full, and lets them go by priority, fairness and order.
  *
  * @example
- * const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 15 }) });
+ * const flow = new FlowController({ maxConcurrency: 15 });
  * const outcome = await flow.enqueue({ byteSize: 512 }, { fairnessId: 'tenant-a', priority: 100 });
  * if (outcome.type === 'Dispatched') {
  *   try { await forward(outcome.lease.signal); } finally { outcome.lease.release(); }
@@ -61,11 +61,16 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /** @throws FlowConfigError listing everything that is wrong with the options */
   constructor(options: FlowControllerOptions<R>) {
     this.options = resolveOptions(options);
-    this.given = { ...options };
+    this.given = this.standing(options);
     warnOfShortTtls(options, this.options.clock);
     warnOfLimitSums(options, this.options);
     this.dispatcher = new Dispatcher(this.options, this.events);
     this.entry = engineOrShadow(this.dispatcher, this.dispatcher, this.options);
+  }
+
+  /** The options as the next `reconfigure` finds them: the detector that `maxConcurrency` was short for stays. */
+  private standing(given: FlowControllerOptions<R>): FlowControllerOptions<R> {
+    return { ...given, maxConcurrency: undefined, saturationDetector: this.options.saturationDetector };
   }
 
   /** True in mode `shadow`: figures, events and explanations then tell what would have happened. */
@@ -172,8 +177,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     }
     const { clock, pool } = this.given;
     const given = { ...this.given, ...changes, clock, pool };
+    if (changes.maxConcurrency !== undefined) given.saturationDetector = changes.saturationDetector;
     this.options = resolveOptions(given, 'reconfigure');
-    this.given = given;
+    this.given = this.standing(given);
     warnOfShortTtls(changes, this.options.clock);
     if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
     this.dispatcher.reconfigure(this.options);

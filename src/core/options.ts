@@ -120,8 +120,10 @@ export interface GateOptions {
 
 /** @see FlowController */
 export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
-  /** How full the pool is. Required: there is no safe guess. */
-  saturationDetector: SaturationDetector | SaturationFunction;
+  /** How full the pool is. Required, unless `maxConcurrency` stands for it: there is no safe guess. */
+  saturationDetector?: SaturationDetector | SaturationFunction | undefined;
+  /** Requests that may run at a time, an integer from 1 up: short for `concurrencyDetector({ maxConcurrency })`. */
+  maxConcurrency?: number | undefined;
   gate?: GateOptions | undefined;
   /**
    * `queue`: a request that may not go now waits. `admission`: no request waits. A request that the admission policy

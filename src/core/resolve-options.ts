@@ -40,6 +40,7 @@ import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
 import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
+import { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
 import { readDetector } from '../gate/read-detector.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { pluginOf } from '../plugins/kinds.js';
@@ -149,7 +150,8 @@ const gateShape = {
 };
 
 const shape = {
-  saturationDetector: element(readDetector),
+  saturationDetector: optional(element(readDetector)),
+  maxConcurrency: optional(positiveInteger()),
   gate: orEmpty(object(gateShape, opensBelowClosing)),
   mode: optional(oneOf('queue', 'admission', 'shadow'), 'queue'),
   admission: optional(pluginOf('admission')),
@@ -194,6 +196,7 @@ const options: Schema<Parsed> = object(
   hasPoolWhereNeeded,
   letsSessionsPass,
   sharesLeaveRoom,
+  hasOneDetector,
 );
 
 /**
@@ -208,16 +211,17 @@ export function resolveOptions<R extends FlowRequest>(
   const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout } = parsed;
   const bands = [...parsed.bands];
   const bySession = sessionFilters(detectorsOf(parsed));
+  const saturationDetector = detectorOf(parsed);
   const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : 'band');
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
   bands.sort((a, b) => b.priority - a.priority);
   return {
-    saturationDetector: parsed.saturationDetector,
+    saturationDetector,
     gate: { ...gate, openAt: gate.openAt ?? gate.closeAt },
     usageLimitPolicy: parsed.usageLimitPolicy,
     mode,
     admission: parsed.admission ?? (mode === 'admission' ? gaieLegacy() : undefined),
-    eviction: resolveEviction(parsed),
+    eviction: resolveEviction(parsed, saturationDetector),
     overflow: parsed.overflow,
     onDispatch: parsed.onDispatch,
     bandOrder: orderOf(parsed),
@@ -279,8 +283,20 @@ function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }:
   };
 }
 
-function resolveEviction({ eviction: given, saturationDetector }: Parsed): ResolvedOptions['eviction'] {
-  return given && { ...given, graceMs: given.graceMs ?? (saturationDetector.needsPool ? 500 : 0) };
+/** `hasOneDetector` has seen to it that there is one. */
+function detectorOf({ saturationDetector, maxConcurrency }: Parsed): SaturationDetector {
+  return saturationDetector ?? concurrencyDetector({ maxConcurrency });
+}
+
+function hasOneDetector({ saturationDetector, maxConcurrency }: Parsed, report: Report): void {
+  if (maxConcurrency === undefined && saturationDetector === undefined)
+    report('a saturation detector, or maxConcurrency, such as 15, which is short for one', ['saturationDetector']);
+  else if (maxConcurrency !== undefined && saturationDetector !== undefined)
+    report('no saturationDetector beside it, which it is short for', ['maxConcurrency'], 'both');
+}
+
+function resolveEviction({ eviction: given }: Parsed, detector: SaturationDetector): ResolvedOptions['eviction'] {
+  return given && { ...given, graceMs: given.graceMs ?? (detector.needsPool ? 500 : 0) };
 }
 
 function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {

@@ -74,7 +74,8 @@ export function sharing(
   options: FlowControllerOptions<GatewayRequest>,
   shared: SharedState | undefined,
 ): FlowControllerOptions<GatewayRequest> {
-  return shared === undefined ? options : { ...options, saturationDetector: shared.beside(options.saturationDetector) };
+  const { saturationDetector: own } = options;
+  return shared === undefined || own === undefined ? options : { ...options, saturationDetector: shared.beside(own) };
 }
 
 /** The controller, as the adapter takes it: adds to its requests what the gateway knows of them. */

@@ -57,7 +57,8 @@ export class MetricsFallback implements LoadReports {
   }
 
   private get detector(): SaturationDetector {
-    const { saturationDetector } = this.config.flow;
+    // A file without one has the default.
+    const { saturationDetector = () => 1 } = this.config.flow;
     return typeof saturationDetector === 'function'
       ? { type: 'function', saturation: saturationDetector }
       : saturationDetector;

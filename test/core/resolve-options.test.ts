@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { realClock } from '../../src/base/clock.js';
 import { FlowConfigError } from '../../src/base/faults/flow-config-error.js';
+import { FlowController } from '../../src/core/flow-controller.js';
 import type { FlowControllerOptions } from '../../src/core/options.js';
 import { resolveOptions } from '../../src/core/resolve-options.js';
 import { EndpointPool } from '../../src/endpoints/endpoint-pool.js';
@@ -54,6 +55,18 @@ describe('defaults', () => {
       endpointPicker: { type: 'least-loaded-picker' },
       clock: realClock,
     });
+  });
+
+  it('takes maxConcurrency for the detector that it is short for', () => {
+    const flow = new FlowController({ maxConcurrency: 2 });
+    const ask = () => flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'a' })?.type;
+    expect([ask(), ask(), ask()]).toEqual(['Dispatched', 'Dispatched', undefined]);
+    flow.reconfigure({ defaultRequestTtl: '5s' });
+    flow.reconfigure({ maxConcurrency: 3 });
+    expect([ask(), ask()]).toEqual(['Dispatched', undefined]);
+    flow.reconfigure({ saturationDetector: () => 0 });
+    expect(ask()).toBe('Dispatched');
+    expect(() => flow.reconfigure({ saturationDetector: () => 0, maxConcurrency: 3 })).toThrow(FlowConfigError);
   });
 
   it('takes what is given, with its unit resolved', () => {
@@ -254,8 +267,22 @@ describe('what cannot be right', () => {
       'FlowController options: expected an object; got nothing',
     );
     expect(messageFor({ saturationDetector: undefined })).toBe(
-      'FlowController options: saturationDetector: expected a saturation detector, such as concurrencyDetector({ maxConcurrency: 15 }), or a function that returns the saturation; got nothing',
+      'FlowController options: saturationDetector: expected a saturation detector, or maxConcurrency, such as 15, which is short for one; got nothing',
     );
+  });
+
+  it.each([
+    [
+      { maxConcurrency: 4 },
+      'maxConcurrency: expected no saturationDetector beside it, which it is short for; got both',
+    ],
+    [
+      { maxConcurrency: 0, saturationDetector: undefined },
+      'maxConcurrency: expected an integer from 1 up; got 0 (number)',
+    ],
+    [{ concurrency: 4, saturationDetector: undefined }, '(did you mean "maxConcurrency"?); got an unknown key'],
+  ])('a limit of what runs: %o', (options, expected) => {
+    expect(messageFor(options)).toContain(expected);
   });
 
   it.each<[string, object, string]>([
@@ -392,7 +419,7 @@ describe('what cannot be right', () => {
   bands[0].limits.maxRequest: expected one of the keys maxRequests, maxBytes (did you mean "maxRequests"?); got an unknown key
   bands[2]: expected an object; got null
   defaultRequestTtl: expected ms from 0 up, Infinity, or a duration like "60s"; got -1 (number)
-  maxBand: expected one of the keys saturationDetector, gate, mode, admission, eviction, overflow, onDispatch, bandOrder, bandPromotion, minShareUnit, flows, usageLimitPolicy, limits, bands, defaultBand, defaultNegativeBand, maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, defaultRequestTtl, noEndpointRequestTtl, pool, endpointPicker, endpointFilters, headroom, holBlocking, maxDispatchesPerTurn, maxLeaseMs, overdueLeases, traceLeases, clock (did you mean "maxBands"?); got an unknown key
+  maxBand: expected one of the keys saturationDetector, maxConcurrency, gate, mode, admission, eviction, overflow, onDispatch, bandOrder, bandPromotion, minShareUnit, flows, usageLimitPolicy, limits, bands, defaultBand, defaultNegativeBand, maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, defaultRequestTtl, noEndpointRequestTtl, pool, endpointPicker, endpointFilters, headroom, holBlocking, maxDispatchesPerTurn, maxLeaseMs, overdueLeases, traceLeases, clock (did you mean "maxBands"?); got an unknown key
   bands[1].priority: expected a priority that no other band has; got 100 (number), the priority of bands[0]`,
     );
   });

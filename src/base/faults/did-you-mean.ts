@@ -39,9 +39,13 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** The candidate that is nearest to `word`, or the only one that begins with it. */
+/**
+ * The candidate that is nearest to `word`, that is `word` with "max" before it, as `concurrency` of other libraries is
+ * `maxConcurrency` here, or the only one that begins with it.
+ */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
-  const best = nearest(word, candidates);
+  const best =
+    nearest(word, candidates) ?? candidates.find((candidate) => candidate.toLowerCase() === `max${word.toLowerCase()}`);
   if (best !== undefined || word.length < 3 || word.length > 60) return best;
   const lower = word.toLowerCase();
   const beginnings = candidates.filter((candidate) => candidate.toLowerCase().startsWith(lower));

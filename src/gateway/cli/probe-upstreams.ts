@@ -36,7 +36,7 @@ async function whyAbsent(
 /** Of servers that are there: those that tell no load, where the detector reads it. */
 async function withoutLoad({ upstreams: configs, scrape, flow, hasDefaultDetector }: GatewayConfig): Promise<string[]> {
   const { saturationDetector: detector } = flow;
-  if (typeof detector === 'function' || detector.needsPool !== true || configs.length === 0) return [];
+  if (typeof detector !== 'object' || detector.needsPool !== true || configs.length === 0) return [];
   const consequence = hasDefaultDetector
     ? 'a guess of 16 requests in flight on each is used instead; declare a concurrency-detector'
     : `${detector.type} needs it, and no request will be dispatched`;
