@@ -966,7 +966,7 @@ describe('the depth of the servers’ queues', () => {
   /** What a server with one waiting request reads. */
   function reading(defaults: 'llm-d' | 'headgate', rest: object): number {
     const { saturationDetector } = loadConfig(document({}, rest), { defaults }).options;
-    if (typeof saturationDetector === 'function') throw new Error('a detector was expected');
+    if (typeof saturationDetector !== 'object') throw new Error('a detector was expected');
     return saturationDetector.saturation(pool, 0);
   }
 
