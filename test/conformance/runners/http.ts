@@ -204,7 +204,7 @@ export const httpRunners: Runners = {
         lease: rig.dispatched[0]?.lease as Lease,
         queuedMs: queuedMs ?? 0,
       } as const;
-      const gate = { enqueue: () => Promise.resolve(outcome), tryEnqueue: () => outcome };
+      const gate = { enqueue: () => Promise.resolve(outcome), enter: () => outcome };
       const req = new IncomingMessage(new Socket());
       const res = new ServerResponse(req);
       flowControl(gate, { skip: () => !flowControlled })(req, res, (error) => expect(error).toBeUndefined());
@@ -222,7 +222,7 @@ export const httpRunners: Runners = {
       const outcome = { type: 'Dispatched', lease: dispatched().dispatched[0]?.lease as Lease, queuedMs: 0 } as const;
       const gate = {
         enqueue: () => Promise.resolve(outcome),
-        tryEnqueue: () => outcome,
+        enter: () => outcome,
         bandHeadroom: (priority: number) => rig.flow.bandHeadroom(priority),
       };
       const req = new IncomingMessage(new Socket());
