@@ -66,7 +66,8 @@ export class DeclaredPlugins implements PluginReferences {
       this.declare(candidate, schemas.joinPath(this.at, ['plugins', index]), foreignTypes),
     );
     for (const step of steps) step();
-    const ignored = [...foreignTypes].join(', ');
+    const known = this.registry.types();
+    const ignored = [...foreignTypes].map((type) => type + schemas.didYouMean(type, known)).join(', ');
     if (ignored !== '') this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${ignored}`);
   }
 
@@ -106,8 +107,13 @@ export class DeclaredPlugins implements PluginReferences {
           `${theName}, one of ${known.join(', ')}${typeof name === 'string' ? schemas.didYouMean(name, known) : ''}`,
         );
       } else if (instance.kind === undefined) {
-        const known = this.registry.types(kind).join(', ');
-        report(`${theName} of a known type (${known})`, [], `"${name}", of the unknown type "${instance.type}"`);
+        const known = this.registry.types(kind);
+        const meant = schemas.didYouMean(instance.type, known);
+        report(
+          `${theName} of a known type (${known.join(', ')})${meant}`,
+          [],
+          `"${name}", of the unknown type "${instance.type}"`,
+        );
       } else if (instance.kind !== kind) {
         report(theName, [], `"${name}", which is ${schemas.nounOf(instance.kind)}`);
       } else {

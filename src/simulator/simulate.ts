@@ -1,4 +1,6 @@
 /** Runs a simulation to its end. */
+import { schemas } from '../index.js';
+import { hooks as ofHooks } from './check-arguments.js';
 import type { SimulationResult } from './engine/result.js';
 import { Simulation } from './engine/simulation.js';
 import type { SimulationOptions } from './engine/simulation-options.js';
@@ -24,7 +26,9 @@ const eventsPerReport = 50_000;
  * });
  * console.log(result.all.queued.p99Ms);
  */
-export function simulate(options: SimulationOptions, { onProgress }: SimulateHooks = {}): SimulationResult {
+export function simulate(options: SimulationOptions, hooks: SimulateHooks = {}): SimulationResult {
+  schemas.parse(ofHooks, hooks, 'simulate');
+  const { onProgress } = hooks;
   const simulation = new Simulation(options);
   let events = 0;
   while (simulation.step()) {

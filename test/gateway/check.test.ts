@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { checkSource } from '../../src/gateway/cli/check-source.js';
+import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { bundleCli, type Ended } from './support/bundled-cli.js';
 
 let cli: Awaited<ReturnType<typeof bundleCli>>;
@@ -92,7 +93,7 @@ describe('check', () => {
     'objective gold has priority 50, for which there is no band',
     'tenant guest has priority 50, for which there is no band',
     'enableEviction is on, but no priority is negative',
-    'the type "utilisation-detector" is unknown (did you mean "utilization-detector"?)',
+    'plugins of types unknown to headgate are ignored: utilisation-detector (did you mean "utilization-detector"?)',
     'scrape.interval is 300 ms, but metrics are stale after 200ms',
     'label-filter looks at the label "zone", which no upstream has',
     'models.aliases.gpt leads to "mistral", which no upstream has',
@@ -141,6 +142,85 @@ describe('check', () => {
     expect(checkSource(blind).warnings.join()).toContain(
       'utilization-detector reads what servers report, but none is asked',
     );
+  });
+});
+
+describe('a plugin type that is nearly right', () => {
+  const file = (more: string): string => `listen: { port: 1 }
+upstreams: [{ id: a, url: 'http://a' }]
+plugins: [{ type: concurrency-detector }, { type: round-robin-fairness-polcy }]
+saturationDetector: { pluginRef: concurrency-detector }
+${more}`;
+  const meant = 'round-robin-fairness-polcy (did you mean "round-robin-fairness-policy"?)';
+
+  it('is named when the file is loaded, and once when it is checked', () => {
+    expect(loadGatewayConfig(file('')).warnings).toEqual([
+      `plugins of types unknown to headgate are ignored: ${meant}`,
+    ]);
+    expect(checkSource(file('')).warnings.filter((warning) => warning.includes('polcy'))).toHaveLength(1);
+  });
+
+  it('is named where something refers to it', () => {
+    const { faults } = checkSource(
+      file('flowControl: { defaultPriorityBand: { fairnessPolicyRef: round-robin-fairness-polcy } }'),
+    );
+    expect(faults).toHaveLength(1);
+    expect(faults[0]?.expected).toContain('(did you mean "round-robin-fairness-policy"?)');
+  });
+});
+
+describe('tenants', () => {
+  const file = (more: string): string => `listen: { port: 1 }
+upstreams: [{ id: a, url: 'http://a' }]
+plugins: [{ type: concurrency-detector }]
+saturationDetector: { pluginRef: concurrency-detector }
+auth:
+  keys:
+  - { key: k1, tenant: acme, priority: 10 }
+  - { key: k2, tenant: acme, priority: 10 }
+  - { key: k3, tenant: nightly, priority: -10${more} }
+flowControl:
+  priorityBands: [{ priority: 10, minShare: 0.25 }, { priority: 5 }, { priority: -10, maxRequests: 50, maxInFlightPerFlow: 3 }]
+  plans: { free: { maxInFlight: 4 }, team: { weight: 4, maxInFlight: { requests: 32, tokens: 200k } }, gold: {} }
+  tenants: { acme: team, nigthly: team, '*': free }
+  flows: { other: { weight: 2, limits: { maxRequests: 7 } } }
+`;
+
+  it('that no key has, plans that no tenant has, and bands for which nobody has the priority are warned of', () => {
+    const { faults, warnings } = checkSource(file(''));
+    expect(faults).toEqual([]);
+    expect(warnings).toEqual([
+      'no tenant has the plan gold (flowControl.tenants)',
+      'nigthly has the plan team, but no key has it as tenant (did you mean "nightly"?)',
+      'other has settings in flowControl.flows, but no key has it as tenant',
+      'no sender has the priority 5: its band stays empty',
+    ]);
+  });
+
+  it('may come from a sender that is trusted', () => {
+    expect(checkSource(file(', trusted: true')).warnings).toEqual([
+      'no tenant has the plan gold (flowControl.tenants)',
+    ]);
+  });
+
+  it('are listed with their keys, priorities, plans and caps', () => {
+    const { effective } = checkSource(file(''));
+    expect(effective.find(({ section }) => section === 'Tenants')?.entries).toEqual([
+      ['acme', '2 keys, priority 10; plan team; weight 4; runs at most 32 requests and 200000 tokens at a time'],
+      ['nightly', '1 key, priority -10; plan free; weight 1; runs at most 4 requests at a time'],
+      ['nigthly', 'no key; plan team; weight 4; runs at most 32 requests and 200000 tokens at a time'],
+      ['other', 'no key; weight 2; 7 requests, any number of bytes may wait in each band'],
+    ]);
+    const bands = new Map(effective.find(({ section }) => section === 'Priority bands')?.entries);
+    expect(bands.get('10')).toContain('gets at least 25% of the requests');
+    expect(bands.get('-10')).toContain('each tenant runs at most 3 requests at a time');
+  });
+
+  it('are everybody where there are no keys', () => {
+    const { effective } = checkSource("listen: { port: 1 }\nupstreams: [{ id: a, url: 'http://a' }]\n");
+    expect(effective.find(({ section }) => section === 'Tenants')?.entries).toEqual([
+      ['default-flow', 'comes without a key, priority 0'],
+    ]);
   });
 });
 

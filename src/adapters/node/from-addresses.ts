@@ -10,8 +10,8 @@ interface Connected {
 /**
  * For `trust`: whether the connection comes from one of these addresses or ranges (CIDR), IPv4 or IPv6. An IPv4 address
  * that a socket for both families writes as `::ffff:10.0.0.5` counts as `10.0.0.5`. The zone of a link-local address
- * (`fe80::1%eth0`) is not looked at, so no range may name one. It looks at the socket, never at a header, because clients
- * write those. Uses `net.BlockList` of Node. Cost: O(ranges) for each request.
+ * (`fe80::1%eth0`) is not looked at, so no range may name one. It looks at the socket, never at a header, because
+ * clients write those. Uses `net.BlockList` of Node. Cost: O(ranges) for each request.
  * @throws FlowConfigError for what is no address or range
  *
  * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });

@@ -11,6 +11,7 @@ import {
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective-settings.js';
 import { depthLints, flowLints, gatewayLints } from './lints.js';
+import { effectiveTenants, tenantLints } from './tenants.js';
 
 export interface CheckResult {
   readonly kind: 'gateway file' | 'EndpointPickerConfig' | 'unknown';
@@ -44,12 +45,7 @@ function checkDocument(text: string, registry: PluginRegistry | undefined): Find
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
   return {
-    warnings: [
-      ...warnings,
-      ...gate,
-      ...flowLints(resolved, objectives, text),
-      ...depthLints(resolved, objectives, text, 5),
-    ],
+    warnings: [...warnings, ...gate, ...flowLints(resolved, objectives), ...depthLints(resolved, objectives, text, 5)],
     effective: effectiveFlow(resolved),
   };
 }
@@ -64,10 +60,11 @@ function checkGateway(text: string, registry: PluginRegistry | undefined): Findi
       ...config.warnings,
       ...missing,
       ...gatewayLints(config, resolved, text),
-      ...flowLints(resolved, objectives, text),
+      ...tenantLints(config, resolved, text),
+      ...flowLints(resolved, objectives),
       ...depthLints(resolved, objectives, text, 1),
     ],
-    effective: [...effectiveGateway(config), ...effectiveFlow(resolved)],
+    effective: [...effectiveGateway(config), ...effectiveFlow(resolved), effectiveTenants(config, resolved, text)],
   };
 }
 

@@ -2,7 +2,7 @@
 
 import type { resolveOptions } from '../../index.js';
 import type { GatewayConfig } from '../index.js';
-import { bytes, ms, quantity } from './format-numbers.js';
+import { atATime, bytes, ms, quantity } from './format-numbers.js';
 
 export interface Effective {
   readonly section: string;
@@ -15,8 +15,16 @@ type Band = Resolved['defaultBand'];
 export function effectiveFlow(options: Resolved): Effective[] {
   const { limits, saturationDetector, endpointPicker, endpointFilters, usageLimitPolicy, admission, eviction } =
     options;
-  const ofBand = ({ limits: own, requestTtlMs, fairness, ordering }: Band): string =>
-    `${quantity(own.maxRequests)} requests, ${bytes(own.maxBytes)}; waits ${ms(requestTtlMs)}; ${fairness.type}, ${ordering.type}`;
+  const ofBand = ({ limits: own, requestTtlMs, fairness, ordering, maxInFlightPerFlow, minShare }: Band): string =>
+    [
+      `${quantity(own.maxRequests)} requests, ${bytes(own.maxBytes)}`,
+      `waits ${ms(requestTtlMs)}`,
+      `${fairness.type}, ${ordering.type}`,
+      ...(maxInFlightPerFlow === undefined ? [] : [`each tenant ${atATime(maxInFlightPerFlow)}`]),
+      ...(minShare === 0
+        ? []
+        : [`gets at least ${Number((minShare * 100).toFixed(2))}% of the ${options.minShareUnit}`]),
+    ].join('; ');
   return [
     {
       section: 'Flow control',

@@ -21,3 +21,18 @@ export function ms(span: number): string {
   if (span >= 60_000 && span % 60_000 === 0) return `${span / 60_000} min`;
   return span >= 1_000 ? `${span / 1_000} s` : `${span} ms`;
 }
+
+/** `runs at most 32 requests and 200000 tokens at a time`. */
+export function atATime({
+  maxRequests,
+  maxTokens,
+}: {
+  readonly maxRequests: number;
+  readonly maxTokens: number;
+}): string {
+  const parts = [
+    ...(maxRequests === Number.POSITIVE_INFINITY ? [] : [`${maxRequests} requests`]),
+    ...(maxTokens === Number.POSITIVE_INFINITY ? [] : [`${maxTokens} tokens`]),
+  ];
+  return `runs at most ${parts.join(' and ')} at a time`;
+}

@@ -1,6 +1,6 @@
 /** Lints: settings that are each valid but do not go together. Every sentence names both. */
 
-import { defaultRegistry, schemas } from '../../index.js';
+import { schemas } from '../../index.js';
 import type { ScrapeConfig } from '../gateway-config.js';
 import type { GatewayConfig } from '../index.js';
 import { declaredPlugins } from './declared-plugins.js';
@@ -12,13 +12,12 @@ const clientTimeoutMs = 600_000;
 /** The time that Kubernetes gives a process to end, by default. */
 const terminationGraceMs = 30_000;
 
-export function flowLints(options: Resolved, objectives: ReadonlyMap<string, number>, text: string): string[] {
+export function flowLints(options: Resolved, objectives: ReadonlyMap<string, number>): string[] {
   return [
     ...limitLints(options),
     ...ttlLints(options),
     ...bandLints(options, objectives),
     ...headroomLints(options, objectives),
-    ...pluginLints(text),
   ];
 }
 
@@ -113,17 +112,6 @@ export function depthLints(
   return [
     `queueDepthThreshold is ${deepest}: requests of high priority stand behind up to ${deepest} others in each server, where nothing is reordered; 1 keeps them in the gateway`,
   ];
-}
-
-/**
- * Types that are nearly a known one. The loader would leave them to the scheduler, as it does with every unknown type.
- */
-function pluginLints(text: string): string[] {
-  const known = defaultRegistry().types();
-  return declaredPlugins(text).flatMap(({ type }) => {
-    const suggestion = known.includes(type) ? '' : schemas.didYouMean(type, known);
-    return suggestion === '' ? [] : [`plugins: the type "${type}" is unknown${suggestion}`];
-  });
 }
 
 export function gatewayLints(config: GatewayConfig, options: Resolved, text: string): string[] {

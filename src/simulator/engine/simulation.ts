@@ -8,7 +8,8 @@
  * Servers and the controller are never called from inside one of their own calls. Longer than most files, because these
  * few steps are one loop.
  */
-import { type Drop, FlowController, type FlowKey } from '../../index.js';
+import { type Drop, FlowController, type FlowKey, schemas } from '../../index.js';
+import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { RandomStreams } from '../random/random-streams.js';
 import { type Ending, type RequestDraft, SimRequest } from '../requests/sim-request.js';
@@ -67,9 +68,11 @@ export class Simulation implements ServerHost, TrafficHost {
 
   /** @throws FlowConfigError that lists everything that is wrong */
   constructor(options: SimulationOptions) {
+    schemas.parse(fields, options, 'simulate');
     const { flow: given, ...body } = options;
     this.options = resolveScenario(body);
     const flow = typeof given === 'function' ? given() : given;
+    checkArguments('simulate', { flow }, { flow: fields });
     this.trafficEndsAtMs = this.options.durationMs;
     this.streams = new RandomStreams(this.options.seed);
     this.measures = new RunMeasures(this.options);

@@ -2,11 +2,19 @@
  * Max-min fair shares: nobody gets more than it asks for, and what is left is shared evenly among those that ask for
  * more.
  */
+import { schemas } from '../../index.js';
+import { checkArguments } from '../check-arguments.js';
 
 /**
  * Shares of `capacity` in the order of `demands`. Source: Bertsekas and Gallager, "Data networks", progressive filling.
+ * @throws FlowConfigError
  */
 export function maxMinShares(demands: readonly number[], capacity: number): number[] {
+  checkArguments(
+    'maxMinShares',
+    { demands, capacity },
+    { demands: schemas.list(schemas.atLeastZero()), capacity: schemas.atLeastZero() },
+  );
   const order = demands.map((_, index) => index).sort((a, b) => (demands[a] as number) - (demands[b] as number));
   const shares = demands.map(() => 0);
   let left = capacity;

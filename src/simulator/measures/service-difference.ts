@@ -7,6 +7,8 @@
  * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
  * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
+import { schemas } from '../../index.js';
+import { checkArguments } from '../check-arguments.js';
 import type { RequestRecord } from './request-record.js';
 
 export interface ServiceDifferenceOptions {
@@ -41,14 +43,34 @@ interface Span {
   readonly cost: number;
 }
 
+const { aboveZero, atLeastZero, list, object, optional, positiveInteger, value } = schemas;
+
+const someRequests = list(
+  value('a record of a request', (given): given is RequestRecord => {
+    const { tenant, promptTokens, outputTokens }: Record<string, unknown> = { ...Object(given) };
+    return typeof tenant === 'string' && [promptTokens, outputTokens].every(Number.isFinite);
+  }),
+);
+
+const ofOptions = object({
+  duration: optional(aboveZero()),
+  ticks: optional(positiveInteger()),
+  window: optional(aboveZero()),
+  warmUp: optional(atLeastZero()),
+  promptTokenPrice: optional(atLeastZero()),
+  completionTokenPrice: optional(atLeastZero()),
+} satisfies Record<keyof ServiceDifferenceOptions, unknown>);
+
 /**
  * The difference among the tenants of `requests`, such as `SimulationResult.requests`; 0 where there is one tenant, NaN
  * where nobody was served.
+ * @throws FlowConfigError
  */
 export function serviceDifference(
   requests: readonly RequestRecord[],
   options: ServiceDifferenceOptions = {},
 ): ServiceDifference {
+  checkArguments('serviceDifference', { requests, options }, { requests: someRequests, options: ofOptions });
   const { duration = 600_000, ticks = 20, window = 60_000, warmUp = 30_000 } = options;
   const { promptTokenPrice = 1, completionTokenPrice = 2 } = options;
   const byTenant = new Map<string, Span[]>();

@@ -1,4 +1,6 @@
 /** Figures as people read them: three digits that count, and a unit. */
+import { schemas } from '../../index.js';
+import { checkArguments } from '../check-arguments.js';
 
 export function ms(value: number): string {
   if (Number.isNaN(value)) return '–';
@@ -24,8 +26,12 @@ export function decimals(value: number, digits: number): string {
   return Number.isNaN(value) ? '–' : value.toFixed(digits);
 }
 
-/** A figure with its unit, such as `3.25 s`, `12.5 %`, `4.10/s`; `–` for NaN. */
+const anyNumber = schemas.value('a number', (given): given is number => typeof given === 'number');
+const units = schemas.oneOf('ms', 'ratio', 'per second', 'count');
+
+/** A figure with its unit, such as `3.25 s`, `12.5 %`, `4.10/s`; `–` for NaN. @throws FlowConfigError */
 export function figure(value: number, unit: 'ms' | 'ratio' | 'per second' | 'count'): string {
+  checkArguments('formatFigure', { value, unit }, { value: anyNumber, unit: units });
   if (unit === 'ms') return ms(value);
   if (unit === 'ratio') return percent(value);
   return unit === 'count' ? count(value) : `${count(value)}/s`;

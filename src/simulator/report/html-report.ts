@@ -1,5 +1,7 @@
 /** One page that needs nothing else: figures, and charts over time, of one result or of several beside each other. */
+import { anyText, checkArguments } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
+import { results as someResults } from '../engine/result-schema.js';
 import type { TimeSeries } from '../measures/time-series.js';
 import { count, ms } from './format.js';
 import { groupTable } from './group-table.js';
@@ -52,8 +54,12 @@ const kinds: readonly ChartKind[] = [
   { title: 'Time to first token, p99', unit: 'ms', lines: ({ ttftP99ByClass }) => linesOf(ttftP99ByClass, '') },
 ];
 
-/** The page, as text. Charts of one kind have one scale, so that results can be compared by eye. */
+/**
+ * The page, as text. Charts of one kind have one scale, so that results can be compared by eye.
+ * @throws FlowConfigError
+ */
 export function htmlReport(results: readonly SimulationResult[], title = 'Simulation'): string {
+  checkArguments('htmlReport', { results, title }, { results: someResults, title: anyText });
   const heads = results.map(
     (
       result,

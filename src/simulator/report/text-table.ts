@@ -1,12 +1,16 @@
 /** Results for a terminal. */
+import { schemas } from '../../index.js';
+import { anyText, checkArguments, some } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
+import { oneResult, results as someResults } from '../engine/result-schema.js';
 import { parseMeasure } from '../search/measure.js';
 import { spreadOf } from '../search/seeds.js';
 import { columns, count, decimals, figure, ms, percent } from './format.js';
 import { groupTable } from './group-table.js';
 
-/** One result: a line for each class and tenant, and one for each server. */
+/** One result: a line for each class and tenant, and one for each server. @throws FlowConfigError */
 export function resultTable(result: SimulationResult): string {
+  checkArguments('resultTable', { result }, { result: oneResult });
   const { rows, unlisted } = groupTable(result);
   const lines = columns(rows);
   if (unlisted > 0) lines.push(`… and ${unlisted} tenants more`);
@@ -56,10 +60,16 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   ];
 }
 
-/** Several scenarios beside each other, compared with the first; each was run with one or more seeds. */
+const someScenarios = schemas.list(schemas.openObject({ name: anyText, results: some(someResults) }));
+
+/**
+ * Several scenarios beside each other, compared with the first; each was run with one or more seeds.
+ * @throws FlowConfigError
+ */
 export function comparisonTable(
   scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[],
 ): string {
+  checkArguments('comparisonTable', { scenarios }, { scenarios: someScenarios });
   const measures = comparedMeasures(scenarios.flatMap(({ results }) => results)).map(parseMeasure);
   const rows = measures.map((measure) => {
     const spreads = scenarios.map(({ results }) => spreadOf(measure, results));

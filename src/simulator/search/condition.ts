@@ -1,6 +1,8 @@
 /** Conditions on a result: `ttft.p99(premium) < 1s and completed(batch) >= 1000`. */
 import { FlowConfigError, schemas } from '../../index.js';
+import { anyText, checkArguments, some } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
+import { results as someResults } from '../engine/result-schema.js';
 import { type Measure, parseMeasure } from './measure.js';
 
 export interface Condition {
@@ -21,6 +23,7 @@ const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': '
  * @throws FlowConfigError
  */
 export function parseConditions(text: string): Condition[] {
+  checkArguments('parseConditions', { text }, { text: anyText });
   return text.split(/\s+and\s+/).map(parseCondition);
 }
 
@@ -65,8 +68,13 @@ function figure(text: string): number {
   return /^-?[\d.]+$/.test(text) ? Number(text) : schemas.parseDuration(text);
 }
 
-/** The largest miss over all results and conditions; at 0 and below all of them hold. */
+const someConditions = schemas.list(
+  schemas.objectWith<Condition>('a condition, as parseConditions returns it', 'miss'),
+);
+
+/** The largest miss over all results and conditions; at 0 and below all of them hold. @throws FlowConfigError */
 export function worstMiss(conditions: readonly Condition[], results: readonly SimulationResult[]): number {
+  checkArguments('worstMiss', { conditions, results }, { conditions: someConditions, results: some(someResults) });
   return Math.max(...results.flatMap((result) => conditions.map(({ measure, miss }) => miss(measure.read(result)))));
 }
 

@@ -9,6 +9,8 @@
  * their own.
  */
 
+import { schemas } from '../../index.js';
+
 export interface FindOptions {
   readonly from: number;
   readonly to: number;
@@ -44,6 +46,15 @@ export interface FoundValues {
   readonly curve: readonly TriedValue[];
 }
 
+const { callable, flag, number, object } = schemas;
+
+const options = object({
+  from: number(),
+  to: number(),
+  isInteger: flag(),
+  miss: callable<FindOptions['miss']>('a function of a value'),
+} satisfies Record<keyof FindOptions, unknown>);
+
 const gridPoints = 9;
 /** Values that are not integers are found to this part of themselves. */
 const precision = 0.01;
@@ -53,8 +64,10 @@ const refinements = 8;
 /**
  * Tries a grid between `from` and `to`, looks closer where no value of it holds, and then narrows both ends: to
  * neighbours among integers, else to one part in a hundred.
+ * @throws FlowConfigError
  */
-export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValues {
+export function findValue(given: FindOptions): FoundValues {
+  const { from, to, isInteger, miss } = schemas.parse(options, given, 'findValue');
   const missOf = new Map<number, number>();
   const attempt = (given: number): TriedValue => {
     const value = isInteger ? Math.round(given) : given;

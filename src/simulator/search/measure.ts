@@ -2,7 +2,8 @@
  * Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `completed(batch)`,
  * `utilization`.
  */
-import { FlowConfigError, schemas } from '../../index.js';
+import { FlowConfigError, type Schema, schemas } from '../../index.js';
+import { anyText, checkArguments } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
 import type { Latency } from '../measures/samples.js';
@@ -20,6 +21,8 @@ export interface Measure {
   /** NaN when the result has no such tenant or class, and for a figure of nobody. */
   read(result: SimulationResult): number;
 }
+
+export const oneMeasure: Schema<Measure> = schemas.objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
 
 const latencies = ['ttft', 'perToken', 'total', 'queued'] as const;
 const statistics: Readonly<Record<string, (latency: Latency) => number>> = {
@@ -61,24 +64,30 @@ const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(ofGroup
  * @throws FlowConfigError when there is no such measure
  */
 export function parseMeasure(text: string): Measure {
+  checkArguments('parseMeasure', { text }, { text: anyText });
   const [, name = '', inParentheses] = /^\s*([\w.]+)\s*(?:\(([^)]+)\))?\s*$/.exec(text) ?? [];
   const who = inParentheses?.trim();
   const group = ({ all, classes, tenants }: SimulationResult): GroupFigures | undefined =>
-    who === undefined ? all : (classes[who] ?? tenants[who]);
+    who === undefined ? all : (own(classes, who) ?? own(tenants, who));
   const named = { text: text.trim(), name, who };
   const [latency, statistic = 'mean'] = name.split('.');
   const field = latencies.find((candidate) => candidate === latency);
-  const take = statistics[statistic];
+  const take = own(statistics, statistic);
   if (field !== undefined && take !== undefined) {
     return { ...named, unit: 'ms', read: (result) => measured(group(result), (figures) => take(figures[field])) };
   }
-  const grouped = ofGroup[name];
+  const grouped = own(ofGroup, name);
   if (grouped !== undefined)
     return { ...named, unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
-  const run = ofRun[name];
+  const run = own(ofRun, name);
   if (run !== undefined && who === undefined) return { ...named, unit: run[0], read: run[1] };
   const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${schemas.didYouMean(name, known)}`;
   throw new FlowConfigError('measure', [{ path: '', expected, got: JSON.stringify(text) }]);
+}
+
+/** `constructor` is no name of a measure, and may be that of a tenant. */
+function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 function measured(group: GroupFigures | undefined, read: (group: GroupFigures) => number): number {

@@ -1,5 +1,6 @@
 /** One value of a scenario replaced by another: what `--sweep` and `--find` try. */
 import { FlowConfigError } from '../../index.js';
+import { anyText, checkArguments, fields } from '../check-arguments.js';
 import { parsePath, type ValuePath, valueAt, withValue } from '../scenario/value-path.js';
 
 /**
@@ -12,6 +13,7 @@ export function withScenarioValue(
   path: string,
   value: unknown,
 ): Record<string, unknown> {
+  checkArguments('withScenarioValue', { source, path }, { source: fields, path: anyText });
   const parts = resolvePath(source, path);
   const changed = parts && withValue(source, parts, value);
   if (changed !== undefined) return changed as Record<string, unknown>;
@@ -19,8 +21,9 @@ export function withScenarioValue(
   throw new FlowConfigError('path', [{ path, expected, got: 'a path that leads nowhere' }]);
 }
 
-/** The value that stands there now, if any. */
+/** The value that stands there now, if any. @throws FlowConfigError */
 export function scenarioValue(source: Readonly<Record<string, unknown>>, path: string): unknown {
+  checkArguments('scenarioValue', { source, path }, { source: fields, path: anyText });
   const parts = resolvePath(source, path);
   return parts && valueAt(source, parts);
 }

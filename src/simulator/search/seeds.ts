@@ -1,16 +1,24 @@
 /** Runs the same scenario with several seeds, to tell which part of a figure is chance. */
+import { schemas } from '../../index.js';
+import { checkArguments, fields, hooks as ofHooks, some } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
+import { results as someResults } from '../engine/result-schema.js';
 import type { SimulationOptions } from '../engine/simulation-options.js';
 import { type SimulateHooks, simulate } from '../simulate.js';
 import { meanOf } from './mean-of.js';
-import type { Measure } from './measure.js';
+import { type Measure, oneMeasure } from './measure.js';
 
-/** The seed of the scenario and those that follow it. */
+/** The seed of the scenario and those that follow it. @throws FlowConfigError */
 export function simulateSeeds(
   options: SimulationOptions,
   seeds: number,
   hooks: SimulateHooks = {},
 ): SimulationResult[] {
+  checkArguments(
+    'simulateSeeds',
+    { options, seeds, hooks },
+    { options: fields, seeds: schemas.positiveInteger(), hooks: ofHooks },
+  );
   const first = options.seed ?? 1;
   return Array.from({ length: seeds }, (_, index) =>
     simulate(
@@ -27,8 +35,12 @@ export interface Spread {
   readonly greatest: number;
 }
 
-/** Reads the figure from each result; NaN when one of them does not have it. Needs one at least. */
+/**
+ * Reads the figure from each result; NaN when one of them does not have it. Needs one at least.
+ * @throws FlowConfigError
+ */
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
+  checkArguments('spreadOf', { measure, results }, { measure: oneMeasure, results: some(someResults) });
   const figures = results.map((result) => measure.read(result));
   return {
     mean: meanOf(figures),

@@ -1,5 +1,6 @@
 /** A grid of values: every combination is simulated. */
-import { FlowConfigError } from '../../index.js';
+import { FlowConfigError, schemas } from '../../index.js';
+import { anyText, checkArguments } from '../check-arguments.js';
 
 /** One axis of a grid. */
 export interface SweepAxis {
@@ -12,6 +13,7 @@ export interface SweepAxis {
  * @throws FlowConfigError
  */
 export function parseSweepAxis(text: string): SweepAxis {
+  checkArguments('parseSweepAxis', { text }, { text: anyText });
   const [, path = '', list = ''] = /^([^=]+)=(.+)$/.exec(text) ?? [];
   const [, from, to, step] = /^(\d+)\.\.(\d+)(?:\/(\d+))?$/.exec(list) ?? [];
   const values =
@@ -32,8 +34,11 @@ function range(from: number, to: number, step: number): number[] {
   return values;
 }
 
-/** Every combination, the last axis changing fastest. */
+const someAxes = schemas.list(schemas.openObject({ values: schemas.list(schemas.anything()) }));
+
+/** Every combination, the last axis changing fastest. @throws FlowConfigError */
 export function combinations(axes: readonly SweepAxis[]): (number | string)[][] {
+  checkArguments('combinations', { axes }, { axes: someAxes });
   return axes.reduce<(number | string)[][]>(
     (rows, { values }) => rows.flatMap((row) => values.map((value) => [...row, value])),
     [[]],

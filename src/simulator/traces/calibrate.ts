@@ -7,10 +7,12 @@
  *
  * Further tokens alone do not tell what a prompt costs where answers seldom overlap, and never the overhead.
  */
+import { type Schema, schemas } from '../../index.js';
+import { checkArguments } from '../check-arguments.js';
 import { type ContinuousBatchingOptions, continuousBatchingDefaults } from '../servers/continuous-batching.js';
 import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
 import { Arrivals, LoadCourse } from './load-course.js';
-import type { TraceRow } from './trace-row.js';
+import { type TraceRow, traceRow } from './trace-row.js';
 
 export interface CalibrateOptions {
   /** Servers that the requests were spread over, evenly. @default those that the rows name, or 1 */
@@ -46,11 +48,17 @@ const mostRequests = 2000;
 /** The interval in which an answer's prompt was computed depends on the overhead: it is found again so often. */
 const rounds = 4;
 
-/** Undefined when too few rows have times: arrival, `ttftMs` and `totalMs`, and tokens. O(n log n). */
-export function calibrate(
-  rows: readonly TraceRow[],
-  { servers = serversOf(rows) }: CalibrateOptions = {},
-): Calibration | undefined {
+const { list, object, optional, positiveInteger } = schemas;
+export const someRows: Schema<readonly TraceRow[]> = list(traceRow);
+const ofOptions = object({ servers: optional(positiveInteger()) });
+
+/**
+ * Undefined when too few rows have times: arrival, `ttftMs` and `totalMs`, and tokens. O(n log n).
+ * @throws FlowConfigError
+ */
+export function calibrate(rows: readonly TraceRow[], options: CalibrateOptions = {}): Calibration | undefined {
+  checkArguments('calibrate', { rows, options }, { rows: someRows, options: ofOptions });
+  const { servers = serversOf(rows) } = options;
   const answers = rows.flatMap(answerOf);
   const long = answers.filter(({ outputTokens, fromMs, toMs }) => outputTokens >= fewestTokens && toMs > fromMs);
   if (long.length < fewestRequests) return undefined;

@@ -3,6 +3,7 @@
  * told to.
  */
 import { type ConfigIssue, FlowConfigError, schemas } from '../../index.js';
+import { anyText, checkArguments } from '../check-arguments.js';
 import { splitCsvLine } from './csv.js';
 import {
   figureColumns,
@@ -43,13 +44,20 @@ const mostIssues = 20;
 /** A figure that one line has must be in all lines; logs apart. */
 const figuresOfAll: readonly RowFigure[] = ['promptTokens', 'outputTokens', 'serviceMs'];
 
+const ofOptions = schemas.object({
+  skipBadLines: schemas.optional(schemas.flag()),
+  columns: schemas.optional(schemas.record(schemas.text('a name of ours'))),
+} satisfies Record<keyof ReadTraceOptions, unknown>);
+
 /**
  * Recorded requests, in the order of their arrival. Column names of the Azure LLM inference trace, BurstGPT, Mooncake
  * and of a gateway's access log are understood, and our own: `arrivalMs`, `arrival` (seconds) or `arrivedAt`, `tenant`,
  * `priority`, `promptTokens`, `outputTokens`, `serviceMs`. O(n log n).
  * @throws FlowConfigError that names the lines
  */
-export function readTrace(text: string, { skipBadLines = false, columns }: ReadTraceOptions = {}): ReadTrace {
+export function readTrace(text: string, options: ReadTraceOptions = {}): ReadTrace {
+  checkArguments('readTrace', { text, options }, { text: anyText, options: ofOptions });
+  const { skipBadLines = false, columns } = options;
   const reading = new TraceReading(columns);
   reading.read(text.replace(/^\uFEFF/, ''));
   const { issues, rows, unanswered } = reading;

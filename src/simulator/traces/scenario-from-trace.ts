@@ -1,6 +1,7 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
-import { FlowConfigError } from '../../index.js';
-import { type CalibrateOptions, calibrate, serversOf } from './calibrate.js';
+import { FlowConfigError, schemas } from '../../index.js';
+import { checkArguments } from '../check-arguments.js';
+import { type CalibrateOptions, calibrate, serversOf, someRows } from './calibrate.js';
 import { LoadCourse } from './load-course.js';
 import type { TraceRow } from './trace-row.js';
 
@@ -9,6 +10,13 @@ export interface ScenarioFromTraceOptions extends CalibrateOptions {
   /** Requests in flight at each server that fill it. @default the most that were in flight at once, by the trace */
   readonly maxConcurrency?: number | undefined;
 }
+
+const { object, optional, positiveInteger, text } = schemas;
+const ofOptions = object({
+  servers: optional(positiveInteger()),
+  name: optional(text()),
+  maxConcurrency: optional(positiveInteger()),
+} satisfies Record<keyof ScenarioFromTraceOptions, unknown>);
 
 /**
  * A source for `loadScenario`. Sections can be replaced: `{ ...scenarioFromTrace(rows), flowControl: { … } }`. Where no
@@ -19,6 +27,7 @@ export function scenarioFromTrace(
   rows: readonly TraceRow[],
   options: ScenarioFromTraceOptions = {},
 ): Record<string, unknown> {
+  checkArguments('scenarioFromTrace', { rows, options }, { rows: someRows, options: ofOptions });
   const { servers = serversOf(rows), name = 'trace' } = options;
   const measured = rows.some(({ ttftMs }) => ttftMs !== undefined) ? rows : rows.map(withServiceTime);
   const maxConcurrency = options.maxConcurrency ?? Math.max(1, Math.ceil(peakOf(measured) / servers));

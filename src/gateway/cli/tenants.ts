@@ -1,0 +1,110 @@
+/**
+ * Who has what: the tenants of a gateway file by its keys and by the plans of its flow control, and what of them leads
+ * nowhere.
+ */
+import { readYaml } from '../../config/read-yaml.js';
+import { schemas } from '../../index.js';
+import type { SenderConfig } from '../gateway-config.js';
+import type { GatewayConfig } from '../index.js';
+import type { Effective, Resolved } from './effective-settings.js';
+import { atATime, bytes, quantity } from './format-numbers.js';
+
+/** The plan of every tenant that has no other stands under this name. */
+const anyTenant = '*';
+const mostListed = 50;
+
+interface NamedFlows {
+  readonly plans: readonly string[];
+  /** The plan of each tenant. */
+  readonly tenants: ReadonlyMap<string, string>;
+  /** Tenants with settings of their own. */
+  readonly flows: readonly string[];
+}
+
+/** The names in `flowControl` of a file without faults: the options have the settings, and not the plans' names. */
+function namedFlows(text: string): NamedFlows {
+  const section = readYaml(text, () => {})
+    .map(({ value }): unknown => Reflect.get(Object(value), 'flowControl'))
+    .find((found) => found !== undefined);
+  const { plans, tenants, flows }: Record<string, unknown> = { ...Object(section) };
+  return {
+    plans: Object.keys(Object(plans)),
+    tenants: new Map(Object.entries(Object(tenants)).map(([tenant, plan]) => [tenant, String(plan)])),
+    flows: Object.keys(Object(flows)),
+  };
+}
+
+function sendersOf({ auth }: GatewayConfig): readonly SenderConfig[] {
+  return auth.anonymous === undefined ? auth.keys : [...auth.keys, auth.anonymous];
+}
+
+export function tenantLints(config: GatewayConfig, { bands }: Resolved, text: string): string[] {
+  const { plans, tenants, flows } = namedFlows(text);
+  const senders = sendersOf(config);
+  const known = [...new Set(senders.map(({ tenant }) => tenant))];
+  const priorities = new Set(senders.map(({ priority }) => priority));
+  const had = new Set(tenants.values());
+  const lost = (tenant: string): boolean => tenant !== anyTenant && !known.includes(tenant);
+  const unused = plans
+    .filter((plan) => !had.has(plan))
+    .map((plan) => `no tenant has the plan ${plan} (flowControl.tenants)`);
+  // A trusted sender names any tenant, and any objective.
+  if (senders.some(({ trusted }) => trusted)) return unused;
+  return [
+    ...unused,
+    ...[...tenants]
+      .filter(([tenant]) => lost(tenant))
+      .map(([tenant, plan]) => `${tenant} has the plan ${plan}, but ${nobodyIs(tenant, known)}`),
+    ...flows
+      .filter(lost)
+      .map((tenant) => `${tenant} has settings in flowControl.flows, but ${nobodyIs(tenant, known)}`),
+    ...bands
+      .filter(({ priority }) => priority !== 0 && !priorities.has(priority))
+      .map(({ priority }) => `no sender has the priority ${priority}: its band stays empty`),
+  ];
+}
+
+function nobodyIs(tenant: string, known: readonly string[]): string {
+  return `no key has it as tenant${schemas.didYouMean(tenant, known)}`;
+}
+
+export function effectiveTenants(config: GatewayConfig, options: Resolved, text: string): Effective {
+  const { tenants, flows } = namedFlows(text);
+  const senders = sendersOf(config);
+  const names = [...new Set([...senders.map(({ tenant }) => tenant), ...tenants.keys(), ...flows])].filter(
+    (name) => name !== anyTenant,
+  );
+  const entries = names.slice(0, mostListed).map((tenant) => {
+    const own = senders.filter((sender) => sender.tenant === tenant);
+    const plan = flows.includes(tenant) ? undefined : (tenants.get(tenant) ?? tenants.get(anyTenant));
+    const parts = [comesBy(own), ...(plan === undefined ? [] : [`plan ${plan}`]), ...settingsOf(options, tenant)];
+    return [tenant, parts.join('; ')] as const;
+  });
+  const rest = names.length - entries.length;
+  return { section: 'Tenants', entries: rest > 0 ? [...entries, ['and more', String(rest)]] : entries };
+}
+
+/** `2 keys, priority 100`. */
+function comesBy(senders: readonly SenderConfig[]): string {
+  const keys = senders.filter((sender) => 'key' in sender).length;
+  const priorities = [...new Set(senders.map(({ priority }) => priority))];
+  return [
+    ...(keys > 0 ? [`${keys} ${keys === 1 ? 'key' : 'keys'}`] : []),
+    ...(keys < senders.length ? ['comes without a key'] : []),
+    ...(senders.length === 0 ? ['no key'] : [`priority ${priorities.join(' or ')}`]),
+    ...(senders.some(({ trusted }) => trusted) ? ['trusted'] : []),
+  ].join(', ');
+}
+
+function settingsOf({ flows }: Resolved, tenant: string): string[] {
+  const profile = flows.get(tenant);
+  if (profile === undefined) return [];
+  const { weight, limits, maxInFlight } = profile;
+  return [
+    `weight ${weight}`,
+    ...(maxInFlight === undefined ? [] : [atATime(maxInFlight)]),
+    ...(limits === undefined
+      ? []
+      : [`${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)} may wait in each band`]),
+  ];
+}
