@@ -86,6 +86,39 @@ const sender = {
   trusted: optional(flag()),
 };
 
+const scrape = object({
+  enabled: optional(flag()),
+  interval: optional(positiveDuration('50ms')),
+  idleInterval: optional(positiveDuration('1s')),
+  timeout: optional(positiveDuration('1s')),
+  path: optional(path),
+  stalenessThreshold: optional(positiveDuration('200ms')),
+});
+
+const timeouts = object({
+  connect: optional(positiveDuration('5s')),
+  upload: optional(positiveDuration('10s')),
+  firstToken: optional(positiveDuration('5s')),
+  firstTokenByModel: optional(record(positiveDuration('60s'))),
+  firstByte: optional(positiveDuration('5m')),
+  idle: optional(positiveDuration('60s')),
+  total: optional(positiveDuration('30m')),
+});
+
+const limits = object({
+  maxRequestBytes: optional(size),
+  maxReadingBytes: optional(size),
+  maxHeaderBytes: optional(size),
+  minUploadRate: optional(size),
+  maxConnections: optional(integer({ from: 1 })),
+});
+
+const drain = object({
+  delay: optional(schemas.duration('3s')),
+  waiting: optional(positiveDuration('5s')),
+  streams: optional(positiveDuration('20s')),
+});
+
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const aSecret = secret(sources);
@@ -126,16 +159,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
         apiKey: optional(aSecret),
       }),
     ),
-    scrape: optional(
-      object({
-        enabled: optional(flag()),
-        interval: optional(positiveDuration('50ms')),
-        idleInterval: optional(positiveDuration('1s')),
-        timeout: optional(positiveDuration('1s')),
-        path: optional(path),
-        stalenessThreshold: optional(positiveDuration('200ms')),
-      }),
-    ),
+    scrape: optional(scrape),
     health: optional(
       object({
         interval: optional(positiveDuration('2s')),
@@ -145,26 +169,8 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
         whenAllSilent: optional(oneOf('keep', 'ill')),
       }),
     ),
-    timeouts: optional(
-      object({
-        connect: optional(positiveDuration('5s')),
-        upload: optional(positiveDuration('10s')),
-        firstToken: optional(positiveDuration('5s')),
-        firstTokenByModel: optional(record(positiveDuration('60s'))),
-        firstByte: optional(positiveDuration('5m')),
-        idle: optional(positiveDuration('60s')),
-        total: optional(positiveDuration('30m')),
-      }),
-    ),
-    limits: optional(
-      object({
-        maxRequestBytes: optional(size),
-        maxReadingBytes: optional(size),
-        maxHeaderBytes: optional(size),
-        minUploadRate: optional(size),
-        maxConnections: optional(integer({ from: 1 })),
-      }),
-    ),
+    timeouts: optional(timeouts),
+    limits: optional(limits),
     forwarded: optional(oneOf('set', 'pass')),
     retry: optional(
       object({
@@ -190,13 +196,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
       }),
     ),
     cors: optional(object({ origins, maxAge: optional(schemas.duration('10m')) })),
-    drain: optional(
-      object({
-        delay: optional(schemas.duration('3s')),
-        waiting: optional(positiveDuration('5s')),
-        streams: optional(positiveDuration('20s')),
-      }),
-    ),
+    drain: optional(drain),
     log: optional(
       object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) }),
     ),

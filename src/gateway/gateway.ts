@@ -150,7 +150,7 @@ class RunningGateway implements Gateway {
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
     this.page =
       config.inspector &&
-      new OperatorPage(flow, config.inspector, (host) => this.isOwnHost(host), shared && (() => shared.held));
+      new OperatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), shared && (() => shared.held));
     this.metricsFallback = new MetricsFallback(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
@@ -295,7 +295,7 @@ class RunningGateway implements Gateway {
     this.adminServer?.close();
     this.adminServer?.closeAllConnections();
     await this.agent.destroy();
-    await this.leasesEnd(streamsMs);
+    await leasesEnd(this.flow, streamsMs);
     this.drops.stop();
     for (const observation of this.observations) observation.stop();
     await this.shared?.close();
@@ -310,24 +310,6 @@ class RunningGateway implements Gateway {
         clearTimeout(timer);
         resolve();
       };
-    });
-  }
-
-  /** Connections are gone before the last of their responses have said so. */
-  private leasesEnd(mostMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const look = (): void => {
-        if (this.flow.stats().inFlight > 0) return;
-        clearTimeout(deadline);
-        stop();
-        resolve();
-      };
-      const stop = this.flow.on('released', () => setImmediate(look));
-      const deadline = setTimeout(() => {
-        stop();
-        resolve();
-      }, mostMs);
-      look();
     });
   }
 
@@ -364,19 +346,11 @@ class RunningGateway implements Gateway {
     return path === this.page?.path || isOperatorPath(path, this.config.demand.path);
   }
 
-  private isOwnHost(host: string): boolean {
-    const { admin, listen } = this.config;
-    return ownHosts([(admin.listen ?? listen).host, ...admin.hosts])(host);
-  }
-
   /** Never rejects. */
   private async answerOperator(state: RequestState): Promise<void> {
     const { path, req, res } = state;
     try {
-      // Browsers reach a loopback address, and there figures need no token.
-      const { admin, listen } = this.config;
-      const isForBrowsers = !isHealthPath(path) && isLoopback((admin.listen ?? listen).host);
-      if (isForBrowsers && !this.isOwnHost(hostOf(req.headers))) throw unknownHost;
+      if (!isHealthPath(path)) checkHost(this.config, req);
       if (path === this.page?.path) await this.page.answer(req, res);
       else await this.operators(path, req, res);
     } catch (error) {
@@ -391,8 +365,36 @@ const unknownHost = new ApiError(
   'Operators ask by an address, by localhost, or by a name of admin.hosts.',
 );
 
+function isOwnHost({ admin, listen }: GatewayConfig, host: string): boolean {
+  return ownHosts([(admin.listen ?? listen).host, ...admin.hosts])(host);
+}
+
+/** Browsers reach a loopback address, and there figures need no token. @throws ApiError 421 */
+function checkHost(config: GatewayConfig, { headers }: GatewayHttpRequest): void {
+  const { host } = config.admin.listen ?? config.listen;
+  if (isLoopback(host) && !isOwnHost(config, hostOf(headers))) throw unknownHost;
+}
+
 function uploadLimits({ timeouts, limits }: GatewayConfig): UploadLimits {
   return { idleMs: timeouts.uploadMs, minBytesPerSecond: limits.minUploadBytesPerSecond };
+}
+
+/** Connections are gone before the last of their responses have said so. */
+function leasesEnd(flow: FlowController<GatewayRequest>, mostMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (flow.stats().inFlight > 0) return;
+      clearTimeout(deadline);
+      stop();
+      resolve();
+    };
+    const stop = flow.on('released', () => setImmediate(look));
+    const deadline = setTimeout(() => {
+      stop();
+      resolve();
+    }, mostMs);
+    look();
+  });
 }
 
 function isLoopback(host: string): boolean {

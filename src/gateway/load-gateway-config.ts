@@ -18,6 +18,7 @@ import type { GatewayConfig, SenderConfig } from './gateway-config.js';
 import type { FileSender, GatewayFile } from './gateway-file.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import { readSharedState } from './read-shared-state.js';
+import { resolveLimits, resolveTimeouts } from './resolve-limits.js';
 import type { SecretSources } from './secrets.js';
 
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
@@ -254,22 +255,8 @@ function resolve(
       successes: health?.successes ?? 1,
       whenAllSilent: health?.whenAllSilent ?? 'keep',
     },
-    timeouts: {
-      connectMs: timeouts?.connect ?? 5_000,
-      uploadMs: timeouts?.upload ?? 10_000,
-      firstTokenMs: timeouts?.firstToken,
-      firstTokenMsByModel: timeouts?.firstTokenByModel ?? {},
-      firstByteMs: timeouts?.firstByte ?? 300_000,
-      idleMs: timeouts?.idle ?? 60_000,
-      totalMs: timeouts?.total ?? 1_800_000,
-    },
-    limits: {
-      maxRequestBytes: limits?.maxRequestBytes ?? 8 * 2 ** 20,
-      maxReadingBytes: limits?.maxReadingBytes ?? 256 * 2 ** 20,
-      maxHeaderBytes: limits?.maxHeaderBytes ?? 16_384,
-      minUploadBytesPerSecond: limits?.minUploadRate ?? 4_096,
-      maxConnections: limits?.maxConnections ?? 16_384,
-    },
+    timeouts: resolveTimeouts(timeouts),
+    limits: resolveLimits(limits),
     retry: {
       enabled: retry?.enabled ?? true,
       max: retry?.max ?? 1,

@@ -26,8 +26,8 @@ const optionsSchema = object({
 
 /**
  * An `authorize` that asks for a password by HTTP's basic authentication; compared in constant time. An address that
- * was wrong ten times gets 429, and one more try in six seconds; all addresses together have a hundred, and five more in
- * a second. Use it behind TLS, or on an address that only operators reach.
+ * was wrong ten times gets 429, and one more try in six seconds; all addresses together have a hundred, and five more
+ * in a second. Use it behind TLS, or on an address that only operators reach.
  * @throws FlowConfigError when there is no password
  *
  * @example
