@@ -41,7 +41,6 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
       'core/engine/dispatcher.ts Dispatcher': 92,
       'core/engine/seats.ts SeatLease': 45,
       'gate/gate.ts Gate': 57,
-      'gateway/gateway.ts RunningGateway': 41,
       'redis/quotas/shared-window.ts SharedWindow': 56,
       'simulator/engine/simulation.ts Simulation': 60,
       'tiers/priority-band.ts PriorityBand': 87,
