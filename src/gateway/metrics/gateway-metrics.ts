@@ -43,7 +43,9 @@ const counted = {
 } as const;
 
 /** Seconds. Source: OpenTelemetry's semantic conventions for generative AI, with room above for what waits here. */
-const ttftBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 30, 60];
+const ttftBuckets = [
+  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 12.5, 15, 20, 30, 45, 60,
+];
 /** Series of the time to the first token, one for each priority and model; the rest is `other`. */
 const mostSeries = 200;
 

@@ -1,7 +1,23 @@
-/** Upper bounds of the histogram of waits, in seconds. Source: llm-d-router, its flow control metrics. */
+import { type Schema, schemas } from '../../index.js';
+
+/**
+ * Upper bounds of the histogram of waits, in seconds. Source: llm-d-router, its flow control metrics, whose bounds are
+ * all here. Between 5 and 60 there are more: a wait of 10 s was read as up to 30.
+ */
 export const queueDurationBuckets: readonly number[] = [
-  0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+  0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 12.5, 15, 20, 30, 45, 60,
 ];
+
+const areBounds = (given: unknown): given is readonly number[] =>
+  Array.isArray(given) &&
+  given.length > 0 &&
+  given.every((bound, index) => Number.isFinite(bound) && bound > (index === 0 ? 0 : given[index - 1]));
+
+/** Bounds that a host wrote. */
+export const bucketBounds: Schema<readonly number[]> = schemas.value(
+  'a list of seconds above 0 that rise, such as [0.1, 1, 10]',
+  areBounds,
+);
 
 /** Upper bounds of the histograms of the controller's own time, in seconds. */
 export const cycleDurationBuckets: readonly number[] = [

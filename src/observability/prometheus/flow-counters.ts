@@ -9,7 +9,7 @@
 
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { OutcomeType } from '../../index.js';
-import { cycleDurationBuckets, queueDurationBuckets } from '../metrics/duration-buckets.js';
+import { cycleDurationBuckets } from '../metrics/duration-buckets.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { type Models, noModels, otherModels } from './model-labels.js';
 import type { Labels } from './scraped-metric.js';
@@ -83,6 +83,8 @@ export interface TallyOptions {
   readonly configured: readonly number[];
   /** Of each histogram, and rows; what is shared as `other` comes on top. */
   readonly maxSeries: number;
+  /** Bounds of the histogram of waits, seconds. */
+  readonly queueDurationBuckets: readonly number[];
 }
 
 export class FlowCounters {
@@ -94,6 +96,7 @@ export class FlowCounters {
   private lastCell = this.otherPriorities;
   private readonly most: number;
   private readonly maxSeries: number;
+  private readonly buckets: readonly number[];
   /** The numbers of series and rows in all cells together. */
   private series = 0;
   private enqueueSeries = 0;
@@ -102,8 +105,9 @@ export class FlowCounters {
   private readonly constant: Labels;
   private readonly constantIfNamed: Labels;
 
-  constructor({ fairnessIds, constant, constantIfNamed, configured, maxSeries }: TallyOptions) {
+  constructor({ fairnessIds, constant, constantIfNamed, configured, maxSeries, queueDurationBuckets }: TallyOptions) {
     this.maxSeries = maxSeries;
+    this.buckets = queueDurationBuckets;
     this.constantIfNamed = constantIfNamed;
     this.cycles = new DurationHistogram(constantIfNamed, cycleDurationBuckets);
     this.fairnessIds = fairnessIds;
@@ -252,7 +256,7 @@ export class FlowCounters {
 
   private newSeries(flow: FlowCell, key: string, outcome: OutcomeType, models: Models): DurationHistogram {
     const { labels } = flow.rows.get(models.key) ?? this.newRow(flow, models);
-    const series = new DurationHistogram({ ...labels, outcome }, queueDurationBuckets);
+    const series = new DurationHistogram({ ...labels, outcome }, this.buckets);
     flow.durations.set(key, series);
     this.series++;
     if (models === noModels && outcome === 'Dispatched') flow.dispatched = series;

@@ -7,6 +7,7 @@
 
 import { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures, FlowRequest, ItemView, SaturationDetector } from '../../index.js';
+import { queueDurationBuckets as defaultBuckets } from '../metrics/duration-buckets.js';
 import { eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
@@ -69,6 +70,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       fairnessIdLabel = true,
       maxFairnessIds = 1000,
       maxSeries = 1000,
+      queueDurationBuckets = defaultBuckets,
       pinnedFairnessIds,
       dynamo,
     } = options;
@@ -86,6 +88,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       constantIfNamed: this.poolIfNamed,
       configured: configured.map(({ priority }) => priority),
       maxSeries,
+      queueDurationBuckets: [...queueDurationBuckets],
     });
     this.models = new ModelLabels<R>(options.modelName, options.targetModelName);
     const rejections =

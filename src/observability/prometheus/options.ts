@@ -1,5 +1,6 @@
 /** The options of `prometheusMetrics`, and their checks. */
 import { type FlowRequest, type SaturationDetector, schemas } from '../../index.js';
+import { bucketBounds } from '../metrics/duration-buckets.js';
 import type { MetricsRegister } from './scraped-metric.js';
 
 export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
@@ -20,10 +21,15 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
    */
   maxFairnessIds?: number | undefined;
   /**
-   * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 4 kB of a
+   * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 5 kB of a
    * scrape. Later ones are counted as `other`. An integer from 1 up. @default 1000
    */
   maxSeries?: number | undefined;
+  /**
+   * Upper bounds of the histogram of waits, seconds above 0 that rise. Each is one line more of each series.
+   * @default 21 from 0.0001 to 60: those of llm-d, and five more from 5 up
+   */
+  queueDurationBuckets?: readonly number[] | undefined;
   /** Fairness IDs that have series of their own whoever came before. @default [] */
   pinnedFairnessIds?: readonly string[] | undefined;
   /** Value of the label `model_name`. @default '' */
@@ -69,6 +75,7 @@ const optionsSchema = object({
   fairnessIdLabel: optional(flag()),
   maxFairnessIds: optional(positiveInteger()),
   maxSeries: optional(positiveInteger()),
+  queueDurationBuckets: optional(bucketBounds),
   pinnedFairnessIds: optional(texts),
   modelName: optional(aFunction),
   targetModelName: optional(aFunction),

@@ -29,7 +29,7 @@ function collector() {
 afterEach(() => api.disable());
 
 describe('openTelemetryMetrics', () => {
-  it('records waits in seconds in the buckets of the reference, with error.type on drops only', async () => {
+  it('records waits in seconds in the buckets of the reference and more, with error.type on drops only', async () => {
     const { meterProvider, collect } = collector();
     const { flow, clock } = makeFlow();
     openTelemetryMetrics(flow, { meterProvider, pool: 'llama' });
@@ -55,7 +55,16 @@ describe('openTelemetryMetrics', () => {
         0.3,
       ],
     ]);
-    expect(points[0]?.value.buckets.boundaries.slice(-3)).toEqual([10, 30, 60]);
+    expect(points[0]?.value.buckets.boundaries.slice(-6)).toEqual([12.5, 15, 20, 30, 45, 60]);
+  });
+
+  it('records waits in the buckets that the host wants', async () => {
+    const { meterProvider, collect } = collector();
+    const { flow } = makeFlow();
+    openTelemetryMetrics(flow, { meterProvider, queueDurationBuckets: [1, 10] });
+    runNow(flow);
+    const [point] = (await collect()).get('flow_control.queue.duration')?.dataPoints ?? [];
+    expect(point?.value).toMatchObject({ buckets: { boundaries: [1, 10] } });
   });
 
   it('says of shadow mode what would have been, and nothing of it otherwise', async () => {

@@ -138,7 +138,7 @@ describe('prometheusMetrics', () => {
     expect(await values('shadow_passed_total')).toEqual([]);
   });
 
-  it('puts waits into the buckets of the reference', async () => {
+  it('puts waits into the buckets of the reference, and into more from 5 s up', async () => {
     const { flow, clock, register } = setUp();
     const lease = runNow(flow);
     const waiting = flow.enqueue(request, key('a', 1));
@@ -151,10 +151,46 @@ describe('prometheusMetrics', () => {
     });
     expect(series.map(({ labels, value }) => [labels.le, value])).toEqual([
       ...['0.0001', '0.0005', '0.001', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25'].map((le) => [le, 0]),
-      ...['0.5', '1', '2.5', '5', '10', '30', '60', '+Inf'].map((le) => [le, 1]),
+      ...['0.5', '1', '2.5', '5', '7.5', '10', '12.5', '15', '20', '30', '45', '60', '+Inf'].map((le) => [le, 1]),
     ]);
     const sums = select(await scrape(register), 'request_queue_duration_seconds_sum', { fairness_id: 'a' });
     expect(sums.map(({ value }) => value)).toEqual([0.3]);
+  });
+
+  it('tells a wait of 10.02 s from one of 20 s, by the quantile that Prometheus reckons', async () => {
+    const { flow, clock, register } = setUp();
+    const lease = runNow(flow);
+    const waiting = flow.enqueue(request, key('a', 1));
+    clock.advance(10_020);
+    lease.release();
+    await waiting;
+    const series = select(await scrape(register), 'request_queue_duration_seconds_bucket', { fairness_id: 'a' });
+    const above = series.find(({ value }) => value === 1)?.labels.le;
+    const below = series.findLast(({ value }) => value === 0)?.labels.le;
+    expect([below, above]).toEqual(['10', '12.5']);
+  });
+
+  it('puts waits into the buckets that the host wants', async () => {
+    const { flow, clock } = makeFlow();
+    const register = new Registry();
+    prometheusMetrics(flow, { register, queueDurationBuckets: [1, 10.5] });
+    const lease = runNow(flow);
+    const waiting = flow.enqueue(request, key('a', 1));
+    clock.advance(10_020);
+    lease.release();
+    await waiting;
+    const series = select(await scrape(register), 'request_queue_duration_seconds_bucket', { fairness_id: 'a' });
+    expect(series.map(({ labels, value }) => [labels.le, value])).toEqual([
+      ['1', 0],
+      ['10.5', 1],
+      ['+Inf', 1],
+    ]);
+  });
+
+  it.each([[[]], [[0, 1]], [[2, 1]], [[1, 1]], [[1, Number.NaN]], ['1']])('does not take %j for buckets', (buckets) => {
+    const { flow } = makeFlow();
+    const options = { register: new Registry(), queueDurationBuckets: buckets as number[] };
+    expect(() => prometheusMetrics(flow, options)).toThrow(/queueDurationBuckets: expected a list of seconds/);
   });
 
   it('reads gauges from the controller, also of requests that waited before it came', async () => {
