@@ -15,11 +15,15 @@ const tally = new Tally();
 const fields = new Fields();
 
 /** The vector does what it expects, or its deviation is right about what happens in its place. */
-async function judge(vector: Vector, deviation: Deviation | undefined): Promise<Verdict> {
+async function judge(
+  vector: Vector,
+  deviation: Deviation | undefined,
+  note: (verdict: Verdict) => void,
+): Promise<Verdict> {
   const result = await play(isOwnFolder ? fields.watch(vector) : vector);
   if (result.type === 'same') return deviation === undefined ? 'passed' : 'stale';
-  if (deviation === undefined) throw result.why;
-  if (result.type === 'not played') throw result.why;
+  if (result.type === 'not played') note('unplayable');
+  if (deviation === undefined || result.type === 'not played') throw result.why;
   const instead = deviation.instead?.[vector.id];
   if (instead !== undefined) await runners[vector.kind]?.({ ...vector, expect: { ...vector.expect, ...instead } });
   return 'deviation';
@@ -35,7 +39,7 @@ for (const file of readVectorFiles()) {
       it(`${vector.id} ${vector.kind}: ${vector.name}`, async ({ skip }) => {
         const note = tally.begin(file.name, vector);
         const deviation = deviationOf(vector);
-        const verdict = await judge(vector, deviation);
+        const verdict = await judge(vector, deviation, note);
         note(verdict);
         if (verdict === 'stale') skip(`${verdict}: ${deviation?.reason}`);
       });

@@ -15,6 +15,8 @@ interface Call {
   ttlMs?: number;
   cancelAfterMs?: number;
   callerDeadlineMs?: number;
+  /** What fails in the reference: a lease, the look-up of a queue. Nothing of it can fail here. */
+  fault?: string;
 }
 
 interface CallResult {
@@ -22,7 +24,7 @@ interface CallResult {
   errorChainIncludes: readonly string[];
 }
 
-const inboxes: readonly string[] = ['free', 'busy', 'busyForever', 'full', 'blocked'];
+const inboxes: readonly string[] = ['free', 'busy', 'busyThenFree', 'busyForever', 'full', 'blocked'];
 const processors: readonly string[] = ['dispatches', 'blocks', 'never', 'rejects'];
 
 const enqueueAndWait = runner<Call, CallResult>(
@@ -37,6 +39,7 @@ const enqueueAndWait = runner<Call, CallResult>(
       'ttlMs',
       'cancelAfterMs',
       'callerDeadlineMs',
+      'fault',
     ],
     expect: ['outcome', 'errorChainIncludes'],
   },
@@ -55,7 +58,7 @@ const enqueueAndWait = runner<Call, CallResult>(
     // There is no inbox: where the reference blocks before a full one, a request waits in its queue.
     if (!inboxes.includes(inbox)) throw unknownWord(vector, inbox);
     if (processor !== undefined && !processors.includes(processor)) throw unknownWord(vector, processor);
-    const rig = new Rig();
+    const rig = new Rig({ bands: [{ priority: 0, limits: { maxRequests: processor === 'rejects' ? 0 : undefined } }] });
     const isLate = callerDeadlineMs !== undefined && callerDeadlineMs <= 0;
     // A caller's deadline is the time that its request may wait; one in the past is a signal that has aborted.
     const budgets = [ttlMs, isLate ? undefined : callerDeadlineMs].filter((ms) => ms !== undefined);

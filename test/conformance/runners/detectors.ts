@@ -1,5 +1,6 @@
 /** The gate's readings: detectors from the plugin registry, on the endpoints of the vectors. */
 import { expect } from 'vitest';
+import { silentParameters } from '../../../src/config/flow-control-section.js';
 import type { ConcurrencyDetectorOptions } from '../../../src/gate/detectors/concurrency-detector.js';
 import {
   concurrencyDetector,
@@ -64,8 +65,12 @@ function poolOf(endpoints: VectorEndpoints): PoolView {
   };
 }
 
+/** As a file of llm-d makes it, which says of a parameter what it leaves out. */
 function detectorOf(type: string, params: unknown): SaturationDetector {
-  return defaultRegistry().create(type, params) as SaturationDetector;
+  return defaultRegistry().create(type, {
+    ...silentParameters['llm-d'][type],
+    ...Object(params),
+  }) as SaturationDetector;
 }
 
 interface Reading {

@@ -21,6 +21,7 @@ interface Estimate {
   outputRatio: number;
   clientCap?: number | null;
   operatorCap?: number | null;
+  addEstimatedOutputTokens?: boolean;
 }
 
 interface Prefix {
@@ -104,7 +105,8 @@ export const endpointRunners: Runners = {
           } as EndpointFilter,
         ],
       });
-      for (const address of new Set(subsets.flatMap((subset) => subset ?? []))) rig.pool.add(address);
+      const addresses = subsets.flatMap((subset) => subset ?? []);
+      for (const address of new Set(addresses.length > 0 ? addresses : ['10.0.0.1:80'])) rig.pool.add(address);
       rig.gate.open();
       for (const subset of subsets) {
         for (let call = 0; call < calls * concurrent; call++) {
@@ -119,10 +121,13 @@ export const endpointRunners: Runners = {
   ),
 
   'load.estimateTotal': runner<Estimate, { tokens: number }>(
-    { input: ['inputTokens', 'outputRatio', 'clientCap', 'operatorCap'], expect: ['tokens'] },
-    ({ input: { inputTokens, outputRatio, clientCap, operatorCap }, expect: expected }) => {
+    {
+      input: ['inputTokens', 'outputRatio', 'clientCap', 'operatorCap', 'addEstimatedOutputTokens'],
+      expect: ['tokens'],
+    },
+    ({ input: { inputTokens, outputRatio, clientCap, operatorCap, addEstimatedOutputTokens }, expect: expected }) => {
       const estimate = tokenEstimator({
-        addEstimatedOutputTokens: true,
+        addEstimatedOutputTokens: addEstimatedOutputTokens ?? true,
         outputRatio,
         maxEstimatedOutputTokens: operatorCap ?? undefined,
       });
@@ -161,6 +166,7 @@ export const endpointRunners: Runners = {
         waitPastStaleness: () => played.rig.clock.advance(stalenessMs * 2),
         waitForCleanup: () => played.rig.clock.advance(cleanupMs * 2),
         streamContextEnds: () => played.end(),
+        endOfStream: () => played.end(),
         read: () => played.read(),
         'read(new)': () => played.read(),
         'register(old)': () => played.register('old'),

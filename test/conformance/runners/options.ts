@@ -37,6 +37,7 @@ interface RegistryInput extends LimitFigures {
 }
 
 interface RegistryResult extends LimitFigures {
+  errorContains?: string;
   valid: boolean;
   flowGCTimeoutMs?: number;
   priorityBandGCTimeoutMs?: number;
@@ -102,26 +103,37 @@ function registryFigures(resolved: Resolved): object {
   };
 }
 
+/** The reference's options → ours, which the message must name. */
+const ownOptions: Readonly<Record<string, string>> = {
+  flowGCTimeout: 'flowIdleTimeout',
+  priorityBandGCTimeout: 'bandIdleTimeout',
+  'duplicate priority': 'priority',
+};
+
 const sharedKeys = ['maxBytes', 'maxRequests', 'flowGCTimeoutMs', 'priorityBandGCTimeoutMs'] as const;
 const templateKeys = ['defaultPriorityBand', 'defaultNegativePriorityBand'] as const;
 
 export const optionRunners: Runners = {
-  'quantity.parse': runner<{ text: string | number }, { value: number }>(
-    { input: ['text'], expect: ['value'] },
-    ({ input, expect: expected }) => {
-      expect(schemas.parseQuantity(input.text)).toBe(expected.value);
+  'quantity.parse': runner<{ text: string | number }, { value?: number; error?: unknown; valid?: boolean }>(
+    { input: ['text'], expect: ['value', 'error', 'valid'] },
+    ({ input, expect: { value, error, valid = !error } }) => {
+      const parsed = schemas.parseQuantity(input.text);
+      expect(!Number.isNaN(parsed)).toBe(valid);
+      if (value !== undefined) expect(parsed).toBe(value);
     },
   ),
 
   'registry.config': runner<RegistryInput, RegistryResult>(
     {
       input: [...sharedKeys, ...templateKeys, 'bands', 'defaults'],
-      expect: ['valid', ...sharedKeys, ...templateKeys, 'priorities', 'band0', 'band1'],
+      expect: ['valid', 'errorContains', ...sharedKeys, ...templateKeys, 'priorities', 'band0', 'band1'],
     },
-    ({ input, expect: { valid, ...expected } }) => {
+    ({ input, expect: { valid, errorContains, ...expected } }) => {
       const options = constructorOptions(input);
       const error = configErrorOf(() => resolveOptions(options));
       expect(error === undefined, error?.message).toBe(valid);
+      const word = Object.keys(ownOptions).find((name) => errorContains?.includes(name));
+      if (word !== undefined) expect(error?.message).toContain(ownOptions[word]);
       if (valid) expect(registryFigures(resolveLikeAFile(options))).toMatchObject(expected);
     },
   ),

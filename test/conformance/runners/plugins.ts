@@ -39,6 +39,7 @@ const { flag, object, optional, parse, text } = schemas;
 const loadProducer = {
   prefixMatchInfoProducerName: optional(text()),
   syncCrossReplicaState: optional(flag()),
+  crossReplicaSyncInterval: optional(text()),
 };
 
 /**
@@ -132,8 +133,9 @@ export const pluginRunners: Runners = {
       const { issues, message } = error as FlowConfigError;
       const paths = parameterPaths(input.type, input.params);
       // A required parameter that is missing is named, too.
+      const isUnknown = paths.length === 0;
       const isNamed = ({ path, got }: ConfigIssue): boolean =>
-        got === 'nothing' || paths.some((given) => path.startsWith(given));
+        (isUnknown && path === 'type') || got === 'nothing' || paths.some((given) => path.startsWith(given));
       expect(issues.some(isNamed), `${message} names one of ${paths.join(', ')}`).toBe(true);
       const { errorContains = '' } = expected;
       expect(message).toContain(ownWords[errorContains] ?? errorContains);

@@ -52,6 +52,7 @@ function playResources(play: RegistryPlay, resources: readonly Resource[]): Pick
     const waiting = play.rig.enqueueMany(Math.max(leases, 1), { fairnessId: id, priority: 0 });
     if (leases === 0) waiting[0]?.abort.abort();
   }
+  play.rig.advanceTo(0);
   play.collect();
   const now = play.rig.nowMs;
   const stamped = resources.filter(({ id }) => play.stateOf({ fairnessId: id, priority: 0 }).idleSinceMs === now);

@@ -168,6 +168,8 @@ interface Program {
 
 /** Before every instant that a vector names. */
 const pastMs = -1e9;
+/** Longer than that: a flow that is forgotten takes its costs along. */
+const rememberedMs = 2e9;
 
 /**
  * What a program did lies in the past of the rig; then one request of each waits, and the one that goes has the lower
@@ -178,7 +180,8 @@ const programScore = runner<{ weightTurns: number; weightTokens: number; a: Prog
   ({ input: { weightTurns, weightTokens, a, b }, expect: expected }) => {
     const cost = ({ promptTokens, completionTokens }: Work): number =>
       Math.sign(promptTokens) * weightTurns + weightTokens * completionTokens;
-    const rig = new Rig({ bands: [{ priority: 0, fairness: leastService({ cost }) }] }, { startMs: pastMs });
+    const bands = [{ priority: 0, fairness: leastService({ cost }) }];
+    const rig = new Rig({ bands, flowIdleTimeout: rememberedMs, bandIdleTimeout: rememberedMs }, { startMs: pastMs });
     const programs = Object.entries({ a, b }).sort(([, one], [, other]) => one.enqueueMs - other.enqueueMs);
     for (const [fairnessId, { turns, tokens }] of programs) {
       if (turns > 0) run(rig, fairnessId, turns, { promptTokens: 1, completionTokens: tokens / turns });

@@ -11,8 +11,10 @@ interface Operators {
   exists?: boolean;
   /** A regular expression for text. */
   matches?: string;
-  atLeast?: number;
+  /** A number, or paths of numbers in the vector, whose sum it is. */
+  atLeast?: number | readonly string[];
   atMost?: number;
+  isInteger?: boolean;
   /** Some element of an array, or some value of an object. */
   some?: Matcher;
   /** Exactly these keys. */
@@ -61,11 +63,11 @@ function isOfKind({ kind }: Deviation, candidate: string): boolean {
 }
 
 function appliesTo(entry: Deviation, vector: Vector): boolean {
-  return isOfKind(entry, vector.kind) && fulfils(vector.raw, entry.where ?? {});
+  return isOfKind(entry, vector.kind) && fulfils(vector.raw, entry.where ?? {}, vector.raw);
 }
 
-function fulfils(value: unknown, conditions: Conditions): boolean {
-  return Object.entries(conditions).every(([path, matcher]) => matchesValue(valueAt(value, path), matcher));
+function fulfils(value: unknown, conditions: Conditions, root: unknown): boolean {
+  return Object.entries(conditions).every(([path, matcher]) => matchesValue(valueAt(value, path), matcher, root));
 }
 
 /** Keys hold no dots, so that a path is unambiguous; undefined where nothing is. */
@@ -73,22 +75,29 @@ function valueAt(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((here, key) => (isObject(here) ? Reflect.get(here, key) : undefined), value);
 }
 
-function matchesValue(value: unknown, matcher: Matcher): boolean {
+/** NaN when one of them is no number. */
+function sumAt(root: unknown, paths: readonly string[]): number {
+  return paths.reduce((sum, path) => sum + Number(valueAt(root, path) ?? Number.NaN), 0);
+}
+
+function matchesValue(value: unknown, matcher: Matcher, root: unknown): boolean {
   if (!isObject(matcher)) return value === matcher;
-  const { oneOf, not, exists, matches, atLeast, atMost, some, keys, hasKey, where } = matcher as Operators;
+  const { oneOf, not, exists, matches, atLeast, atMost, isInteger, some, keys, hasKey, where } = matcher as Operators;
+  const least = Array.isArray(atLeast) ? sumAt(root, atLeast) : atLeast;
   const children = isObject(value) ? Object.values(value) : [];
   const ownKeys = isObject(value) ? Object.keys(value) : [];
   return (
     (oneOf === undefined || oneOf.includes(value)) &&
-    (not === undefined || !matchesValue(value, not)) &&
+    (not === undefined || !matchesValue(value, not, root)) &&
     (exists === undefined || exists === (value !== undefined)) &&
     (matches === undefined || (typeof value === 'string' && new RegExp(matches).test(value))) &&
-    (atLeast === undefined || (typeof value === 'number' && value >= atLeast)) &&
+    (atLeast === undefined || (typeof value === 'number' && typeof least === 'number' && value >= least)) &&
+    (isInteger === undefined || isInteger === Number.isInteger(value)) &&
     (atMost === undefined || (typeof value === 'number' && value <= atMost)) &&
-    (some === undefined || children.some((child) => matchesValue(child, some))) &&
+    (some === undefined || children.some((child) => matchesValue(child, some, root))) &&
     (keys === undefined || (ownKeys.length === keys.length && keys.every((key) => ownKeys.includes(key)))) &&
     (hasKey === undefined || hasKey.some((key) => ownKeys.includes(key))) &&
-    (where === undefined || (isObject(value) && fulfils(value, where)))
+    (where === undefined || (isObject(value) && fulfils(value, where, root)))
   );
 }
 

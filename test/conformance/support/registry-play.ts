@@ -151,8 +151,10 @@ export class RegistryPlay {
         this.release();
         return true;
       case 'release':
-      case 'unpin':
         this.release();
+        return true;
+      case 'unpin':
+        this.leases.pop()?.abort.abort();
         return true;
       case 'gc':
         this.collect();

@@ -1,10 +1,13 @@
 /** Counts what became of the vectors. */
 import type { Vector } from './vectors.js';
 
-/** `stale`: listed as a deviation, and passes. */
-export type Verdict = 'passed' | 'deviation' | 'stale' | 'failed';
+/**
+ * `stale`: listed as a deviation, and passes. `unplayable`: no runner knows what it asks, so that nobody knows what
+ * headgate does.
+ */
+export type Verdict = 'passed' | 'deviation' | 'stale' | 'failed' | 'unplayable';
 
-const verdicts: readonly Verdict[] = ['passed', 'deviation', 'stale', 'failed'];
+const verdicts: readonly Verdict[] = ['passed', 'deviation', 'stale', 'failed', 'unplayable'];
 
 interface Note {
   readonly file: string;
@@ -40,7 +43,13 @@ export class Tally {
         ),
       ),
     ];
-    return [...lines, ...this.leftOut('deviation'), ...this.leftOut('stale'), ...this.leftOut('failed')].join('\n');
+    return [
+      ...lines,
+      ...this.leftOut('deviation'),
+      ...this.leftOut('stale'),
+      ...this.leftOut('failed'),
+      ...this.leftOut('unplayable'),
+    ].join('\n');
   }
 
   private count(verdict: Verdict, file: string): number {
@@ -58,5 +67,5 @@ export class Tally {
 }
 
 function row(name: string, cells: readonly (string | number)[]): string {
-  return [name.padEnd(20), ...cells.map((cell) => String(cell).padStart(10))].join('');
+  return [name.padEnd(20), ...cells.map((cell) => String(cell).padStart(11))].join('');
 }

@@ -166,7 +166,7 @@ describe('prometheusMetrics', () => {
     await waiting;
     const series = select(await scrape(register), 'request_queue_duration_seconds_bucket', { fairness_id: 'a' });
     const above = series.find(({ value }) => value === 1)?.labels.le;
-    const below = series.findLast(({ value }) => value === 0)?.labels.le;
+    const below = series.filter(({ value }) => value === 0).at(-1)?.labels.le;
     expect([below, above]).toEqual(['10', '12.5']);
   });
 
