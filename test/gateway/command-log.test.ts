@@ -85,7 +85,7 @@ describe('in JSON every line is JSON, with the name of the file', () => {
       got: expect.any(String),
     });
     expect(lines[7]).toMatchObject({ problems: 2 });
-  }, 60_000);
+  });
 
   it('when it cannot start: each fault, or what went wrong', async () => {
     const faulty = fileOf('faulty.yaml', { ...gateway, upstreams: [{ id: 'gpu-0', url: 'gpu' }] });
@@ -100,7 +100,7 @@ describe('in JSON every line is JSON, with the name of the file', () => {
       { event: 'not-started', file: missing, error: expect.stringContaining('ENOENT') },
     ]);
     expect(unread.status).toBe(1);
-  }, 60_000);
+  });
 
   it('for people: the message that lists every fault', async () => {
     const file = fileOf('text.yaml', {
@@ -112,7 +112,7 @@ describe('in JSON every line is JSON, with the name of the file', () => {
     const { stderr } = await cli.start(['gateway', '-c', file]).ended;
     expect(stderr).toMatch(/listen\.port: expected .*\n.*upstreams\[0\]\.url: expected/);
     expect(stderr).toContain(file);
-  }, 60_000);
+  });
 });
 
 describe('the writer', () => {

@@ -209,7 +209,11 @@ describe('metrics that are not to be had', () => {
     await until('both know', () =>
       [lasting, strict].every(({ log }) => log.some(({ event }) => event === 'scrape-failed')),
     );
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until('the figures of both are too old', () =>
+      [lasting, strict].every(({ gateway: { pool } }) =>
+        pool.endpoints.every(({ metrics }) => pool.now() > (metrics?.sampledAtMs ?? Number.POSITIVE_INFINITY) + 100),
+      ),
+    );
     for (let index = 0; index < 20; index++) expect((await lasting.post(chat)).status).toBe(200);
     // The other half of the claim: by default the gate closes.
     const left = new AbortController();

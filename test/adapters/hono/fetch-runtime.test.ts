@@ -1,5 +1,4 @@
 /** Hono where there is no Node: requests and responses are all that there is. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { Hono } from 'hono';
 import { timeout } from 'hono/timeout';
@@ -301,20 +300,24 @@ describe('evictions', () => {
   const options = { trust: true, objectives: { premium: 100, batch: -10 } };
   const isPremium = (flow: RequestFlow | undefined) => flow!.lease.priority === 100;
 
-  it.each<[string, (flow: RequestFlow) => Promise<Response>]>([
+  it.each<[string, (flow: RequestFlow, answered: Promise<void>) => Promise<Response>]>([
     ['the handler goes on', () => new Promise(() => {})],
     ['the handler lets the reason through', ({ signal }) => aborted(signal).then(() => Promise.reject(signal.reason))],
     [
       'the handler answers too late',
-      ({ signal }) =>
+      ({ signal }, answered) =>
         aborted(signal)
-          .then(() => delay(20))
+          .then(() => answered)
           .then(() => new Response('late')),
     ],
   ])('before the response: 429, when %s', async (_, batchHandler) => {
     const gate = countingGate(1, { eviction: {} });
+    let tellAnswered = (): void => {};
+    const answered = new Promise<void>((resolve) => {
+      tellAnswered = resolve;
+    });
     const { fetch } = runtime(
-      (c) => (isPremium(c.var.flow) ? c.text('premium') : batchHandler(c.var.flow!)),
+      (c) => (isPremium(c.var.flow) ? c.text('premium') : batchHandler(c.var.flow!, answered)),
       options,
       gate,
     );
@@ -324,6 +327,7 @@ describe('evictions', () => {
     expect((await batch).status).toBe(429);
     expect((await batch).headers.get('x-llm-d-request-dropped-reason')).toBe('evicted-priority');
     await (await batch).text();
+    tellAnswered();
     expect(await (await premium).text()).toBe('premium');
     expect(gate.releases).toEqual([1, 1]);
   });

@@ -293,7 +293,11 @@ it('stop ends it at once, for good', async () => {
   await expect.poll(() => hanging.requests[0]?.socket.destroyed).toBe(true);
   const asked = quick.requests.length;
   pool.add('late', { labels: { address: quick.address } });
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  // It would ask several times while another does.
+  const other = new EndpointPool();
+  other.add('elsewhere', { labels: { address: (await modelServer(vllm())).address } });
+  scraping(other);
+  for (let i = 0; i < 4; i++) await next(other, 'reported');
   expect(quick.requests).toHaveLength(asked);
   expect(events).toEqual([]);
   expect(scraper.stats).toMatchObject({ targets: 0, underWay: 0 });
