@@ -1,10 +1,10 @@
 // @ts-check
 // Predicted against measured: the demo's model servers behind `headgate gateway`. The first half of the gateway's log
-// calibrates a model of the servers, and `headgate simulate --from` predicts the second half from its arrivals alone.
+// calibrates a model of the servers, and the simulator predicts the second half from its arrivals alone.
 // Options: --seconds 60, --rate 8, --servers 2, --seed 7, --log FILE to keep the log, --write for the figures of
-// docs/capacity-planning.md.
+// docs/capacity-planning.md and the record that they are checked against, --again to compute by that record.
 
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -12,10 +12,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { calibrate, readTrace } from 'headgate/simulator';
-import { defaultEngine } from './engine.mjs';
+import { readTrace } from 'headgate/simulator';
+import { capacityReport, gate } from './capacity-report.mjs';
 import { Processes } from './processes.mjs';
-import { percentile } from './report.mjs';
 import { randomFrom } from './tenants.mjs';
 
 const { values: args } = parseArgs({
@@ -26,19 +25,16 @@ const { values: args } = parseArgs({
     seed: { type: 'string', default: '7' },
     log: { type: 'string' },
     write: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
   },
 });
-const maxConcurrency = 16;
 const processes = new Processes();
 const folder = mkdtempSync(join(tmpdir(), 'headgate-capacity-'));
 const command = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);
 const page = new URL('../../docs/capacity-planning.md', import.meta.url);
+const recordFile = new URL('capacity-record.csv', import.meta.url);
 const [opening, closing] = ['<!-- measured -->\n', '<!-- /measured -->'];
-const gate = {
-  plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
-  saturationDetector: { pluginRef: 'concurrency-detector' },
-};
 
 /** @param {readonly string[]} urls */
 async function startGateway(urls) {
@@ -108,90 +104,23 @@ async function sendAll(url) {
   agent.destroy();
 }
 
-/** @typedef {{ p50Ms: number, p95Ms: number }} Percentiles */
-
-/**
- * @param {string} log @returns {{ model: Record<string, number | undefined>, fittedTo: number, predicted:
- * Record<string, Percentiles>, measured: import('headgate/simulator').TraceRow[] }}
- */
-function predict(log) {
+/** @param {string} log @returns {string} CSV of what the report goes by */
+function recordOf(log) {
   const { rows } = readTrace(log);
-  const half = (rows.at(-1)?.arrivalMs ?? 0) / 2;
-  const count = Number(args.servers);
-  const calibration = calibrate(
-    rows.filter(({ arrivalMs }) => arrivalMs < half),
-    { servers: count },
-  );
-  if (calibration === undefined) throw new Error('too few requests to calibrate by');
-  // What the operator knows of the engine; its times come from the log alone.
-  const { kvBlocks, blockTokens, maxNumSeqs, maxBatchedTokens } = defaultEngine;
-  const known = { kvTokens: kvBlocks * blockTokens, blockTokens, maxSequences: maxNumSeqs, maxBatchedTokens };
-  const plan = {
-    duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,
-    warmUp: half,
-    servers: [{ name: 'server', count, model: 'continuous-batching', ...known, ...calibration.model }],
-    ...gate,
-  };
-  const [planFile, logFile] = [join(folder, 'plan.yaml'), join(folder, 'access.jsonl')];
-  writeFileSync(planFile, JSON.stringify(plan));
-  writeFileSync(logFile, log);
-  const printed = execFileSync(process.execPath, [command, 'simulate', planFile, '--from', logFile, '--json'], {
-    encoding: 'utf8',
-  });
-  const [result] = [JSON.parse(printed)].flat();
-  const measured = rows.filter(({ arrivalMs }) => arrivalMs >= half);
-  return { model: calibration.model, fittedTo: calibration.requests, predicted: result.all, measured };
+  const columns = /** @type {const} */ ([
+    'arrivalMs',
+    'queuedMs',
+    'ttftMs',
+    'totalMs',
+    'promptTokens',
+    'outputTokens',
+    'server',
+  ]);
+  return [columns, ...rows.map((row) => columns.map((column) => row[column]))].map((cells) => `${cells}\n`).join('');
 }
 
-/** @param {ReturnType<typeof predict>} prediction */
-function report({ model, fittedTo, predicted, measured }) {
-  const times = {
-    'time to the first token': { of: predicted.ttft, values: measured.flatMap(({ ttftMs }) => ttftMs ?? []) },
-    'time to the last token': { of: predicted.total, values: measured.flatMap(({ totalMs }) => totalMs ?? []) },
-    'time for each further token': {
-      of: predicted.perToken,
-      values: measured.flatMap(({ totalMs = 0, ttftMs = 0, outputTokens = 1 }) =>
-        outputTokens > 1 ? (totalMs - ttftMs) / (outputTokens - 1) : [],
-      ),
-    },
-  };
-  const rows = Object.entries(times).map(([name, { of, values }]) => {
-    const cells = [50, 95].flatMap((percent) => {
-      const [foretold = Number.NaN, found] = [percent === 50 ? of?.p50Ms : of?.p95Ms, percentile(values, percent)];
-      const off = foretold / found - 1;
-      const holds = Math.abs(off) <= (percent === 50 ? 0.15 : 0.25);
-      return [
-        `${foretold.toFixed(1)} ms`,
-        `${found.toFixed(1)} ms`,
-        `${(off * 100).toFixed(0)} %${holds ? '' : ' (**more**)'}`,
-      ];
-    });
-    return `| ${name} | ${cells.join(' | ')} |`;
-  });
-  const fitted = Object.entries(model).map(
-    ([name, value = Number.NaN]) => `\`${name}\` ${value.toPrecision(3)} (engine: ${trueValues[name]})`,
-  );
-  return [
-    `${args.rate} requests a second for ${args.seconds} s on ${args.servers} servers, ${maxConcurrency} seats each; ${new Date().toISOString().slice(0, 10)}.`,
-    `Calibrated by ${fittedTo} requests: ${fitted.join(', ')}.`,
-    `${measured.length} requests predicted.`,
-    '',
-    '| | predicted p50 | measured p50 | off by | predicted p95 | measured p95 | off by |',
-    '|---|---|---|---|---|---|---|',
-    ...rows,
-    '',
-  ].join('\n');
-}
-
-/** What the engine of the demo really goes by. @type {Record<string, number>} */
-const trueValues = {
-  stepMs: defaultEngine.stepMs,
-  decodeMs: defaultEngine.decodeSeqMs,
-  kvTokenMs: defaultEngine.kvTokenMs,
-  prefillTokenMs: defaultEngine.prefillTokenMs,
-};
-
-try {
+/** A record of a run: the requests that go through the gateway, and the log of it. */
+async function measure() {
   const servers = await Promise.all(
     Array.from({ length: Number(args.servers) }, (_, n) =>
       processes.startServer('model-server.mjs', ['--name', `server-${n}`]),
@@ -202,11 +131,20 @@ try {
   const log = await gateway.stop();
   await processes.stopAll();
   if (args.log !== undefined) writeFileSync(args.log, log);
-  const text = report(predict(log));
+  return recordOf(log);
+}
+
+try {
+  const before = readFileSync(page, 'utf8');
+  const [start, end] = [before.indexOf(opening) + opening.length, before.indexOf(closing)];
+  const [, dated = ''] = /; (\d{4}-\d\d-\d\d)\./.exec(before.slice(start, end)) ?? [];
+  const record = args.again ? readFileSync(recordFile, 'utf8') : await measure();
+  const [rate, seconds, servers] = [Number(args.rate), Number(args.seconds), Number(args.servers)];
+  const date = args.again ? dated : new Date().toISOString().slice(0, 10);
+  const text = capacityReport(readTrace(record).rows, { rate, seconds, servers, date });
   console.log(text);
   if (args.write) {
-    const before = readFileSync(page, 'utf8');
-    const [start, end] = [before.indexOf(opening) + opening.length, before.indexOf(closing)];
+    writeFileSync(recordFile, record);
     writeFileSync(page, `${before.slice(0, start)}\n${text}\n${before.slice(end)}`);
   }
 } finally {

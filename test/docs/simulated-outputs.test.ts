@@ -6,7 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { capacityReport } from '../../examples/gateway/capacity-report.mjs';
 import { concurrencyDetector, resolveOptions } from '../../src/index.js';
+import { readTrace } from '../../src/simulator/index.js';
 import { bundleCli } from '../gateway/support/bundled-cli.js';
 import { blocksOf } from './pages.js';
 
@@ -38,6 +40,16 @@ describe.each([
     },
     60_000,
   );
+});
+
+it('docs/capacity-planning.md has the figures of the record', () => {
+  const page = readFileSync(`${root}docs/capacity-planning.md`, 'utf8');
+  const [, shown = ''] = /<!-- measured -->\n\n(.*?)\n<!-- \/measured -->/s.exec(page) ?? [];
+  const [, rate, seconds, servers, date = ''] =
+    /^(\d+) requests a second for (\d+) s on (\d+) .*; (\S+)\.$/m.exec(shown) ?? [];
+  const { rows } = readTrace(readFileSync(`${root}examples/gateway/capacity-record.csv`, 'utf8'));
+  const run = { rate: Number(rate), seconds: Number(seconds), servers: Number(servers), date };
+  expect(capacityReport(rows, run)).toBe(shown);
 });
 
 it('docs/recipes/choose-max-concurrency.md has the output of its program', () => {

@@ -30,6 +30,7 @@ export interface Calibration {
 }
 
 interface Answer {
+  readonly server: string | undefined;
   /** When the server got the request. */
   readonly acceptedAtMs: number;
   /** From its first token to its last. */
@@ -64,12 +65,12 @@ export function calibrate(rows: readonly TraceRow[], options: CalibrateOptions =
   if (long.length < fewestRequests) return undefined;
   const pace = Math.max(1, long.length / mostRequests);
   const fitted = long.filter((_, index) => Math.floor(index / pace) > Math.floor((index - 1) / pace));
-  const work = new Work(answers, servers);
-  const further = fitted.map((answer) => work.ofFurtherTokens(answer));
+  const workAt = worksOf(answers, servers);
+  const further = fitted.map((answer) => workAt(answer).ofFurtherTokens(answer));
   let coefficients: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const overheadMs = coefficients[4] ?? 0;
-    const first = fitted.flatMap((answer) => work.ofFirstToken(answer, overheadMs));
+    const first = fitted.flatMap((answer) => workAt(answer).ofFirstToken(answer, overheadMs));
     coefficients = leastMisses([...further, ...first]);
   }
   const [stepMs = 0, decodeMs = 0, kvTokenMs = 0, prefillTokenMs = 0, overheadMs = 0] = coefficients;
@@ -88,6 +89,7 @@ export function serversOf(rows: readonly TraceRow[]): number {
 
 function answerOf({
   arrivalMs,
+  server,
   queuedMs = 0,
   ttftMs,
   totalMs,
@@ -96,7 +98,21 @@ function answerOf({
 }: TraceRow): Answer[] {
   if (ttftMs === undefined || totalMs === undefined || outputTokens < 1 || totalMs < ttftMs) return [];
   const [fromMs, toMs] = [arrivalMs + ttftMs, arrivalMs + totalMs];
-  return [{ acceptedAtMs: arrivalMs + Math.min(queuedMs, ttftMs), fromMs, toMs, promptTokens, outputTokens }];
+  return [{ server, acceptedAtMs: arrivalMs + Math.min(queuedMs, ttftMs), fromMs, toMs, promptTokens, outputTokens }];
+}
+
+/** The work at the server of an answer: its own, where all tell their server, and otherwise a share of all. */
+function worksOf(answers: readonly Answer[], servers: number): (answer: Answer) => Work {
+  const all = new Work(answers, servers);
+  if (answers.some(({ server }) => server === undefined)) return () => all;
+  const byServer = new Map<string | undefined, Answer[]>();
+  for (const answer of answers) {
+    const own = byServer.get(answer.server) ?? [];
+    own.push(answer);
+    byServer.set(answer.server, own);
+  }
+  const works = new Map([...byServer].map(([server, own]) => [server, new Work(own, 1)]));
+  return ({ server }) => works.get(server) ?? all;
 }
 
 /** The work at a server while an answer was made. Its terms go with the four times of a step, and the overhead. */

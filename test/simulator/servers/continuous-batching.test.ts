@@ -128,8 +128,14 @@ describe('calibrate', () => {
   });
 
   it('takes each server of the log for itself', () => {
-    const log = rows.map((row, index) => ({ ...row, server: `s${index % 3}` }));
-    expect(scenarioFromTrace(log)).toMatchObject({ servers: [{ count: 3 }] });
+    // Two servers that never share their load: together they look like one of other times.
+    const busy = rowsOf(record(model, 6)).map((row) => ({ ...row, server: 'busy' }));
+    const idle = rowsOf(record(model, 0.5)).map((row) => ({ ...row, server: 'idle' }));
+    const log = [...busy, ...idle].sort((one, other) => one.arrivalMs - other.arrivalMs);
+    expect(scenarioFromTrace(log)).toMatchObject({ servers: [{ count: 2 }] });
+    const found = calibrate(log)!.model;
+    for (const time of ['stepMs', 'decodeMs', 'prefillTokenMs'] as const)
+      expect(Math.abs(found[time] / model[time] - 1), time).toBeLessThan(0.1);
   });
 
   it('is held against the log, and not trusted where it is a quarter off', () => {
