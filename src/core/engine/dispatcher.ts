@@ -356,8 +356,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched)
       this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    const mayWaitAgain = this.seats.mayEvict || this.gate.hearsAnswers;
-    if (!mayWaitAgain && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
+    const isNeeded = this.seats.mayEvict || this.gate.hearsAnswers || band.hearsFirstTokens;
+    if (!isNeeded && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
     return { type: 'Dispatched', lease: this.tracer === undefined ? lease : this.tracer.handle(lease), queuedMs };
   }
 

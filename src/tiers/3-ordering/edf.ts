@@ -4,7 +4,7 @@ import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { flag, positiveDuration } from '../../base/schema/types.js';
 import type { ItemView } from '../views.js';
-import { LowQuantile } from './low-quantile.js';
+import { FirstTokenTimes } from './first-token-times.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
 const type = 'edf-ordering-policy';
@@ -17,8 +17,8 @@ export interface EdfParameters {
    */
   dropInfeasible?: boolean | undefined;
   /**
-   * The time that a first token takes at least, for `dropInfeasible`, such as '200ms'. @default learnt: a tenth of the
-   * latest took less
+   * The time that a first token takes, for `dropInfeasible`, such as '200ms'. @default learnt: half of the latest of
+   * requests for the same model, and of about the same tokens, took longer
    */
   firstTokenAfter?: number | string | undefined;
   /**
@@ -37,7 +37,7 @@ const parameters = object({
 /**
  * Earliest `enqueuedAtMs + ttlMs` first; requests without a TTL last; ties in arrival order. O(log requests).
  * With one TTL for all requests this is first come, first served: it pays where requests carry their own `ttlMs`.
- * With `dropInfeasible` a request that can no longer have its first token in time is dropped when its turn comes
+ * With `dropInfeasible` a request that will hardly have its first token in time is dropped when its turn comes
  * (`infeasible`), at O(log requests), so that an overloaded pool works on requests that can still make it. One object
  * learns for all its bands. Source: llm-d-router, edf-ordering-policy. Dropping: Haritsa, Carey and Livny, on firm
  * deadlines (1990s real-time databases).
@@ -57,13 +57,13 @@ export function edf(options: EdfParameters = {}): OrderingPolicy {
     return a.enqueuedAtMs - b.enqueuedAtMs;
   };
   if (!dropInfeasible) return { type, compare };
-  const quickest = new LowQuantile();
+  const learnt = new FirstTokenTimes();
   const isInfeasible = (item: ItemView, nowMs: number): boolean => {
     const deadline = Math.min(item.enqueuedAtMs + item.ttlMs, item.ttftDeadlineAtMs);
-    return nowMs + (firstTokenAfter ?? quickest.value) > deadline;
+    return nowMs + (firstTokenAfter ?? learnt.expectedMs(item)) > deadline;
   };
   if (firstTokenAfter !== undefined) return { type, compare, isInfeasible };
-  return { type, compare, isInfeasible, firstToken: (_item, afterMs) => quickest.add(afterMs) };
+  return { type, compare, isInfeasible, firstToken: (item, afterMs) => learnt.add(item, afterMs) };
 }
 
 export const edfPlugin: OrderingDefinition<EdfParameters> = { kind: 'ordering', type, parameters, create: edf };

@@ -24,13 +24,13 @@ export interface OrderingPolicy<R = unknown> {
   readonly scores?: RequestScores<R>;
   /**
    * True for a request that cannot be served in time any more: it is dropped when its turn comes (`infeasible`) instead
-   * of being dispatched. Must not be true for one that might. A request that finds room when it arrives is not asked
-   * about.
+   * of being dispatched. Must not be true for one that probably will. A request that finds room when it arrives is not
+   * asked about.
    */
   isInfeasible?(item: ItemView<R>, nowMs: number): boolean;
   /**
    * The first completion token of a dispatched request was reported, this long after its dispatch. Or the request was
-   * released without a report, and was neither aborted nor unsent.
+   * released without a report, and was neither aborted nor unsent. `item.request` is there still.
    */
   firstToken?(item: ItemView<R>, afterMs: number): void;
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
@@ -109,11 +110,14 @@ describe('edf({ maxWait })', () => {
 });
 
 describe('under overload', () => {
+  const uniform = (random: Random): number => 500 + 1000 * random.next();
+  const exponential = (random: Random): number => -Math.log(1 - random.next()) * 1000;
+
   /**
-   * The part of requests whose first token came in time, with one server of service times from 0.5 to 1.5 s and
+   * The part of requests whose first token came in time, with one server of service times of 1 s in the mean and
    * deadlines from 2 to 20 s.
    */
-  function metDeadlines(load: number, options: Parameters<typeof edf>[0]): number {
+  function metDeadlines(load: number, serviceOf: typeof uniform, options: Parameters<typeof edf>[0]): number {
     const clock = new ManualClock();
     const flow = new FlowController({
       clock,
@@ -124,12 +128,11 @@ describe('under overload', () => {
     const random = new Random(5);
     let met = 0;
     flow.on('dispatched', ({ item: { enqueuedAtMs, ttlMs }, lease }) => {
-      const service = 500 + 1000 * random.next();
       clock.setTimeout(() => {
         lease.report({ completionTokens: 1 });
         if (clock.now() <= enqueuedAtMs + ttlMs) met++;
         lease.release();
-      }, service);
+      }, serviceOf(random));
     });
     const sent = 3000;
     for (let i = 0; i < sent; i++) {
@@ -140,12 +143,43 @@ describe('under overload', () => {
     return met / sent;
   }
 
-  it('meets far more deadlines than without, and in underload no fewer', () => {
-    expect(metDeadlines(0.6, { dropInfeasible: true })).toBeGreaterThanOrEqual(metDeadlines(0.6, {}) - 0.01);
-    const without = metDeadlines(1.5, {});
-    expect(without).toBeLessThan(0.35);
-    // Of two thirds that one server can serve at this load.
-    expect(metDeadlines(1.5, { dropInfeasible: true })).toBeGreaterThan(1.5 * without);
+  const page = readFileSync(new URL('../../../docs/policies/edf-ordering-policy.md', import.meta.url), 'utf8');
+
+  it.each([
+    ['evenly spread', uniform],
+    ['exponential', exponential],
+  ])(
+    'meets more deadlines than without where times are %s, as its page says, and in underload no fewer',
+    (name, serviceOf) => {
+      const [without, learnt] = [{}, { dropInfeasible: true }].map((options) => metDeadlines(1.5, serviceOf, options));
+      expect(metDeadlines(0.6, serviceOf, { dropInfeasible: true })).toBeGreaterThanOrEqual(
+        metDeadlines(0.6, serviceOf, {}) - 0.01,
+      );
+      const percent = (part = 0): string => `${Math.round(part * 100)} %`;
+      expect(page).toContain(`| ${name} | ${percent(without)} | ${percent(learnt)} |`);
+      expect(learnt).toBeGreaterThan(1.2 * (without ?? 1));
+    },
+  );
+});
+
+describe('what is learnt of one model', () => {
+  it('is not held against requests for another', async () => {
+    const ordering = edf({ dropInfeasible: true });
+    const { flow, clock, detector } = valve({ bands: [{ priority: 0, ordering }] });
+    detector.turnTo(0);
+    const ask = (model: string, ttlMs: number) => ({ byteSize: 1, ttlMs, model });
+    for (let i = 0; i < 40; i++) {
+      const lease = leaseOf(await flow.enqueue(ask(i % 2 === 0 ? 'small' : 'large', 60_000), key('a')));
+      clock.advance(i % 2 === 0 ? 100 : 5000);
+      lease.report({ completionTokens: 1 });
+      lease.release();
+    }
+    detector.turnTo(1);
+    const [small, large] = ['small', 'large'].map((model) => flow.enqueue(ask(model, 2000), key(model)));
+    clock.advance(1000);
+    detector.turnTo(0);
+    expect(dropOf(await large).reason).toBe('infeasible');
+    leaseOf(await small);
   });
 });
 
