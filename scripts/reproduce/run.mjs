@@ -1,7 +1,7 @@
-// Every published result, in full, and docs/proof.md from it.
+// Every published result, in full and in short: results.json, and docs/proof.md from it.
 //
-//     npm run reproduce                    all rows; writes docs/proof.md
-//     npm run reproduce -- --only S1,S8    some rows; writes nothing
+//     npm run reproduce                    all rows
+//     npm run reproduce -- --only S1,S8    some rows; the page keeps what it had of the others
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import * as headgate from 'headgate';
@@ -12,17 +12,19 @@ import { rows } from './rows/index.mjs';
 const { values } = parseArgs({ options: { only: { type: 'string' } } });
 const only = values.only?.split(',');
 const scenarios = new URL('../../examples/scenarios/', import.meta.url);
-const kit = { headgate, simulator, isShort: false, readFile: (name) => readFileSync(new URL(name, scenarios), 'utf8') };
+const readFile = (name) => readFileSync(new URL(name, scenarios), 'utf8');
+const resultsFile = new URL('results.json', import.meta.url);
+const results = JSON.parse(readFileSync(resultsFile, 'utf8'));
 
-const results = rows
-  .filter(({ id }) => only === undefined || only.includes(id))
-  .map((row) => {
-    const startedAtMs = performance.now();
-    const outcome = row.run(kit);
-    console.log(
-      `${outcome.holds ? 'holds  ' : 'FAILS  '} ${row.id}  ${outcome.ours}  (${((performance.now() - startedAtMs) / 1000).toFixed(1)} s)`,
-    );
-    return { ...row, outcome };
-  });
-if (only === undefined) writeFileSync(new URL('../../docs/proof.md', import.meta.url), page(results));
-if (results.some(({ outcome }) => !outcome.holds)) process.exitCode = 1;
+for (const row of rows) {
+  if (only !== undefined && !only.includes(row.id)) continue;
+  const startedAtMs = performance.now();
+  const full = row.run({ headgate, simulator, readFile, isShort: false });
+  const { ours, control } = row.run({ headgate, simulator, readFile, isShort: true });
+  results[row.id] = { full, short: { ours, control } };
+  const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
+  console.log(`${full.holds ? 'holds  ' : 'FAILS  '} ${row.id}  ${full.ours}  (${seconds} s)`);
+  if (!full.holds) process.exitCode = 1;
+}
+writeFileSync(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
+writeFileSync(new URL('../../docs/proof.md', import.meta.url), page(rows, results));

@@ -33,7 +33,7 @@ export const row = {
     return {
       ours: `alone ${ms(alone.p95)}; unprotected ${told(unprotected)}; gate full of batch ${told(stuck)}; one priority for all ${told(stuckTogether)}; recommended ${told(recommended)}`,
       holds: recommended.p95 <= 1.3 * alone.p95 && recommended.done === 3000 && stuck.p95 > 5 * alone.p95,
-      note: 'The issue does not say which detector stuck, nor why. What hurts here in the same way: a limit without a ceiling for batch, so that the gate reads 1.0 whenever a burst comes, or batch at the priority of chat. Its unprotected figure needs a batch client that sends less than ours.',
+      note: 'The issue does not say which detector stuck, nor why. Two settings hurt here in the same way: a limit without a ceiling for batch, so that the gate reads 1.0 whenever a burst comes, and batch at the priority of chat. Its unprotected figure needs a batch client that sends less than ours.',
     };
   },
 };

@@ -1,5 +1,5 @@
 // What rows share. A row is `{ id, title, source, published, reference, check, run(kit) }`; `run` returns
-// `{ ours, holds, lines, note }`. `kit` is `{ headgate, simulator, readFile, isShort }`: the package as it was built,
+// `{ ours, holds, control, note }`. `control` tells of what is not ours: it shows that the row can tell the difference. `kit` is `{ headgate, simulator, readFile, isShort }`: the package as it was built,
 // or its source in tests.
 
 /** No limit on what waits. */
