@@ -24,7 +24,7 @@ describe.each(rows)('$id $title', ({ id, check, run }) => {
     const outcome = run(kit);
     expect(outcome, outcome.ours).toMatchObject({ holds: true });
     // Otherwise the page tells of another version: `npm run reproduce` makes it anew.
-    const { ours, control } = outcome;
+    const { ours, control }: { ours: string; control?: string } = outcome;
     expect({ ours, control }).toEqual({ control: undefined, ...results[id].short });
   });
 });
