@@ -58,6 +58,16 @@ it('docs/recipes/choose-max-concurrency.md has the output of its program', () =>
   expect(execFileSync(process.execPath, [program], { encoding: 'utf8' })).toBe(shown!.code);
 });
 
+it('docs/simulator.md quotes row S8 of the published results as it is', () => {
+  const read = (page: string): string => readFileSync(`${root}docs/${page}.md`, 'utf8');
+  const [row = ''] = /\*\*ours\*\* \| alone [^|]*; gate full of batch [^|]*/.exec(read('proof')) ?? [];
+  const [ours, quoted] = [row, /In row S8.*?With both it is \d+ ms/s.exec(read('simulator'))![0]].map((text) =>
+    [...text.matchAll(/(\d+) ms/g)].map(([, figure]) => figure),
+  );
+  const [alone, unprotected, full, recommended] = ours!;
+  expect(quoted).toEqual([full, alone, unprotected, recommended]);
+});
+
 describe('docs/capacity.md', () => {
   const page = readFileSync(`${root}docs/capacity.md`, 'utf8');
   const figuresIn = (line: RegExp): number[] =>

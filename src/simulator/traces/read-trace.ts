@@ -157,7 +157,7 @@ class TraceReading {
   private columnOf(name: string, names: readonly string[], number: number): TraceColumn | undefined {
     if (this.columns.has(name)) return this.columns.get(name);
     this.format ??= formatOf(names);
-    const column = this.format.columns[plainName(name)];
+    const column = this.format.columns.get(plainName(name));
     this.columns.set(name, column);
     if (column === undefined && this.format.isLog !== true) {
       const expected = `one of the columns ${this.format.spelled.join(', ')}`;

@@ -49,7 +49,7 @@ export interface TraceFormat {
   /** The format is that of a file that has all of these. */
   readonly marks: readonly string[];
   /** By their names as they are compared. */
-  readonly columns: Readonly<Record<string, TraceColumn>>;
+  readonly columns: ReadonlyMap<string, TraceColumn>;
   /** The columns that are read, as people spell them. */
   readonly spelled: readonly string[];
   /** True for logs: lines stand in any order, some are of requests without an answer, other columns are of no use. */
@@ -63,11 +63,14 @@ export interface TraceFormat {
 const ignored = (names: readonly string[]): Record<string, TraceColumn> =>
   Object.fromEntries(names.map((name) => [name, 'ignored']));
 
-function format({ columns, ...rest }: Omit<TraceFormat, 'spelled'>): TraceFormat {
+function format({
+  columns,
+  ...rest
+}: Omit<TraceFormat, 'spelled' | 'columns'> & { readonly columns: Record<string, TraceColumn> }): TraceFormat {
   const entries = Object.entries(columns);
   return {
     ...rest,
-    columns: Object.fromEntries(entries.map(([name, meaning]) => [plainName(name), meaning])),
+    columns: new Map(entries.map(([name, meaning]) => [plainName(name), meaning])),
     spelled: entries.flatMap(([name, meaning]) => (meaning === 'ignored' ? [] : [name])),
   };
 }
@@ -166,7 +169,7 @@ export function formatOf(columns: readonly string[]): TraceFormat {
 export function mappedFormat(mapped: Readonly<Record<string, string>>): TraceFormat {
   const issues: ConfigIssue[] = [];
   const columns = Object.entries(mapped).flatMap(([theirs, ours]): [string, TraceColumn][] => {
-    const column = own.columns[plainName(ours)];
+    const column = own.columns.get(plainName(ours));
     if (column !== undefined) return [[plainName(theirs), column]];
     const expected = `one of ${own.spelled.join(', ')}${schemas.didYouMean(ours, own.spelled)}`;
     issues.push({ path: theirs, expected, got: JSON.stringify(ours) });
@@ -174,6 +177,6 @@ export function mappedFormat(mapped: Readonly<Record<string, string>>): TraceFor
   });
   if (issues.length > 0) throw new FlowConfigError('columns', issues);
   const taken = new Set(columns.map(([, column]) => column));
-  const others = Object.entries(own.columns).filter(([, column]) => !taken.has(column));
-  return { ...own, name: 'mapped columns', columns: Object.fromEntries([...others, ...columns]), isLog: true };
+  const others = [...own.columns].filter(([, column]) => !taken.has(column));
+  return { ...own, name: 'mapped columns', columns: new Map([...others, ...columns]), isLog: true };
 }

@@ -68,6 +68,11 @@ describe('a log of others', () => {
       /columns: t: expected one of arrivalMs, .*did you mean "arrivedAt".*got "arivedAt"/s,
     ],
     [
+      'a name that every object has',
+      { t: 'constructor' },
+      /columns: t: expected one of arrivalMs, .*got "constructor"/s,
+    ],
+    [
       'a column that never comes',
       { t: 'arrivedAt', tt: 'totalMs' },
       /expected one of the columns of the log, t, x.*got "tt"/s,
