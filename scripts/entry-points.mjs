@@ -7,6 +7,7 @@ const folders = {
   koa: 'adapters/koa',
   fastify: 'adapters/fastify',
   hono: 'adapters/hono',
+  web: 'adapters/web',
   undici: 'adapters/undici',
   fetch: 'fetch',
   ai: 'fetch/ai',

@@ -61,7 +61,15 @@ const floors = Object.entries(peerDependencies).map(([name, range]) => `${name}@
 console.log(`peers at their floors: ${floors.join(', ')}`);
 writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
 // The AI SDK needs zod, and leaves it to its host.
-npm('install', '--no-audit', '--no-fund', '--ignore-scripts', '--legacy-peer-deps', ...floors, `zod@${dependencies.zod}`);
+npm(
+  'install',
+  '--no-audit',
+  '--no-fund',
+  '--ignore-scripts',
+  '--legacy-peer-deps',
+  ...floors,
+  `zod@${dependencies.zod}`,
+);
 
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const options = ['run', '--project', 'floors', '--outputFile.json=test-results/floors.json', ...suites];

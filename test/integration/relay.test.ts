@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
-import { serve as serveHono } from '@hono/node-server';
+import { createAdaptorServer, serve as serveHono } from '@hono/node-server';
 import express5 from 'express';
 import express4 from 'express4';
 import fastify from 'fastify';
@@ -18,6 +18,7 @@ import * as ofHono from '../../src/adapters/hono/index.js';
 import type { RelayOptions } from '../../src/adapters/http/relayed-answer.js';
 import * as ofKoa from '../../src/adapters/koa/index.js';
 import * as ofNode from '../../src/adapters/node/index.js';
+import * as ofWeb from '../../src/adapters/web/index.js';
 import { concurrencyDetector, FlowController } from '../../src/index.js';
 import { deferred, until } from './support/until.js';
 
@@ -91,6 +92,18 @@ const hosts: Record<string, Host> = {
       return ofHono.relay(fetch(upstream, { signal: c.var.flow.signal }), c, options);
     });
     return serveHono({ fetch: app.fetch, port: 0 }) as Server;
+  },
+  'a fetch handler': (flow, upstream, options, control) => {
+    const inTurn = ofWeb.flowControl(flow, control);
+    const server = createAdaptorServer({
+      fetch: (request: Request) =>
+        inTurn(request, async (own, { signal }) => {
+          const response = await ofWeb.relay(fetch(upstream, { signal }), own, options);
+          response.headers.set('x-own', 'yes');
+          return response;
+        }),
+    });
+    return server.listen(0) as Server;
   },
 };
 

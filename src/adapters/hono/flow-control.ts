@@ -10,7 +10,7 @@ import { bandHeadroomHeaders, type HttpErrorResponse, queueDurationHeaders } fro
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
 import type { HonoExchange } from './hono-exchange.js';
 import { HonoNodeExchange } from './hono-node-exchange.js';
-import { WebExchange } from './web-exchange.js';
+import { HonoWebExchange } from './hono-web-exchange.js';
 
 declare module 'hono' {
   interface ContextVariableMap {
@@ -59,7 +59,7 @@ interface NodeBindings {
 
 function exchangeOf(c: Context): HonoExchange {
   const { incoming, outgoing }: NodeBindings = c.env ?? {};
-  if (incoming === undefined || outgoing === undefined || !('rawHeaders' in incoming)) return new WebExchange(c);
+  if (incoming === undefined || outgoing === undefined || !('rawHeaders' in incoming)) return new HonoWebExchange(c);
   return new HonoNodeExchange(c, incoming, outgoing);
 }
 

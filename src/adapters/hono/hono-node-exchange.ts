@@ -4,8 +4,8 @@ import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
 import { setHeaders } from '../node/respond.js';
+import { withoutFlowHeaders } from '../web/without-flow-headers.js';
 import type { HonoExchange } from './hono-exchange.js';
-import { stripContextHeaders } from './strip-context-headers.js';
 
 export class HonoNodeExchange extends NodeExchange<Request> implements HonoExchange {
   readonly evicted: Promise<HttpErrorResponse>;
@@ -22,7 +22,8 @@ export class HonoNodeExchange extends NodeExchange<Request> implements HonoExcha
 
   /** The web's headers first: node-server derives them from Node's, and keeps what it once derived. */
   override stripHeaders(): void {
-    stripContextHeaders(this.c);
+    const { req } = this.c;
+    req.raw = withoutFlowHeaders(req.raw);
     super.stripHeaders();
   }
 

@@ -3,57 +3,47 @@
  * shows as an abort of the request's signal, or as a cancelled body. Every other end is found by reading the body
  * through.
  */
-import type { Context } from 'hono';
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import { clientDisconnected } from '../http/client-disconnected.js';
+import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import type { HonoExchange } from './hono-exchange.js';
-import { stripContextHeaders } from './strip-context-headers.js';
 import { WatchedBody } from './watched-body.js';
+import { withoutFlowHeaders } from './without-flow-headers.js';
 
-export class WebExchange implements HonoExchange {
+export class WebExchange implements Exchange<Request> {
   readonly boundsReadAhead = false;
   readonly endsInsideRuntime = false;
+  readonly hasBegun = false;
+  req: Request;
+  readonly flow: RequestFlow | undefined;
+  /** Resolves with the answer when the request was evicted before its handler responded. */
   readonly evicted: Promise<HttpErrorResponse>;
   private resolveEvicted: ((response: HttpErrorResponse) => void) | undefined = undefined;
-  private readonly c: Context;
   private headersToAdd: Readonly<Record<string, string>> = {};
   private body: WatchedBody | undefined = undefined;
   private done: ((isSent: boolean) => void) | undefined = undefined;
   private signal: AbortSignal | undefined = undefined;
   private error: unknown = undefined;
 
-  constructor(c: Context) {
-    this.c = c;
+  constructor(request: Request, flow: RequestFlow | undefined) {
+    this.req = request;
+    this.flow = flow;
     this.evicted = new Promise((resolve) => {
       this.resolveEvicted = resolve;
     });
   }
 
-  get req(): Request {
-    return this.c.req.raw;
-  }
-
   get headers(): HeaderSource {
-    return this.c.req.raw.headers;
+    return this.req.headers;
   }
 
-  get flow(): RequestFlow | undefined {
-    return this.c.get('flow');
-  }
-
-  /** By a middleware in front that did not wait any longer. */
   get isAnswered(): boolean {
-    return this.c.finalized;
-  }
-
-  get hasBegun(): boolean {
     return false;
   }
 
   stripHeaders(): void {
-    stripContextHeaders(this.c);
+    this.req = withoutFlowHeaders(this.req);
   }
 
   bodyBytes(unknownBodyBytes: number): number {
@@ -84,9 +74,8 @@ export class WebExchange implements HonoExchange {
 
   evict(answer: () => HttpErrorResponse, reason: unknown): void {
     setTimeout(() => {
-      if (this.done === undefined) return;
-      if (this.body === undefined) this.resolveEvicted?.(answer());
-      else this.body.abortResponse(reason);
+      if (this.body !== undefined) this.body.abortResponse(reason);
+      else this.resolveEvicted?.(answer());
     });
   }
 
@@ -95,28 +84,25 @@ export class WebExchange implements HonoExchange {
   }
 
   /**
-   * Puts a response in place whose body tells when it ends. One without a body, or that somebody reads already, is
+   * The response to be sent, whose body tells when it ends. One without a body, or that somebody reads already, is
    * over.
    */
-  finish(): void {
-    const { c } = this;
-    const { res } = c;
+  watched(response: Response): Response {
     // A switch of protocols cannot be copied.
-    if (res.status === 101 || res.body?.locked) {
+    if (response.status === 101 || response.body?.locked) {
       this.end(true);
-      return;
+      return response;
     }
-    let { body } = res;
-    if (body !== null && this.done !== undefined && c.req.method !== 'HEAD') {
+    let { body } = response;
+    if (body !== null && this.done !== undefined && this.req.method !== 'HEAD') {
       this.body = new WatchedBody(body, this.bodyEnded);
       body = this.body.stream;
     } else {
       this.end(true);
     }
-    const headers = new Headers(res.headers);
+    const headers = new Headers(response.headers);
     for (const [name, value] of Object.entries(this.headersToAdd)) headers.set(name, value);
-    c.res = undefined;
-    c.res = new Response(body, { status: res.status, statusText: res.statusText, headers });
+    return new Response(body, { status: response.status, statusText: response.statusText, headers });
   }
 
   close(): void {

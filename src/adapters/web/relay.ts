@@ -1,0 +1,82 @@
+/** An upstream's answer as the response of a handler. */
+import { type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
+import { noAnswerResponse } from '../http/request-faults.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import { flowIn } from './flow-control.js';
+
+/** What a response is made of. */
+export interface RelayedParts {
+  readonly body: ReadableStream<Uint8Array> | string | null;
+  readonly status: number;
+  readonly headers: Headers;
+}
+
+/**
+ * The response that sends what `fetch` answers: its status, its headers and its body, no faster than the client reads.
+ * Never rejects: a client that leaves is no error, and an upstream without an answer is told as 502.
+ *
+ * @example
+ * export const POST = (request) => inTurn(request, (request, { signal }) => relay(fetch(url, { signal }), request));
+ */
+export async function relay(
+  upstream: UpstreamAnswer | PromiseLike<UpstreamAnswer>,
+  request: Request,
+  options: RelayOptions = {},
+): Promise<Response> {
+  const { body, ...head } = await relayedParts(upstream, flowIn(request), options);
+  return new Response(body, head);
+}
+
+/** The same for hosts that make the response themselves. */
+export async function relayedParts(
+  upstream: UpstreamAnswer | PromiseLike<UpstreamAnswer>,
+  flow: RequestFlow | undefined,
+  { onChunk, onError }: RelayOptions,
+): Promise<RelayedParts> {
+  const signal = flow?.signal;
+  try {
+    const answer = await upstream;
+    const headers = new Headers();
+    for (const [name, value] of relayedHeaders(answer)) for (const each of [value].flat()) headers.append(name, each);
+    const body =
+      answer.body === null ? null : quiet(answer.body as ReadableStream<Uint8Array>, signal, onChunk, onError);
+    return { body, status: answer.status, headers };
+  } catch (error) {
+    // The adapter answers for who was evicted, and nobody reads the answer to who left.
+    if (signal?.aborted === true) return { body: null, status: 503, headers: new Headers() };
+    onError?.(error);
+    const { body, status, headers } = noAnswerResponse(flow?.errorBody);
+    return { body, status, headers: new Headers(headers) };
+  }
+}
+
+/** The body, which reports its failure unless it failed because nobody wants it any more. */
+function quiet(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal | undefined,
+  onChunk: RelayOptions['onChunk'],
+  onError: RelayOptions['onError'],
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            controller.close();
+            return;
+          }
+          onChunk?.(value);
+          controller.enqueue(value);
+        } catch (error) {
+          if (signal?.aborted !== true) onError?.(error);
+          controller.error(error);
+          reader.cancel(error).catch(() => {});
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
