@@ -37,10 +37,4 @@ export {
 } from './marks/shared-marks.js';
 export type { SharedQuotasOptions } from './quotas/quota-options.js';
 export { type SharedQuotaStatus, type SharedQuotas, sharedQuotas } from './quotas/shared-quotas.js';
-export {
-  type Permit,
-  type SharedSemaphore,
-  type SharedSemaphoreOptions,
-  sharedSemaphore,
-} from './semaphore/shared-semaphore.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';

@@ -9,7 +9,6 @@ import {
   sharedConcurrency,
   sharedFairness,
   sharedQuotas,
-  sharedSemaphore,
 } from '../../../src/redis/index.js';
 import { readMessage } from '../../../src/redis/sessions/session-messages.js';
 import { ManualClock } from '../../../src/testing/index.js';
@@ -247,23 +246,6 @@ describe('a quota', () => {
       await flow.close();
       await shared.close();
     }
-  });
-});
-
-describe('a permit', () => {
-  it.each([
-    ['a count that is none', ['1', 'inf']],
-    ['more seats in use than there are', ['1', '9']],
-    ['a verdict that is neither', ['2', '1']],
-    ['no count', ['1']],
-  ])('of an answer with %s is none, and the problem is told', async (_, answer) => {
-    const semaphore = sharedSemaphore(
-      storeOf(() => answer),
-      { name: 's', limit: 8, clock: new ManualClock() },
-    );
-    expect(await semaphore.tryAcquire()).toBeUndefined();
-    expect(semaphore.problem).toMatchObject({ code: 'bad-reply' });
-    semaphore.close();
   });
 });
 

@@ -8,10 +8,9 @@ import { budgetScript } from '../../../src/redis/budgets/budget-script.js';
 import type { Script } from '../../../src/redis/engine/script.js';
 import { exchangeScript } from '../../../src/redis/fairness/exchange-script.js';
 import { leaseScript } from '../../../src/redis/leases/lease-script.js';
-import { semaphoreScript } from '../../../src/redis/semaphore/semaphore-script.js';
 import { describeWithEngines } from '../support/with-engine.js';
 
-const scripts: readonly Script[] = [leaseScript(), budgetScript(), semaphoreScript(), exchangeScript()];
+const scripts: readonly Script[] = [leaseScript(), budgetScript(), exchangeScript()];
 const oldest = [6, 2, 0];
 
 interface Call {

@@ -11,7 +11,6 @@ import {
   sharedBudgets,
   sharedConcurrency,
   sharedQuotas,
-  sharedSemaphore,
 } from '../../../src/redis/index.js';
 import { Engine, engineKinds, freePort } from '../support/engines.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
@@ -103,12 +102,6 @@ describeWithEngines('a problem of the engine', (engine) => {
     await client.set(`headgate:{odd${odd}:tenant}:requests`, odd);
     expect(await budgets.take({ byteSize: 1 }, { fairnessId: 'tenant', priority: 0 })).toMatchObject({ isLocal: true });
     expect(budgets.engine.problem).toMatchObject({ code: 'wrong-type' });
-
-    const semaphore = sharedSemaphore(client, { name: `odd${odd}`, limit: 2, callTimeout: '2s' });
-    ends.push(() => semaphore.close());
-    await client.set(`headgate:{odd${odd}}:semaphore:used`, odd);
-    expect(await semaphore.tryAcquire()).toBeUndefined();
-    expect(semaphore.problem).toMatchObject({ code: 'wrong-type' });
 
     const quotas = sharedQuotas(client, { name: `odd${odd}`, callTimeout: '2s' });
     ends.push(() => quotas.close());

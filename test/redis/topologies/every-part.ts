@@ -11,7 +11,6 @@ import {
   sharedEndpointConcurrency,
   sharedFairness,
   sharedMarks,
-  sharedSemaphore,
 } from '../../../src/redis/index.js';
 import { until } from '../support/with-engine.js';
 import type { Connected } from './connections.js';
@@ -70,18 +69,6 @@ async function endpointLeases({ client }: Connected, pool: string): Promise<void
     await flow.close();
     await detector.close();
   }
-}
-
-async function semaphore({ client }: Connected, name: string): Promise<void> {
-  const [a, b] = [0, 1].map(() => sharedSemaphore(client, { name, limit: 1, ttl: '10m', callTimeout }));
-  const permit = await a!.tryAcquire();
-  expect(permit, a!.problem?.message).toBeDefined();
-  expect(await b!.tryAcquire()).toBeUndefined();
-  await permit!.release();
-  const next = await b!.tryAcquire();
-  expect(next, b!.problem?.message).toBeDefined();
-  await next!.release();
-  expect([a!.problem, b!.problem]).toEqual([undefined, undefined]);
 }
 
 /** Several budgets are several keys, taken together or not at all. */
@@ -156,7 +143,6 @@ async function marks({ client: publisher, subscriber }: Connected, name: string)
 export const parts: Readonly<Record<string, Part>> = {
   leases,
   'leases of endpoints': endpointLeases,
-  'a semaphore': semaphore,
   budgets,
   'budgets in chunks': budgetChunks,
   fairness,
