@@ -26,7 +26,7 @@ import { KnownModels } from './metrics/known-models.js';
 import { MetricsFallback } from './metrics-fallback.js';
 import { OperatorPage } from './operator-page.js';
 import {
-  isHealthPath,
+  hasFigures,
   isOperatorPath,
   type MetricsSource,
   type OperatorRoutes,
@@ -350,7 +350,7 @@ class RunningGateway implements Gateway {
   private async answerOperator(state: RequestState): Promise<void> {
     const { path, req, res } = state;
     try {
-      if (!isHealthPath(path)) checkHost(this.config, req);
+      if (hasFigures(path, this.config.demand.path)) checkHost(this.config, req);
       if (path === this.page?.path) await this.page.answer(req, res);
       else await this.operators(path, req, res);
     } catch (error) {

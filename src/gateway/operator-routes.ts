@@ -44,9 +44,9 @@ export function isOperatorPath(path: string, demandPath: string): boolean {
   return readOnly.has(path) || path === demandPath || path === thresholds;
 }
 
-/** Whether probes ask there, which may call the gateway anything. */
-export function isHealthPath(path: string): boolean {
-  return path === '/healthz' || path === '/readyz';
+/** Whether figures are there, which may need no token. */
+export function hasFigures(path: string, demandPath: string): boolean {
+  return path === '/metrics' || path === demandPath;
 }
 
 /** @throws (rejects) ApiError */
