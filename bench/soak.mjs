@@ -1,89 +1,30 @@
-// Mixed traffic for a long time. Fails when the statistics do not balance, when the heap grows, or when anything is
-// left at the end.
+// Mixed traffic for a long time: half of it through a gateway over HTTP, with eviction, then half of it through a
+// controller in one process. Fails when something is left, lost or not answered.
 //
-//     npm run soak -- --minutes 30 --seed 1
-import { getEventListeners } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
+//     npm run soak -- --minutes 10 --seed 1 --mode gateway
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { heapBytes } from './lib/measure.mjs';
-import { Chaos } from './soak/chaos.mjs';
-import { heapTrend } from './soak/heap-trend.mjs';
-import { Host } from './soak/host.mjs';
-import { Traffic } from './soak/traffic.mjs';
 
+const modes = ['gateway', 'controller'];
 const { values } = parseArgs({
-  options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string', default: '1' } },
+  options: {
+    minutes: { type: 'string', default: '30' },
+    seed: { type: 'string', default: '1' },
+    mode: { type: 'string' },
+  },
 });
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) throw new Error(`--minutes: expected a number above 0, got ${values.minutes}`);
+if (values.mode !== undefined && !modes.includes(values.mode))
+  throw new Error(`--mode: expected one of ${modes.join(', ')}, got ${values.mode}`);
 
-const durationMs = minutes * 60_000;
-/** Flows, bands and compiled code have to be there before the heap can be flat. */
-const warmUpMs = Math.min(durationMs / 3, 60_000);
-const sampleEveryMs = Math.max(durationMs / 400, 500);
-const reportEveryMs = Math.max(durationMs / 20, 5000);
-
-function report(host, stats, bytes) {
-  const { enqueued, dispatched, rejected, evicted, waiting, inFlight, flows } = stats;
-  const heap = (bytes / 2 ** 20).toFixed(1);
-  console.log(
-    `${Math.round(performance.now() / 1000)} s: ${enqueued} enqueued, ${dispatched} dispatched, ${rejected} rejected, ${evicted} evicted, ` +
-      `${waiting} waiting, ${inFlight} in flight, ${flows} flows, ${heap} MiB, ${host.violations.length} violations`,
-  );
+const chosen = values.mode === undefined ? modes : [values.mode];
+for (const mode of chosen) {
+  console.log(`${mode}:`);
+  const program = fileURLToPath(new URL(`./soak/${mode}/run.mjs`, import.meta.url));
+  const args = ['--minutes', String(minutes / chosen.length), '--seed', values.seed];
+  const [code] = await once(fork(program, args, { execArgv: ['--expose-gc'] }), 'exit');
+  if (code !== 0) process.exit(1);
 }
-
-/** Looks at the traffic until its time is up; returns the samples of the heap after the warm-up. */
-async function watch(host) {
-  const startedAtMs = performance.now();
-  const samples = [];
-  let reportAtMs = 0;
-  for (let atMs = 0; atMs < durationMs && host.violations.length === 0; atMs = performance.now() - startedAtMs) {
-    await delay(sampleEveryMs);
-    // Dispatches of this turn have reached their callers by the next one.
-    await new Promise((resolve) => setImmediate(resolve));
-    const stats = host.checkBalance();
-    const bytes = heapBytes();
-    if (atMs >= warmUpMs) samples.push({ atMs, bytes });
-    if (atMs >= reportAtMs) {
-      report(host, stats, bytes);
-      reportAtMs += reportEveryMs;
-    }
-  }
-  return samples;
-}
-
-/** A soak test that never comes near an edge proves nothing. */
-function checkEverythingHappened(host) {
-  const { outcomes, evictedInFlight } = host.flow.stats();
-  for (const [type, count] of Object.entries({ ...outcomes, evictedInFlight })) {
-    if (count === 0) host.violate(`the traffic never led to ${type}`);
-  }
-}
-
-function checkNothingLeft(host, traffic) {
-  const stats = host.checkBalance();
-  if (stats.waiting > 0 || stats.inFlight > 0)
-    host.violate(`${stats.waiting} still wait, ${stats.inFlight} are still in flight`);
-  for (const { signal } of traffic.connections) {
-    if (getEventListeners(signal, 'abort').length > 0) host.violate('a listener is left on a shared signal');
-  }
-  const timers = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout' || kind === 'Immediate');
-  if (timers.length > 0) host.violate(`${timers.length} timers are left`);
-}
-
-const host = new Host();
-const traffic = new Traffic(host, Number(values.seed));
-const chaos = new Chaos(host);
-const samples = await watch(host);
-chaos.stop();
-await traffic.stop();
-checkEverythingHappened(host);
-await host.flow.close();
-checkNothingLeft(host, traffic);
-
-const { meanBytes, grownBytes, isGrowing } = heapTrend(samples);
-if (isGrowing) host.violate(`the heap grew by ${Math.round(grownBytes)} B around a mean of ${Math.round(meanBytes)} B`);
-report(host, host.flow.stats(), heapBytes());
-for (const violation of new Set(host.violations)) console.error(`violation: ${violation}`);
-console.log(host.violations.length === 0 ? `balanced, flat (${Math.round(grownBytes)} B), nothing left` : 'FAILED');
-process.exitCode = host.violations.length === 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 // Clients of every kind: patient and not, with old tenants and new sessions, alone and on shared connections.
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { seededRandom, zipf } from '../lib/random.mjs';
+import { seededRandom, zipf } from '../../lib/random.mjs';
 
 const clients = 150;
 const tenants = 5000;

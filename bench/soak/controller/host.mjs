@@ -8,7 +8,7 @@ import {
   globalStrict,
   roundRobin,
   sloDeadline,
-} from '../../dist/index.js';
+} from '../../../dist/index.js';
 
 const perEndpoint = 4;
 
