@@ -14,21 +14,21 @@ export interface Breach {
 
 const longest = 90;
 
-/** The history of a seed; `hasNonsense`: with plugins that break their contracts. */
-export function historyOf(seed: number, hasNonsense = false): History {
+/** The history of a seed, every second one tangled; `hasNonsense`: with plugins that break their contracts. */
+export function historyOf(seed: number, hasNonsense = false, isTangled: boolean = seed % 2 === 0): History {
   const random = new Random(seed);
   const steps = Array.from({ length: 1 + random.int(longest) }, () => ({
     kind: random.pick(stepKinds),
     salt: random.int(2 ** 31),
   }));
-  return { seed: random.int(2 ** 31), hasNonsense, steps };
+  return { seed: random.int(2 ** 31), hasNonsense, isTangled, steps };
 }
 
 /** Plays a history to its first breach; undefined when there is none. What a step throws is one. */
-export async function play({ seed, hasNonsense, steps }: History): Promise<Breach | undefined> {
+export async function play({ steps, ...options }: History): Promise<Breach | undefined> {
   let atStep = 0;
   try {
-    const world = new World({ seed, hasNonsense });
+    const world = new World(options);
     for (; atStep < steps.length; atStep++) {
       await world.perform(steps[atStep] as Step);
       if (world.faults.length > 0) return { atStep, faults: world.faults };

@@ -13,10 +13,11 @@ import {
   type ItemView,
   type Lease,
   type Outcome,
+  type SaturationDetector,
 } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
-import type { Flow } from '../../src/tiers/flow.js';
+import type { Flow, InFlightCap } from '../../src/tiers/flow.js';
 import type { CountedSignal } from './counted-signal.js';
 import { dispatcherOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
@@ -25,6 +26,10 @@ import type { WorldClock } from './world-clock.js';
 
 export interface TestRequest extends FlowRequest {
   readonly id: number;
+  readonly sessionId?: string;
+  readonly affinityKey?: string;
+  readonly inputTokens?: number;
+  readonly maxOutputTokens?: number;
   /** Which endpoints it may go to, where the filter `byModel` is in force; undefined: all. */
   readonly model?: string | undefined;
   readonly source?: CountedSignal | undefined;
@@ -49,12 +54,15 @@ export interface Ticket {
   answer: Outcome | undefined;
 }
 
-/** How the gate of a host decides, in terms that the books can follow; undefined when nobody can know. */
+/** How the gate of a host decides, in terms that the books can follow. */
 export interface GateRules {
+  /** Undefined where the gate's own reading has to do. */
   saturation: (() => number) | undefined;
   ceilings: ((saturation: number, priorities: readonly number[]) => number[]) | undefined;
   /** Nothing announces a fall of the saturation. */
   isSilent: boolean;
+  /** It may open by time alone, between two looks at it. */
+  opensByTime?: boolean;
 }
 
 interface Seat {
@@ -146,15 +154,19 @@ export class Host {
   enqueue(request: TestRequest, key: FlowKey): void {
     const ticket = this.open(request, key);
     const before = this.displaced;
+    const arrived = this.arrivedAt(ticket);
     void this.flow.enqueue(request, key).then((outcome) => this.answered(ticket, outcome));
     this.expectNeeded(ticket, before);
+    this.expectArrival(ticket, arrived, 1);
   }
 
   tryEnqueue(request: TestRequest, key: FlowKey): void {
     const ticket = this.open(request, key);
     const before = this.displaced;
+    const arrived = this.arrivedAt(ticket);
     const outcome = this.flow.tryEnqueue(request, key);
     this.expectNeeded(ticket, before);
+    this.expectArrival(ticket, arrived, outcome === undefined ? 0 : 1);
     if (outcome !== undefined) this.answered(ticket, outcome);
     else {
       this.expect(ticket.state === 'handed in', `tryEnqueue answered nothing to a request that was ${ticket.state}`);
@@ -181,18 +193,31 @@ export class Host {
   }
 
   /** Nobody loses a place to a newcomer that gets none. */
-  private expectNeeded({ state }: Ticket, displacedBefore: number): void {
-    const isIn = state === 'waiting' || state === 'dispatched';
+  private expectNeeded({ state, drop }: Ticket, displacedBefore: number): void {
+    // A request that got a place may lose it when its turn comes at once.
+    const isGivenUp = drop?.type === 'EvictedOther' && drop.reason !== 'shutting-down';
+    const isIn = state === 'waiting' || state === 'dispatched' || isGivenUp;
     this.expect(
       isIn || this.isMeddledWith || this.displaced === displacedBefore,
       `displaced for a newcomer that is ${state}`,
     );
   }
 
+  private arrivedAt({ key }: Ticket): number {
+    return dispatcherOf(this.flow).backlog.bands.get(key.priority)?.arrived ?? 0;
+  }
+
+  /** An arrival counts once: a host that was told to wait hands the request in once more. Bands come and go meanwhile. */
+  private expectArrival(ticket: Ticket, before: number, arrivals: number): void {
+    const after = this.arrivedAt(ticket);
+    const isRight = after === before + arrivals || after <= arrivals;
+    this.expect(this.isMeddledWith || isRight, `${before} arrivals, and ${after} after ${arrivals} more`);
+  }
+
   requeue(lease: Lease): void {
     const before = this.tickets.find((ticket) => ticket.lease === lease);
     if (before === undefined) return this.fail('nobody holds this lease');
-    const mayRequeue = lease.isEvicted && !lease.isReleased;
+    const mayRequeue = (lease.isEvicted || lease.isPutOff) && !lease.isReleased;
     const ticket = mayRequeue ? this.open(before.request, before.key, false, true) : undefined;
     void lease.requeue().then(
       (outcome) =>
@@ -272,6 +297,7 @@ export class Host {
       const ticket = this.ticketOf(item.request, 'dispatched', 'handed in', 'waiting');
       if (ticket === undefined) return;
       this.expectTurnOf(ticket, item);
+      this.expectBelowCap(item);
       if (ticket.state === 'waiting') this.expectRounds(item);
       if (ticket.state === 'handed in') this.expectFit(ticket);
       this.expect(
@@ -366,6 +392,32 @@ export class Host {
     this.expect(mine !== flow && isFair, `a flow of ${before} gave way to one that has ${mine.waiting / mine.weight}`);
   }
 
+  /** Dispatched: its fairness ID ran less than its cap allows, or nothing. */
+  private expectBelowCap(item: ItemView): void {
+    const { fairnessId, priority, tokens } = item;
+    if (this.capOf(item) === undefined || this.isMeddledWith) return;
+    this.expect(this.isBelowCap(item), `${fairnessId} of priority ${priority} exceeds its cap with ${tokens} tokens`);
+  }
+
+  private capOf({ fairnessId, priority }: ItemView): { cap: InFlightCap; isOfBand: boolean } | undefined {
+    const own = optionsOf(this.flow).flows.get(fairnessId)?.maxInFlight;
+    if (own !== undefined) return { cap: own, isOfBand: false };
+    const cap = dispatcherOf(this.flow).backlog.bands.get(priority)?.settings.maxInFlightPerFlow;
+    return cap && { cap, isOfBand: true };
+  }
+
+  private isBelowCap(item: ItemView): boolean {
+    const state = this.capOf(item);
+    if (state === undefined) return true;
+    const { cap, isOfBand } = state;
+    const running = this.leases.filter(
+      ({ isReleased, fairnessId, priority }) =>
+        !isReleased && fairnessId === item.fairnessId && (!isOfBand || priority === item.priority),
+    );
+    const tokens = sumOf(running, (lease) => lease.tokens);
+    return running.length === 0 || (running.length < cap.maxRequests && tokens + item.tokens <= cap.maxTokens);
+  }
+
   /** Accepted: it must have fitted. */
   private expectRoomFor({ key, request }: Ticket, item: ItemView): void {
     const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
@@ -405,7 +457,9 @@ export class Host {
     }
     const settings = dispatcherOf(this.flow).backlog.bands.get(priority)?.settings;
     const order = orders[settings?.ordering.type ?? ''];
-    if (settings === undefined || order === undefined || !waited) return;
+    // Deadlines of requests that are given up are others.
+    const isPlain = settings?.ordering.isInfeasible === undefined;
+    if (settings === undefined || order === undefined || !isPlain || !waited) return;
     const isShared = 'sharedQueue' in settings.fairness;
     for (const { key, item: other } of this.waiting) {
       if (other === undefined || other === item || key.priority !== priority) continue;
@@ -428,7 +482,8 @@ export class Host {
   /** Where flows take turns, none takes more than its own while another waits. */
   private expectRounds(item: ItemView): void {
     const band = dispatcherOf(this.flow).backlog.bands.get(item.priority);
-    const isExact = optionsOf(this.flow).holBlocking === 'band' && !this.isMeddledWith;
+    const hasCaps = dispatcherOf(this.flow).parking.caps !== undefined;
+    const isExact = optionsOf(this.flow).holBlocking === 'band' && !this.isMeddledWith && !hasCaps;
     if (band === undefined || !isExact || band.settings.fairness.type !== 'round-robin-fairness-policy') return;
     const fault = this.turns.served(itemInside(item).flow as Flow, band.waitingFlows() as readonly Flow[]);
     if (fault !== undefined) this.fail(fault);
@@ -468,6 +523,7 @@ export class Host {
         const { limit } = drop;
         if (drop.reason === 'refused') return this.expect(drop.policy !== undefined, 'refused by nobody');
         if (drop.reason === 'no-endpoints') return this.expectUnserved(request);
+        if (drop.reason === 'over-quota') return this.expectJudged(drop);
         this.expect(
           (drop.type === 'RejectedNoEndpoints') === this.isPoolEmpty,
           `${drop.type} while isPoolEmpty is ${this.isPoolEmpty}`,
@@ -507,6 +563,12 @@ export class Host {
         return this.expect(request.signal?.aborted === true, 'cancelled without an abort');
       case 'EvictedOther':
         if (drop.reason === 'displaced') return this.expectDisplaced(ticket, drop);
+        if (drop.reason === 'over-quota') return this.expectJudged(drop);
+        if (drop.reason === 'infeasible')
+          return this.expect(
+            dispatcherOf(this.flow).backlog.bands.get(key.priority)?.dropsInfeasible === true,
+            'given up by no policy',
+          );
         if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');
         return this.expect(
           this.closedAtMs <= nowMs || (this.isTimeOdd && this.isClosing),
@@ -518,6 +580,12 @@ export class Host {
           `rejected: ${drop.reason}`,
         );
     }
+  }
+
+  /** Some quota says when there is room, and that is too late. */
+  private expectJudged({ retryAfterMs }: Drop): void {
+    const { judgesRequests } = dispatcherOf(this.flow).gate;
+    this.expect(judgesRequests && (retryAfterMs ?? 0) > 0, `over a quota for ${retryAfterMs} ms`);
   }
 
   /** Nobody in the pool may take it. */
@@ -583,7 +651,8 @@ export class Host {
     const least = 1 + (looksAgain ? 1 : 0) + (isDraining ? 1 : 0);
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
     const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());
-    return [least, (hasVictims || hasMarks) && !looksAgain ? least + 1 : least];
+    const { judgesRequests } = dispatcherOf(this.flow).gate;
+    return [least, (hasVictims || hasMarks || judgesRequests) && !looksAgain ? least + 1 : least];
   }
 
   /**
@@ -684,6 +753,35 @@ export class Host {
     }
   }
 
+  /** Walks once more. Nothing may come of it, because everything that may go has gone. */
+  expectNothingLeft(): void {
+    const isExcused = this.isMeddledWith || this.isTimeOdd || this.gate.opensByTime === true;
+    if (isExcused || isPaused(this.flow)) return;
+    const before = [...this.waiting];
+    dispatcherOf(this.flow).wake();
+    for (const { state, request, key, waitingSinceMs } of before) {
+      const name = `request ${request.id} of ${key.fairnessId.slice(0, 9)} and priority ${key.priority}`;
+      if (state === 'dispatched') this.fail(`a wake-up was lost: ${name} waited since ${waitingSinceMs}, and may go`);
+    }
+  }
+
+  /**
+   * After the end: detectors hold nothing for requests that are over. `replaced`: those that a controller gave up while
+   * requests ran, which hear no more of them.
+   */
+  expectNothingReserved(replaced: ReadonlySet<SaturationDetector>): void {
+    const { bands, defaultBand, defaultNegativeBand, saturationDetector } = optionsOf(this.flow);
+    const nowMs = this.clock.now();
+    const own = [...bands, defaultBand, defaultNegativeBand].map((band) => band.saturationDetector);
+    for (const detector of new Set([saturationDetector, ...own])) {
+      if (detector !== undefined && replaced.has(detector)) continue;
+      for (const { group, unit, reserved } of detector?.quotas?.(nowMs).quotas ?? [])
+        this.same(`${unit} reserved in ${group}`, reserved, 0);
+      const sessions = detector?.sessions?.([], nowMs);
+      if (sessions !== undefined) this.same('sessions at work', sessions.resident, sessions.idle);
+    }
+  }
+
   /** True when a detector in force announces nothing. */
   get isSilent(): boolean {
     const { bands, defaultBand, defaultNegativeBand } = optionsOf(this.flow);
@@ -701,7 +799,7 @@ export class Host {
     if (this.waiting.size === 0 || this.isPoolEmpty || isPaused(this.flow)) return undefined;
     const options = optionsOf(this.flow);
     for (const priority of [...new Set([...this.waiting].map(({ key }) => key.priority))].sort((a, b) => b - a)) {
-      const isOpen = this.isOpenFor(priority);
+      const isOpen = this.gate.saturation === undefined ? this.isSaidOpenFor(priority) : this.isOpenFor(priority);
       if (isOpen === undefined) return undefined;
       const heads = isOpen ? this.headsOf(priority) : [];
       // Everything of it is at a cap: that none is without need, the audit sees.
@@ -718,14 +816,29 @@ export class Host {
     return undefined;
   }
 
-  /** The first request of each flow that is not at a cap; of the whole band where there is one queue. */
+  /**
+   * The first request of each flow that is not at a cap; of the whole band where there is one queue. Where requests are
+   * judged one by one, the held flows of a class wait for the first of them.
+   */
   private headsOf(priority: number): ItemView[] {
-    const band = dispatcherOf(this.flow).backlog.bands.get(priority);
+    const { backlog, gate } = dispatcherOf(this.flow);
+    const { judgesRequests } = gate;
+    const band = backlog.bands.get(priority);
     if (band === undefined) return [];
     const first = band.sharesQueue
       ? [band.next(this.clock.now())]
-      : band.waitingFlows().flatMap((flow) => (flow.parkedFor === undefined ? [flow.head] : []));
-    return first.filter((item) => item !== undefined);
+      : (band.waitingFlows() as Flow[]).flatMap((flow) => {
+          const isBehind = judgesRequests && flow.heldIn !== undefined && flow.heldIn.first(this.clock.now()) !== flow;
+          return flow.parkedFor === undefined && !isBehind ? [flow.head] : [];
+        });
+    return first.filter((item) => item !== undefined).filter((item) => this.isBelowCap(item));
+  }
+
+  /** The same as `isOpenFor`, by what the gate read last. */
+  private isSaidOpenFor(priority: number): boolean | undefined {
+    const { gate, backlog } = dispatcherOf(this.flow);
+    const band = backlog.bands.get(priority);
+    return band === undefined || this.isMeddledWith ? undefined : gate.isOpenFor(band);
   }
 
   /** Would the gate let a request of this band go? Undefined when nobody can know. */

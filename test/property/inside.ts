@@ -5,7 +5,7 @@ import { QueueItem } from '../../src/core/engine/queue-item.js';
 import * as audited from '../../src/core/inspect/audit.js';
 import type { ResolvedOptions } from '../../src/core/options.js';
 import type { SaturationDetector } from '../../src/gate/saturation-detector.js';
-import type { FlowController, ItemView } from '../../src/index.js';
+import type { EndpointView, FlowController, ItemView } from '../../src/index.js';
 
 export function dispatcherOf(flow: FlowController<never>): Dispatcher {
   return audited.dispatcherOf(flow) as Dispatcher;
@@ -22,6 +22,11 @@ export function ownDetectorOf(flow: FlowController<never>, priority: number): Sa
   const settings =
     bands.find((band) => band.priority === priority) ?? (priority < 0 ? defaultNegativeBand : defaultBand);
   return settings.saturationDetector;
+}
+
+/** Where a controller without a pool sends everything. */
+export function implicitEndpointOf(flow: FlowController<never>): readonly EndpointView[] {
+  return [dispatcherOf(flow).placement.implicitEndpoint ?? []].flat();
 }
 
 /** True from a walk that stopped to let the event loop turn until the next turn. */

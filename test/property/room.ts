@@ -3,7 +3,7 @@
  */
 import type { EndpointFilter, EndpointPool, EndpointView, FlowController, ItemView } from '../../src/index.js';
 import type { TestRequest } from './host.js';
-import { optionsOf, ownDetectorOf } from './inside.js';
+import { implicitEndpointOf, optionsOf, ownDetectorOf } from './inside.js';
 
 /** Requests without a model may go anywhere, and to endpoints without one all may. */
 export const byModel: EndpointFilter = {
@@ -19,8 +19,9 @@ export function mayServe(
   { model }: TestRequest,
 ): boolean | undefined {
   const { endpointFilters } = optionsOf(flow);
-  if (endpointFilters.length === 0) return true;
-  if (endpointFilters.some((filter) => filter !== byModel)) return undefined;
+  if (endpointFilters.some(({ type }) => type === 'nonsense-filter')) return undefined;
+  // The filters of sessions, which come with their detectors, keep every endpoint.
+  if (!endpointFilters.includes(byModel)) return true;
   return model === undefined || labels.model === undefined || labels.model === model;
 }
 
@@ -33,19 +34,22 @@ export function room(
   item: ItemView,
   nowMs: number,
 ): boolean | undefined {
-  if (pool === undefined) return true;
+  const { headroom, saturationDetector } = optionsOf(flow);
+  const detector = ownDetectorOf(flow, item.priority) ?? saturationDetector;
+  const withRoomFor = (endpoints: readonly EndpointView[]): readonly EndpointView[] =>
+    detector.withRoomFor?.(endpoints, item, nowMs) ?? endpoints;
+  if (pool === undefined) return withRoomFor(implicitEndpointOf(flow)).length > 0;
   const request = item.request as TestRequest;
   const served = pool.endpoints.map((endpoint) => mayServe(flow, endpoint, request));
   if (served.includes(undefined)) return undefined;
   if (!served.includes(true)) return true;
-  const { headroom, saturationDetector } = optionsOf(flow);
   const reachable = pool.endpoints.filter((endpoint, i) => {
     const isSeen = saturationDetector.isBlindTo?.(endpoint, nowMs) !== true;
     return served[i] === true && endpoint.state === 'ready' && endpoint.overloadedUntilMs <= nowMs && isSeen;
   });
-  if (headroom !== 'required') return reachable.length > 0;
-  const detector = ownDetectorOf(flow, item.priority) ?? saturationDetector;
-  return (detector.filter?.(reachable, nowMs) ?? reachable).length > 0;
+  const roomy = withRoomFor(reachable);
+  if (headroom !== 'required') return roomy.length > 0;
+  return (detector.filter?.(roomy, nowMs) ?? roomy).length > 0;
 }
 
 /** The name of the flow that it must be filed under, unless the flow is one that many share. */

@@ -23,11 +23,13 @@ process.on('unhandledRejection', (reason) => {
   stray ??= reason;
 });
 
-function describe({ seed, hasNonsense, steps }: History, { atStep, faults }: Breach): string {
+function describe({ seed, hasNonsense, isTangled, steps }: History, { atStep, faults }: Breach): string {
   const kinds = steps.map(({ kind, salt }, index) => `${index === atStep ? '>' : ' '} ${index} ${kind} ${salt}`);
-  return [`world ${seed}${hasNonsense ? ' with nonsense' : ''}`, ...kinds, ...faults.map((fault) => `  ${fault}`)].join(
-    '\n',
-  );
+  return [
+    `${isTangled ? 'tangled world' : 'world'} ${seed}${hasNonsense ? ' with nonsense' : ''}`,
+    ...kinds,
+    ...faults.map((fault) => `  ${fault}`),
+  ].join('\n');
 }
 
 async function fail(seed: number, history: History, breach: Breach): Promise<never> {

@@ -3,6 +3,7 @@
  * hosts' books are compared with what the controllers say of themselves.
  */
 import {
+  type AdaptiveDetector,
   type AdmissionPolicy,
   concurrencyDetector,
   EndpointPool,
@@ -26,6 +27,7 @@ import {
 import { dial } from '../support/flow.js';
 import { CountedSignal } from './counted-signal.js';
 import { type GateRules, Host, type TestRequest } from './host.js';
+import { optionsOf } from './inside.js';
 import {
   type Mischief,
   nonsenseAdmission,
@@ -39,6 +41,16 @@ import {
 } from './nonsense.js';
 import { Random } from './random.js';
 import { byModel } from './room.js';
+import {
+  type Tangle,
+  tangledAnswer,
+  tangledBandOrder,
+  tangledDetector,
+  tangledFairness,
+  tangledOrdering,
+  tangledPicker,
+  tangledVictims,
+} from './tangle.js';
 import { WorldClock } from './world-clock.js';
 
 type Options = FlowControllerOptions<TestRequest>;
@@ -47,6 +59,8 @@ export interface WorldOptions {
   readonly seed: number;
   /** Plugins and listeners that throw, answer nonsense and call back. */
   readonly hasNonsense: boolean;
+  /** Everything that may hold a request back, at once: quotas, sessions, breakers, composites of them, caps. */
+  readonly isTangled: boolean;
 }
 
 /** One step: what, and a number from which the rest follows. */
@@ -60,6 +74,8 @@ const models = ['m', 'n'] as const;
 const recheckIntervalMs = 10;
 /** More than the requests of a step can take, at one dispatch a turn. */
 const mostTurns = 2000;
+/** Steps in which every silent detector is asked again. */
+const hasRechecked: ReadonlySet<string> = new Set(['advanceLong', 'lookAgain']);
 const events = [
   'queued',
   'dispatched',
@@ -84,18 +100,25 @@ export class World {
   private readonly endpoints: EndpointView[] = [];
   private readonly works: (() => void)[] = [];
   private readonly dials: { turnTo(value: number): void; value: number }[] = [];
+  private readonly adaptive: AdaptiveDetector[] = [];
+  private readonly replaced = new Set<SaturationDetector>();
   private readonly hasNonsense: boolean;
+  private readonly isTangled: boolean;
+  /** Some detectors tell sessions apart; `holBlocking` must be 'none' then. */
+  private readonly limitsSessions: boolean;
   private requests = 0;
   /** How many times plugins may still call back in this step. */
   private meddling = 0;
 
-  constructor({ seed, hasNonsense }: WorldOptions) {
+  constructor({ seed, hasNonsense, isTangled }: WorldOptions) {
     this.random = new Random(seed);
     this.hasNonsense = hasNonsense;
+    this.isTangled = isTangled;
     const { random } = this;
+    this.limitsSessions = isTangled && random.chance(0.5);
     this.clock = new WorldClock(1_000_000, {
       tellsTurns: !hasNonsense && random.chance(0.4),
-      runsBackwards: random.chance(0.1),
+      runsBackwards: !isTangled && random.chance(0.1),
     });
     this.pool = random.chance(0.6) ? new EndpointPool() : undefined;
     for (let i = random.int(4); i > 0; i--) this.addEndpoint(random);
@@ -108,6 +131,10 @@ export class World {
     steps[kind].call(this, new Random(salt));
     await this.settle();
     this.meddling = 0;
+    if (kind === 'lookAgain') {
+      for (const host of this.hosts) host.expectNothingLeft();
+      await this.settle();
+    }
     this.compare(kind);
   }
 
@@ -127,6 +154,7 @@ export class World {
     }
     if (this.pool !== undefined) same('controllers on the pool', this.pool.controllers.length, 0);
     for (const { subscribers } of this.dials as { subscribers?: number }[]) same('subscribers', subscribers ?? 0, 0);
+    if (!this.hasNonsense) for (const host of this.hosts) host.expectNothingReserved(this.replaced);
   }
 
   /** Everything that is settled gets answered. */
@@ -193,7 +221,7 @@ export class World {
     for (const host of hosts) {
       // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left
       // behind either.
-      const mayLag = this.clock.runsBackwards || (host.isSilent && (kind !== 'advanceLong' || this.hasNonsense));
+      const mayLag = this.clock.runsBackwards || (host.isSilent && (!hasRechecked.has(kind) || this.hasNonsense));
       const { left } = mayLag ? { left: undefined } : host;
       if (left !== undefined) host.fail(`left behind: ${left}`);
     }
@@ -259,6 +287,10 @@ export class World {
       isSilent,
     });
     const kind = random.int(this.hasNonsense ? 7 : 5);
+    if (this.isTangled && kind < 5) {
+      const detector = this.anotherDetector(random) ?? tangledDetector(random, this.tangle);
+      return [detector, rules(undefined, detector.subscribe === undefined)];
+    }
     if (kind >= 5) return [nonsenseDetector(this.mischief), rules(undefined, true)];
     if (kind === 4 && this.pool !== undefined) return this.randomUtilization(random);
     if (kind >= 3) {
@@ -302,6 +334,29 @@ export class World {
     ];
   }
 
+  /** That of another host: two controllers may share one. */
+  private anotherDetector(random: Random): SaturationDetector | undefined {
+    if (this.hosts.length === 0 || !random.chance(0.2)) return undefined;
+    return optionsOf(random.pick(this.hosts).flow).saturationDetector;
+  }
+
+  private get tangle(): Tangle {
+    return {
+      hasPool: this.pool !== undefined,
+      limitsSessions: this.limitsSessions,
+      nowMs: () => this.clock.now(),
+      dial: (isAnnouncing) => {
+        const detector = dial(this.random.pick([0, 0.3, 0.8, 1, 2]), isAnnouncing);
+        this.dials.push(detector);
+        return detector;
+      },
+      adapts: (detector) => {
+        this.adaptive.push(detector);
+        return detector;
+      },
+    };
+  }
+
   private randomUtilization(random: Random): [SaturationDetector, GateRules] {
     const queueDepthThreshold = 1 + random.int(4);
     const kvCacheUtilThreshold = random.pick([0.5, 0.8, 1]);
@@ -320,7 +375,7 @@ export class World {
     };
     return [
       utilizationDetector({ queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold }),
-      { saturation, ceilings: undefined, isSilent: true },
+      { saturation, ceilings: undefined, isSilent: true, opensByTime: true },
     ];
   }
 
@@ -338,6 +393,8 @@ export class World {
   private randomUsageLimit(random: Random): [UsageLimitPolicy | undefined, GateRules['ceilings']] {
     const kind = random.int(this.hasNonsense ? 5 : 4);
     if (kind === 0) return [undefined, (_, ranked) => ranked.map(() => 1)];
+    // The reading of a quota is just below 1 at most, and falls by time alone.
+    if (this.isTangled && kind < 4) return [staticUsageLimit({ threshold: random.pick([1, 1.5]) }), undefined];
     if (kind === 1) {
       const threshold = random.pick([0.5, 0.9, 1.5]);
       return [staticUsageLimit({ threshold }), (_, ranked) => ranked.map(() => threshold)];
@@ -369,21 +426,24 @@ export class World {
       graceMs: random.pick([0, 50]),
       timeoutMs: random.pick([100, 2000]),
       reserveMs: random.pick([0, 200, 1000]),
+      ...(this.isTangled ? { ordering: tangledVictims(random) } : {}),
       ...(isOdd ? nonsenseEviction(this.mischief) : {}),
     };
     return {
-      eviction: random.chance(0.4) ? eviction : undefined,
+      eviction: random.chance(this.isTangled ? 0.5 : 0.4) ? eviction : undefined,
       overflow: random.pick(['reject', 'displace', 'fair', 'fair']),
-      bandOrder: random.pick(['strict', 'strict', 'strict', 'fifo', 'aging']),
+      bandOrder: this.isTangled
+        ? tangledBandOrder(random)
+        : random.pick(['strict', 'strict', 'strict', 'fifo', 'aging']),
       bandPromotion: random.pick([0, 100, 5000]),
-      flows: random.chance(0.3) ? this.randomFlows(random) : undefined,
+      flows: random.chance(this.isTangled ? 0.8 : 0.3) ? this.randomFlows(random) : undefined,
     };
   }
 
-  /** Caps are left to the worlds whose order nobody predicts; the audit looks after them. */
+  /** Caps are left to the worlds whose order nobody predicts. */
   private randomFlows(random: Random): Options['flows'] {
     const named = { a: { weight: 3 }, b: { limits: this.randomLimits(random, 1) } };
-    if (!this.hasNonsense || random.chance(0.3)) return named;
+    if (!(this.hasNonsense || this.isTangled) || random.chance(0.3)) return named;
     const capped = {
       ...named,
       a: { weight: 3, maxInFlight: 1 + random.int(2) },
@@ -413,10 +473,11 @@ export class World {
   }
 
   private randomGate(random: Random): Options['gate'] {
-    const closeAt = random.pick([0.8, 1, 1, 1, 2]);
+    const closeAt = random.pick([this.isTangled ? 1 : 0.8, 1, 1, 1, 2]);
     return {
       closeAt,
-      openAt: random.chance(0.3) ? closeAt / 2 : closeAt,
+      // Between the two levels, too, the reading of a quota would open the gate by time alone.
+      openAt: !this.isTangled && random.chance(0.3) ? closeAt / 2 : closeAt,
       failValue: random.pick([0, 0.5, 1, 1]),
       recheckIntervalMs,
     };
@@ -431,7 +492,7 @@ export class World {
     return {
       endpointFilters: this.pool !== undefined && random.chance(0.6) ? filters : undefined,
       headroom: random.pick([undefined, 'required', 'preferred']),
-      holBlocking: random.pick(['band', 'flow', 'none']),
+      holBlocking: this.limitsSessions ? 'none' : random.pick(['band', 'flow', 'none']),
       maxDispatchesPerTurn: random.pick([1, 2, 5, 1000, 1000, 1000]),
     };
   }
@@ -440,15 +501,15 @@ export class World {
   private randomOwnDetector(random: Random): SaturationDetector | undefined {
     if (!random.chance(0.15)) return undefined;
     if (this.hasNonsense && random.chance(0.3)) return nonsenseDetector(this.mischief);
+    if (this.isTangled && random.chance(0.5)) return tangledDetector(random, this.tangle);
     const detector = dial(random.pick([0, 0.3, 0.8, 1, 2]), random.chance(0.5));
     this.dials.push(detector);
     return detector;
   }
 
   private randomPicker(random: Random): Options['endpointPicker'] {
-    return this.hasNonsense && random.chance(0.4)
-      ? nonsensePicker(this.mischief, this.pool as EndpointPool)
-      : undefined;
+    if (this.hasNonsense && random.chance(0.4)) return nonsensePicker(this.mischief, this.pool as EndpointPool);
+    return this.isTangled ? tangledPicker(random) : undefined;
   }
 
   private randomLimits(random: Random, scale: number): Options['limits'] {
@@ -473,8 +534,18 @@ export class World {
       ...(random.chance(0.4) ? { requestTtl: random.pick([0, 30, 700, '2s', Number.POSITIVE_INFINITY]) } : {}),
       ...(random.chance(0.2) ? { minShare: random.pick(shares) } : {}),
       saturationDetector: this.randomOwnDetector(random),
-      fairness: isOdd ? nonsenseFairness(this.mischief) : fairness(),
-      ordering: this.hasNonsense && random.chance(0.2) ? nonsenseOrdering(this.mischief) : ordering(),
+      ...(this.isTangled ? this.tangledTemplate(random) : { fairness: fairness(), ordering: ordering() }),
+      ...(isOdd ? { fairness: nonsenseFairness(this.mischief) } : {}),
+      ...(this.hasNonsense && random.chance(0.2) ? { ordering: nonsenseOrdering(this.mischief) } : {}),
+    };
+  }
+
+  private tangledTemplate(random: Random): NonNullable<Options['defaultBand']> {
+    const cap = random.pick([1 + random.int(3), { requests: 2, tokens: 1 + random.int(20) }]);
+    return {
+      fairness: tangledFairness(random),
+      ordering: tangledOrdering(random),
+      ...(random.chance(0.5) ? { maxInFlightPerFlow: cap } : {}),
     };
   }
 
@@ -538,6 +609,14 @@ export class World {
         ? { ttlMs: random.pick([0, 5, 60, 800, 3000, Number.POSITIVE_INFINITY, 1 + random.int(400)]) }
         : {}),
       ...(random.chance(0.4) ? { sloTtftMs: random.int(300) } : {}),
+      ...(this.isTangled
+        ? {
+            ...(random.chance(0.7) ? { sessionId: `s${random.int(6)}` } : {}),
+            ...(random.chance(0.5) ? { affinityKey: `k${random.int(4)}` } : {}),
+            inputTokens: random.int(10),
+            maxOutputTokens: random.int(12),
+          }
+        : {}),
       ...(random.chance(0.2) ? { receivedAtMs: this.clock.now() - random.int(200) } : {}),
     };
   }
@@ -570,6 +649,17 @@ export class World {
     for (let i = 5 + random.int(50); i > 0; i--) {
       host.enqueue(this.randomRequest(random), random.chance(0.7) ? key : this.randomKey(random));
     }
+  }
+
+  /** A flow that may be at its cap waits; then gates close, most without a word, and another flow comes. */
+  enqueueAtCap(random: Random): void {
+    const host = random.pick(this.hosts);
+    const priority = random.pick(priorities);
+    for (const { turnTo } of this.dials) turnTo(0);
+    for (let i = 2 + random.int(3); i > 0; i--)
+      host.enqueue(this.randomRequest(random), { fairnessId: random.pick(['a', 'b']), priority });
+    for (const { turnTo } of this.dials) turnTo(2);
+    host.enqueue(this.randomRequest(random), { fairnessId: 'c', priority });
   }
 
   tryEnqueue(random: Random): void {
@@ -618,7 +708,7 @@ export class World {
 
   requeue(random: Random): void {
     const host = random.pick(this.hosts);
-    const evicted = host.leases.filter((lease) => lease.isEvicted && !lease.isReleased);
+    const evicted = host.leases.filter((lease) => (lease.isEvicted || lease.isPutOff) && !lease.isReleased);
     const lease =
       evicted.length > 0 && random.chance(0.9) ? random.pick(evicted) : host.leases[random.int(host.leases.length)];
     if (lease !== undefined) host.requeue(lease);
@@ -628,6 +718,17 @@ export class World {
     const [, lease] = this.randomLease(random) ?? [];
     if (random.chance(0.5)) lease?.report({ promptTokens: random.int(100), completionTokens: random.int(100) });
     else lease?.abort(new Error('evicted in flight'));
+  }
+
+  /** What the host tells of an answer, or of the want of one. */
+  answer(random: Random): void {
+    const [host, lease] = this.randomLease(random) ?? [];
+    const kind = random.int(6);
+    if (kind === 0) lease?.unsent();
+    else if (kind === 1) lease?.endSession();
+    else if (kind === 2) lease?.report({ promptTokens: random.int(8) });
+    else lease?.answered(tangledAnswer(random));
+    if (lease?.isPutOff === true && !lease.isReleased && random.chance(0.5)) host?.requeue(lease);
   }
 
   abort(random: Random): void {
@@ -644,6 +745,11 @@ export class World {
 
   advanceLong(random: Random): void {
     this.clock.advance(random.pick([recheckIntervalMs, 1500, 6000]));
+  }
+
+  /** Every silent detector is asked again, and then nothing waits that may go. */
+  lookAgain(): void {
+    this.clock.advance(recheckIntervalMs);
   }
 
   setBack(random: Random): void {
@@ -689,6 +795,7 @@ export class World {
 
   turnDial(random: Random): void {
     if (this.dials.length > 0) random.pick(this.dials).turnTo(random.pick([0, 0.3, 0.8, 1, 2]));
+    if (this.adaptive.length > 0) random.pick(this.adaptive).observe({ ttftMs: random.pick([10, 10, 200]) });
   }
 
   reconfigure(random: Random): void {
@@ -702,7 +809,8 @@ export class World {
       host.turns.forget();
       host.flow.reconfigure(changes);
     };
-    switch (random.int(10)) {
+    // A reload that brings or takes detectors touches most.
+    switch (this.isTangled && random.chance(0.4) ? 3 : random.int(10)) {
       case 0:
         return apply({ limits: this.randomLimits(random, 3) });
       case 1:
@@ -710,7 +818,8 @@ export class World {
       case 2:
         return apply(this.randomTemplates(random));
       case 3:
-        return apply({ saturationDetector: detector }, { saturation: gate.saturation, isSilent: gate.isSilent });
+        this.replaced.add(optionsOf(host.flow).saturationDetector);
+        return apply({ saturationDetector: detector }, gate);
       case 4:
         return apply({ usageLimitPolicy }, { ceilings });
       case 5:
@@ -727,6 +836,10 @@ export class World {
           endpointPicker: this.pool === undefined ? undefined : this.randomPicker(random),
         });
     }
+  }
+
+  refreshFlow(random: Random): void {
+    random.pick(this.hosts).flow.refreshFlow(random.pick(['a', 'b', 'c']));
   }
 
   look(random: Random): void {
@@ -756,6 +869,8 @@ const inside = [
   'reportLoad',
   'turnDial',
   'reconfigure',
+  'refreshFlow',
+  'answer',
   'look',
   'close',
 ] as const;
@@ -764,12 +879,15 @@ const outside = [
   'enqueue',
   'enqueue',
   'enqueueMany',
+  'enqueueAtCap',
   'finishWork',
   'releaseMany',
   'abortMany',
   'advance',
   'advance',
   'advanceLong',
+  'lookAgain',
+  'lookAgain',
   'setBack',
 ] as const;
 
@@ -779,6 +897,7 @@ export const stepKinds: readonly StepKind[] = outside;
 const steps: Readonly<Record<StepKind, (this: World, random: Random) => void>> = {
   enqueue: World.prototype.enqueue,
   enqueueMany: World.prototype.enqueueMany,
+  enqueueAtCap: World.prototype.enqueueAtCap,
   tryEnqueue: World.prototype.tryEnqueue,
   run: World.prototype.run,
   finishWork: World.prototype.finishWork,
@@ -791,6 +910,7 @@ const steps: Readonly<Record<StepKind, (this: World, random: Random) => void>> =
   abortMany: World.prototype.abortMany,
   advance: World.prototype.advance,
   advanceLong: World.prototype.advanceLong,
+  lookAgain: World.prototype.lookAgain,
   setBack: World.prototype.setBack,
   addServer: World.prototype.addServer,
   removeServer: World.prototype.removeServer,
@@ -798,6 +918,8 @@ const steps: Readonly<Record<StepKind, (this: World, random: Random) => void>> =
   reportLoad: World.prototype.reportLoad,
   turnDial: World.prototype.turnDial,
   reconfigure: World.prototype.reconfigure,
+  refreshFlow: World.prototype.refreshFlow,
+  answer: World.prototype.answer,
   look: World.prototype.look,
   close: World.prototype.close,
 };
