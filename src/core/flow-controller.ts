@@ -246,7 +246,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   overview(bounds: OverviewBounds = {}): ControllerOverview {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
-    return this.dispatcher.look((nowMs) => takeOverview(this.dispatcher, bounds, this.events.pluginErrors, nowMs));
+    const { dispatcher, events, options } = this;
+    return dispatcher.look((nowMs) => takeOverview(dispatcher, bounds, options, events.pluginErrors, nowMs));
   }
 
   /** Figures. O(bands + in flight), and one reading of the detector. */

@@ -54,7 +54,6 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
       'gate/detectors/composite/stage-aware.ts byStage': 90,
       'gate/detectors/utilization-detector.ts utilizationDetector': 87,
       'gateway/file-schema.ts fileSchema': 106,
-      'observability/inspector/frame.ts toFrame': 100,
       'observability/inspector/inspector.ts inspector': 88,
       'redis/budgets/shared-budget-admission.ts sharedBudgetAdmission': 132,
       'redis/fairness/shared-fairness.ts sharedFairness': 99,

@@ -12,6 +12,7 @@ import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { QueueItem } from '../engine/queue-item.js';
+import type { Limits, ResolvedOptions } from '../options.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
 import { type FlowDemand, takeDemand } from './demand.js';
 import { explainWait } from './explain-wait.js';
@@ -84,6 +85,8 @@ export interface ControllerOverview {
   readonly atMs: number;
   readonly stats: FlowStats;
   readonly demand: Omit<FlowDemand, 'bands'>;
+  /** Of the whole queue; Infinity: none. */
+  readonly limits: Limits;
   /** Highest priority first. */
   readonly bands: readonly BandOverview[];
   readonly otherBands: number;
@@ -132,6 +135,7 @@ const boundsSchema = object({
 export function takeOverview(
   dispatcher: Dispatcher,
   given: OverviewBounds,
+  { limits }: Pick<ResolvedOptions, 'limits'>,
   pluginErrors: number,
   nowMs: number,
 ): ControllerOverview {
@@ -174,6 +178,7 @@ export function takeOverview(
     atMs: nowMs,
     stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
     demand,
+    limits: { ...limits },
     bands,
     otherBands: dispatcher.backlog.bands.size - shown.length,
     endpoints: members,

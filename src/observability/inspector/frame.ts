@@ -1,55 +1,27 @@
 /**
  * One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label.
  */
-import type { ControllerOverview, OutcomeType, ShadowFigures } from '../../index.js';
+import type { ControllerOverview, DropReason, OutcomeType, ShadowFigures } from '../../index.js';
+import { type FrameBand, frameBand, type GateState, isGrowing, stateOf } from './bands.js';
+import { limitOrNull, orNull, rounded } from './figures.js';
 import type { History } from './history.js';
 import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
 import type { FrameShared } from './shared-limits.js';
 import { shortenName } from './shorten-name.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
 
-/**
- * Whether the first request of a band may go, and if not why.
- * - `open`: it may, or nothing waits and it could.
- * - `full`: saturation has reached the ceiling of the band.
- * - `endpoints-full`: the endpoints that its requests may go to take nothing more.
- * - `at-cap`: every flow that waits in it is at its cap.
- * - `behind`: higher bands go first.
- * - `no-endpoints`: there is no endpoint.
- */
-export type GateState = 'open' | 'full' | 'endpoints-full' | 'at-cap' | 'behind' | 'no-endpoints';
-
 /** Dispatched, rejected and evicted in one span; null before the history began. */
 export type OutcomeBucket = readonly [dispatched: number, rejected: number, evicted: number] | null;
 
-export interface FrameFlow {
-  readonly name: string;
+/** The whole queue and its limits, which hold beside those of the bands. */
+export interface FrameWhole {
   readonly waiting: number;
-  readonly bytes: number;
-  readonly isHeld: boolean;
-  readonly isAtCap: boolean;
-}
-
-export interface FrameBand {
-  readonly priority: number;
-  readonly waiting: number;
-  readonly held: number;
   /** Null: unlimited. */
   readonly maxRequests: number | null;
-  readonly saturation: number;
-  readonly ceiling: number;
-  readonly gate: GateState;
-  readonly inFlight: number;
-  /** True when more requests arrive than leave. */
-  readonly isGrowing: boolean;
-  readonly fairness: string;
-  readonly ordering: string;
-  readonly arrivedPerSecond: number;
-  readonly dispatchedPerSecond: number;
-  readonly timeToDrainMs: number | null;
-  readonly flows: readonly FrameFlow[];
-  readonly otherFlows: number;
-  readonly otherWaiting: number;
+  readonly bytes: number;
+  readonly maxBytes: number | null;
+  /** Requests that these limits dropped in the last five minutes; 0 where no history is kept. */
+  readonly dropped: number;
 }
 
 export interface FrameEndpoint {
@@ -98,6 +70,7 @@ export interface InspectorFrame {
   readonly pluginErrors: number;
   readonly tenants: readonly FrameTenant[];
   readonly otherTenants: number;
+  readonly whole: FrameWhole;
   readonly bands: readonly FrameBand[];
   readonly otherBands: number;
   readonly endpoints: readonly FrameEndpoint[];
@@ -110,6 +83,8 @@ export interface InspectorFrame {
   readonly shared: FrameShared | null;
   readonly outcomes: {
     readonly totals: Readonly<Record<OutcomeType, number>>;
+    /** Why requests were dropped in the last five minutes, most frequent first; empty where no history is kept. */
+    readonly reasons: readonly { readonly reason: DropReason; readonly requests: number }[];
     readonly bucketMs: number;
     /** Oldest first. */
     readonly buckets: readonly OutcomeBucket[];
@@ -128,9 +103,6 @@ export interface InspectorFrame {
   /** The lease that is held longest; null while nothing runs. */
   readonly oldestLease: { readonly flow: string; readonly heldMs: number; readonly isOverdue: boolean } | null;
 }
-
-const rounded = (figure: number, digits = 1): number => Number(figure.toFixed(digits));
-const orNull = (figure: number | undefined): number | null => (figure === undefined ? null : rounded(figure));
 
 export function toFrame(
   overview: ControllerOverview,
@@ -161,38 +133,15 @@ export function toFrame(
     pluginErrors: stats.pluginErrors,
     tenants: tenantTable(overview, history?.flows, nameOf, nowMs),
     otherTenants: overview.otherStandings,
-    bands: bands.map(
-      (
-        {
-          flows,
-          service,
-          maxRequests,
-          saturation,
-          ceiling,
-          arrivedPerSecond,
-          dispatchedPerSecond,
-          timeToDrainMs,
-          ...band
-        },
-        index,
-      ) => ({
-        ...band,
-        maxRequests: maxRequests === Number.POSITIVE_INFINITY ? null : maxRequests,
-        saturation: rounded(saturation, 3),
-        ceiling: rounded(Math.min(ceiling, Number.MAX_SAFE_INTEGER), 3),
-        gate: states[index] as GateState,
-        isGrowing: isGrowing({ waiting: band.waiting, arrivedPerSecond, dispatchedPerSecond }),
-        arrivedPerSecond: rounded(arrivedPerSecond),
-        dispatchedPerSecond: rounded(dispatchedPerSecond),
-        timeToDrainMs: orNull(timeToDrainMs),
-        flows: flows.map(({ fairnessId, waiting, waitingBytes, isHeld, isAtCap }) => ({
-          name: nameOf(fairnessId),
-          waiting,
-          bytes: waitingBytes,
-          isHeld,
-          isAtCap,
-        })),
-      }),
+    whole: {
+      waiting: demand.waiting,
+      maxRequests: limitOrNull(overview.limits.maxRequests),
+      bytes: demand.waitingBytes,
+      maxBytes: limitOrNull(overview.limits.maxBytes),
+      dropped: history?.drops.atGlobalLimit ?? 0,
+    },
+    bands: bands.map((band, index) =>
+      frameBand(band, states[index] as GateState, nameOf, history?.drops.atBandLimit(band.priority) ?? 0),
     ),
     otherBands,
     endpoints: endpoints.map(
@@ -215,6 +164,7 @@ export function toFrame(
     shared,
     outcomes: {
       totals: stats.outcomes,
+      reasons: history?.drops.reasons ?? [],
       bucketMs: history?.spanMs ?? 0,
       buckets: spans.map((span) => span && [span.dispatched, span.rejected, span.evicted]),
       waiting: spans.map((span) => span?.waiting ?? null),
@@ -259,29 +209,4 @@ function troubleOf({
   if (state !== 'ready') return state;
   if (isOverloaded) return 'overloaded';
   return isAvailable ? null : 'no fresh figures';
-}
-
-type BandOf = ControllerOverview['bands'][number];
-
-/** The lanes and the gate use the same answer, so that no two places of the page contradict each other. */
-function stateOf(
-  { waiting, held, atCap, saturation, ceiling }: BandOf,
-  { endpoints }: ControllerOverview['demand'],
-  higher: readonly BandOf[],
-): GateState {
-  if (endpoints === 0) return 'no-endpoints';
-  if (saturation >= ceiling) return 'full';
-  if (waiting > 0 && atCap === waiting) return 'at-cap';
-  if (waiting > 0 && held + atCap === waiting) return 'endpoints-full';
-  if (waiting > 0 && higher.some((band) => band.waiting > band.held + band.atCap)) return 'behind';
-  return 'open';
-}
-
-/** Averages of a few seconds differ by chance: a twentieth is no growth. */
-function isGrowing({
-  waiting,
-  arrivedPerSecond,
-  dispatchedPerSecond,
-}: Pick<BandOf, 'waiting' | 'arrivedPerSecond' | 'dispatchedPerSecond'>): boolean {
-  return waiting > 0 && arrivedPerSecond > dispatchedPerSecond * 1.05 + 0.1;
 }

@@ -5,6 +5,7 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock, FlowStats } from '../../index.js';
+import { DropHistory } from './drop-history.js';
 import { FlowHistory, spanMs } from './flow-history.js';
 import type { InspectedFlow } from './options.js';
 
@@ -21,6 +22,7 @@ const spans = 60;
 
 export class History {
   readonly flows: FlowHistory;
+  readonly drops: DropHistory;
   readonly spanMs: number = spanMs;
   private readonly past: HistorySpan[] = [];
   private last: FlowStats;
@@ -33,12 +35,14 @@ export class History {
     this.clock = clock;
     this.last = flow.stats();
     this.flows = new FlowHistory(flow, clock.now());
+    this.drops = new DropHistory(flow, spans);
     this.wait();
   }
 
   stop(): void {
     this.clock.clearTimeout(this.timer);
     this.flows.stop();
+    this.drops.stop();
   }
 
   /** Oldest first, the span that is going on last; null before there was an inspector. */
@@ -60,6 +64,7 @@ export class History {
       if (this.past.length >= spans) this.past.shift();
       this.last = now;
       this.flows.turn(this.clock.now());
+      this.drops.turn();
     } catch {
       // A timer's exception would end the process. Pages hear of it when they look themselves.
     }

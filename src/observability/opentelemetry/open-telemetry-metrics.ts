@@ -40,7 +40,8 @@ export interface OpenTelemetryMetricsOptions {
    */
   fairnessIdAttribute?: boolean | undefined;
   /**
-   * Upper bounds of the histogram of waits, seconds above 0 that rise. Each is one count more of each series; a view of the SDK goes before it.
+   * Upper bounds of the histogram of waits, seconds above 0 that rise. Each is one count more of each series. A view of
+   * the SDK goes before it.
    * @default 21 from 0.0001 to 60: those of llm-d, and five more from 5 up
    */
   queueDurationBuckets?: readonly number[] | undefined;

@@ -426,6 +426,58 @@ describe('the stream', () => {
   });
 });
 
+describe('the limits', () => {
+  const frameOf = async (get: ReturnType<typeof setUp>['get']) =>
+    (await (await get('?view=json')).json()) as InspectorFrame;
+  const tiny = { maxRequests: 1, maxBytes: 1e9 };
+
+  it('of the whole queue stand beside those of the bands, and the one that drops says how much', async () => {
+    const { flow, clock, get } = setUp({ history: true });
+    expect((await frameOf(get)).whole).toEqual({ waiting: 0, maxRequests: 1e6, bytes: 0, maxBytes: 1e9, dropped: 0 });
+    flow.reconfigure({ limits: { maxRequests: 2, maxBytes: 100 } });
+    for (const id of ['a', 'b', 'c', 'd']) void flow.enqueue({ byteSize: 30 }, key(id));
+    void flow.enqueue({ byteSize: 80 }, key('e'));
+    clock.advance(500); // the next frame
+    const { whole, bands } = await frameOf(get);
+    expect(whole).toEqual({ waiting: 2, maxRequests: 2, bytes: 60, maxBytes: 100, dropped: 3 });
+    expect(bands.map(({ dropped }) => dropped)).toEqual([0]);
+  });
+
+  it('of a band and of its flows are its own', async () => {
+    const { flow, get } = setUp({ history: true });
+    flow.reconfigure({ bands: [{ ...bands[0]!, limits: { maxRequests: 2, maxBytes: 1e9 }, flowLimits: tiny }] });
+    for (const id of ['a', 'a', 'b', 'c']) void flow.enqueue(request, key(id));
+    const frame = await frameOf(get);
+    expect([frame.whole.dropped, frame.bands[0]?.dropped]).toEqual([0, 2]);
+  });
+
+  it('that are none are null', async () => {
+    const { flow, get } = setUp();
+    flow.reconfigure({ limits: { maxRequests: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY } });
+    expect((await frameOf(get)).whole).toMatchObject({ maxRequests: null, maxBytes: null });
+  });
+});
+
+describe('the reasons of drops', () => {
+  it('are told, most frequent first, for five minutes', async () => {
+    const { flow, flowClock, clock, get } = setUp({ history: true });
+    const reasons = async () => ((await (await get('?view=json')).json()) as InspectorFrame).outcomes.reasons;
+    expect(await reasons()).toEqual([]);
+    flow.reconfigure({ limits: { maxRequests: 1, maxBytes: 1e9 } });
+    void flow.enqueue({ ...request, ttlMs: 5_000 }, key('a'));
+    for (let i = 0; i < 2; i++) await flow.enqueue(request, key('b'));
+    flowClock.advance(5_000);
+    clock.advance(5_000);
+    expect(await reasons()).toEqual([
+      { reason: 'global-max-requests', requests: 2 },
+      { reason: 'ttl-expired', requests: 1 },
+    ]);
+    flowClock.advance(300_000);
+    for (let i = 0; i < 60; i++) clock.advance(5_000);
+    expect(await reasons()).toEqual([]);
+  });
+});
+
 describe('the last minutes', () => {
   const rejected = { byteSize: 1, signal: AbortSignal.abort() };
 

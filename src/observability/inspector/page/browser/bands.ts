@@ -1,5 +1,6 @@
 /** The gate, the figures, and one lane for each band with its flows in line before its gate. */
-import type { FrameBand, InspectorFrame } from '../../frame.js';
+import type { FrameBand } from '../../bands.js';
+import type { FrameWhole, InspectorFrame } from '../../frame.js';
 import {
   byId,
   bytes,
@@ -115,6 +116,30 @@ function makeLane(): HTMLElement {
   return lane;
 }
 
+/** Dropped at a limit in the last five minutes. */
+function droppedText(dropped: number): string {
+  return dropped === 0 ? '' : ` · dropped ${count(dropped)}`;
+}
+
+/** The use of whichever limit is nearer. */
+function useOf({ waiting, maxRequests, bytes: waitingBytes, maxBytes }: FrameWhole): number {
+  const use = (used: number, most: number | null): number => (most === null ? 0 : used / Math.max(most, 1));
+  return Math.min(Math.max(use(waiting, maxRequests), use(waitingBytes, maxBytes)), 1);
+}
+
+/** The limit of all bands together: requests are dropped at it although their own band has room. */
+function showWhole(whole: FrameWhole): void {
+  const lane = byId('whole');
+  lane.hidden = whole.maxRequests === null && whole.maxBytes === null;
+  set(byId('whole-use'), '--share', useOf(whole).toFixed(4));
+  write(byId('whole-waiting'), count(whole.waiting));
+  const requests = whole.maxRequests === null ? '' : ` of ${count(whole.maxRequests)}`;
+  const size = whole.maxBytes === null ? '' : `, ${bytes(whole.bytes)} of ${bytes(whole.maxBytes)}`;
+  write(byId('whole-limit'), `${requests} waiting${size}`);
+  write(byId('whole-dropped'), whole.dropped === 0 ? 'drops nothing' : `dropped ${count(whole.dropped)}`);
+  mark(lane, 'drops', whole.dropped > 0);
+}
+
 function limitText(band: FrameBand): string {
   const limit = band.maxRequests === null ? '' : ` of ${count(band.maxRequests)}`;
   const drains = band.waiting > 0 && band.timeToDrainMs !== null ? `, drains in ${time(band.timeToDrainMs)}` : '';
@@ -161,7 +186,9 @@ function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
     '--share',
     band.waiting === 0 ? 0 : Math.min(Math.max(band.waiting / Math.max(most, 1), 0.006), 1).toFixed(4),
   );
-  write(limit, band.maxRequests === null ? `no limit; the lane ends at ${count(most)}` : `limit ${count(most)}`);
+  const end = band.maxRequests === null ? `no limit; the lane ends at ${count(most)}` : `limit ${count(most)}`;
+  write(limit, end + droppedText(band.dropped));
+  mark(lane, 'drops', band.dropped > 0);
   mark(post, 'shut', band.gate !== 'open' && band.gate !== 'behind');
   mark(post, 'behind', band.gate === 'behind');
   write(verdict, words[band.gate]);
@@ -193,6 +220,7 @@ function showChip(chip: HTMLElement, flow: LaneFlow): void {
 
 export function showBands(frame: InspectorFrame): void {
   const longest = Math.max(10, ...frame.bands.map((band) => (band.maxRequests === null ? band.waiting : 0)));
+  showWhole(frame.whole);
   keepTints(frame.bands.flatMap(({ flows }) => flows.map(({ name }) => name)));
   list(
     byId('lanes'),

@@ -77,7 +77,41 @@ function makeTotal([type]: readonly [string, number]): HTMLElement {
   return make('div', '', make('dt', '', swatch, ` ${type}`), make('dd'));
 }
 
+/** What each reason means, in a few words; the word itself stands beside it. */
+const reasonWords: Readonly<Record<InspectorFrame['outcomes']['reasons'][number]['reason'], string>> = {
+  'global-max-requests': 'the whole queue was full',
+  'global-max-bytes': 'the whole queue was full of bytes',
+  'band-max-requests': 'their band was full',
+  'band-max-bytes': 'their band was full of bytes',
+  'flow-max-requests': 'their flow was full',
+  'flow-max-bytes': 'their flow was full of bytes',
+  refused: 'an admission policy refused them',
+  overloaded: 'every worker was busy',
+  displaced: 'others took their places',
+  evicted: 'others took their seats',
+  infeasible: 'too late for their deadlines',
+  'over-quota': 'a quota had no room in time',
+  revoked: 'void while they waited',
+  'max-bands': 'no band for their priority',
+  'ttl-expired': 'their time was up',
+  'no-endpoints': 'there was no endpoint',
+  cancelled: 'the clients left',
+  'shutting-down': 'the controller closes',
+};
+
+function showReasons({ outcomes: { reasons, bucketMs } }: InspectorFrame): void {
+  byId('reasons-section').hidden = bucketMs === 0 || reasons.length === 0;
+  list(
+    byId('reasons'),
+    reasons,
+    ({ reason }) => reason,
+    ({ reason }) => make('div', '', make('dt', '', reasonWords[reason], ' ', make('small', '', reason)), make('dd')),
+    (row, { requests }) => write(row.lastChild, count(requests)),
+  );
+}
+
 export function showTotals(frame: InspectorFrame): void {
+  showReasons(frame);
   const rows = Object.entries(frame.outcomes.totals);
   list(
     byId('totals'),

@@ -1,0 +1,98 @@
+/** The bands of a frame: what waits in each, and whether its first request may go. */
+import type { ControllerOverview } from '../../index.js';
+import { limitOrNull, orNull, rounded } from './figures.js';
+
+/**
+ * Whether the first request of a band may go, and if not why.
+ * - `open`: it may, or nothing waits and it could.
+ * - `full`: saturation has reached the ceiling of the band.
+ * - `endpoints-full`: the endpoints that its requests may go to take nothing more.
+ * - `at-cap`: every flow that waits in it is at its cap.
+ * - `behind`: higher bands go first.
+ * - `no-endpoints`: there is no endpoint.
+ */
+export type GateState = 'open' | 'full' | 'endpoints-full' | 'at-cap' | 'behind' | 'no-endpoints';
+
+export interface FrameFlow {
+  readonly name: string;
+  readonly waiting: number;
+  readonly bytes: number;
+  readonly isHeld: boolean;
+  readonly isAtCap: boolean;
+}
+
+export interface FrameBand {
+  readonly priority: number;
+  readonly waiting: number;
+  readonly held: number;
+  /** Null: unlimited. */
+  readonly maxRequests: number | null;
+  readonly saturation: number;
+  readonly ceiling: number;
+  readonly gate: GateState;
+  readonly inFlight: number;
+  /** True when more requests arrive than leave. */
+  readonly isGrowing: boolean;
+  readonly fairness: string;
+  readonly ordering: string;
+  readonly arrivedPerSecond: number;
+  readonly dispatchedPerSecond: number;
+  readonly timeToDrainMs: number | null;
+  readonly flows: readonly FrameFlow[];
+  readonly otherFlows: number;
+  readonly otherWaiting: number;
+  /** Requests that its limits, or those of its flows, dropped in the last five minutes; 0 where no history is kept. */
+  readonly dropped: number;
+}
+
+type BandOf = ControllerOverview['bands'][number];
+
+export function frameBand(
+  { service: _, flows, maxRequests, saturation, ceiling, arrivedPerSecond, dispatchedPerSecond, ...band }: BandOf,
+  gate: GateState,
+  nameOf: (fairnessId: string) => string,
+  dropped: number,
+): FrameBand {
+  return {
+    ...band,
+    maxRequests: limitOrNull(maxRequests),
+    saturation: rounded(saturation, 3),
+    ceiling: rounded(Math.min(ceiling, Number.MAX_SAFE_INTEGER), 3),
+    gate,
+    dropped,
+    isGrowing: isGrowing({ waiting: band.waiting, arrivedPerSecond, dispatchedPerSecond }),
+    arrivedPerSecond: rounded(arrivedPerSecond),
+    dispatchedPerSecond: rounded(dispatchedPerSecond),
+    timeToDrainMs: orNull(band.timeToDrainMs),
+    flows: flows.map(({ fairnessId, waiting, waitingBytes, isHeld, isAtCap }) => ({
+      name: nameOf(fairnessId),
+      waiting,
+      bytes: waitingBytes,
+      isHeld,
+      isAtCap,
+    })),
+  };
+}
+
+/** The lanes and the gate use the same answer, so that no two places of the page contradict each other. */
+export function stateOf(
+  { waiting, held, atCap, saturation, ceiling }: BandOf,
+  { endpoints }: ControllerOverview['demand'],
+  higher: readonly BandOf[],
+): GateState {
+  if (endpoints === 0) return 'no-endpoints';
+  if (saturation >= ceiling) return 'full';
+  if (waiting > 0 && atCap === waiting) return 'at-cap';
+  if (waiting > 0 && held + atCap === waiting) return 'endpoints-full';
+  if (waiting > 0 && higher.some((band) => band.waiting > band.held + band.atCap)) return 'behind';
+  return 'open';
+}
+
+/** Averages of a few seconds differ by chance: a twentieth is no growth. */
+export function isGrowing({
+  waiting,
+  arrivedPerSecond,
+  dispatchedPerSecond,
+}: Pick<BandOf, 'waiting' | 'arrivedPerSecond' | 'dispatchedPerSecond'>): boolean {
+  return waiting > 0 && arrivedPerSecond > dispatchedPerSecond * 1.05 + 0.1;
+}
