@@ -79,20 +79,23 @@ describe('run', () => {
       });
   });
 
-  it.each(['drop', 'requeue'] as const)('never starts work that is evicted before it hears of its lease: %s', async (onEvicted) => {
-    const { flow } = makeFlow({ eviction: {} });
-    const first = runNow(flow);
-    let calls = 0;
-    const running = flow.run(request, key('a', -1), () => calls++, { onEvicted });
-    first.release();
-    const premium = flow.enqueue(request, key('b', 5));
-    const ended = running.catch((error: unknown) => error);
-    const lease = leaseOf(await premium);
-    expect([calls, flow.stats().inFlight]).toEqual([0, 1]);
-    lease.release();
-    if (onEvicted === 'drop') expect(await ended).toBeInstanceOf(FlowEvictedError);
-    else expect([await ended, calls]).toEqual([0, 1]);
-  });
+  it.each(['drop', 'requeue'] as const)(
+    'never starts work that is evicted before it hears of its lease: %s',
+    async (onEvicted) => {
+      const { flow } = makeFlow({ eviction: {} });
+      const first = runNow(flow);
+      let calls = 0;
+      const running = flow.run(request, key('a', -1), () => calls++, { onEvicted });
+      first.release();
+      const premium = flow.enqueue(request, key('b', 5));
+      const ended = running.catch((error: unknown) => error);
+      const lease = leaseOf(await premium);
+      expect([calls, flow.stats().inFlight]).toEqual([0, 1]);
+      lease.release();
+      if (onEvicted === 'drop') expect(await ended).toBeInstanceOf(FlowEvictedError);
+      else expect([await ended, calls]).toEqual([0, 1]);
+    },
+  );
 
   it('throws a drop as a FlowControlError, and never calls work', async () => {
     const { flow, clock } = makeFlow();

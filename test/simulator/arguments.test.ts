@@ -11,6 +11,8 @@ const options: simulator.SimulationOptions = {
 };
 const result = simulator.simulate(options);
 const measure = simulator.parseMeasure('goodput');
+const conditions = simulator.parseConditions('goodput > 1');
+const held = { name: 'TTFT p50', measuredMs: 2, predictedMs: 1, error: -0.5 };
 const rows = [{ arrivalMs: 0 }];
 const range = { from: 1, to: 2, isInteger: true, miss: () => 0 };
 
@@ -24,8 +26,12 @@ const right: Record<Called, readonly unknown[]> = {
   calibrate: [rows, {}],
   combinations: [[{ path: 'a', values: [1] }]],
   comparisonTable: [[{ name: 'a', results: [result] }]],
+  distrust: [[held]],
+  failuresOf: [conditions, [result]],
   findValue: [range],
   formatFigure: [1, 'ms'],
+  heldAgainstLog: [result, rows],
+  heldTable: [[held]],
   htmlReport: [[result], 'a title'],
   loadScenario: [
     'duration: 1s\nservers: [{ model: slots, slots: 1 }]\ntraffic: [{ arrivals: { type: poisson, rate: 5 } }]',
@@ -45,7 +51,8 @@ const right: Record<Called, readonly unknown[]> = {
   simulateSeeds: [options, 1, {}],
   spreadOf: [measure, [result]],
   withScenarioValue: [{ a: 1 }, 'a', 2],
-  worstMiss: [simulator.parseConditions('goodput > 1'), [result]],
+  withServedDefault: [conditions],
+  worstMiss: [conditions, [result]],
 };
 
 const nonsense: readonly unknown[] = [
@@ -59,6 +66,10 @@ const allowed: Partial<Record<Called, readonly (readonly unknown[])[]>> = {
   calibrate: [[[]]],
   combinations: [[[]]],
   comparisonTable: [[[]]],
+  distrust: [[[]]],
+  failuresOf: [[[]], [[]]],
+  heldAgainstLog: [[], [[]]],
+  heldTable: [[[]]],
   htmlReport: [[[]], ['', 'x']],
   serviceDifference: [[[]]],
   simulateSeeds: [[], [7]],
@@ -67,6 +78,7 @@ const allowed: Partial<Record<Called, readonly (readonly unknown[])[]>> = {
     [{}, { unknownKey: 1 }],
     ['', 'x'],
   ],
+  withServedDefault: [[[]]],
   worstMiss: [[[]]],
 };
 

@@ -1,7 +1,10 @@
 /** What a simulation says of recorded traffic, beside what was measured. */
+import { schemas } from '../../index.js';
+import { checkArguments } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
+import { oneResult } from '../engine/result-schema.js';
 import { type Latency, Samples } from '../measures/samples.js';
-import type { TraceRow } from '../traces/trace-row.js';
+import { someRows, type TraceRow } from '../traces/trace-row.js';
 import { columns, ms, percent } from './format.js';
 
 /** A time as it was recorded and as it was simulated, ms. */
@@ -16,8 +19,17 @@ export interface HeldTime {
 /** Predictions further off are not to be relied on. */
 const mostError = 0.25;
 
-/** p50 and p95 of each time that the rows have, of those that the result counts. */
+const { list, object, text, value } = schemas;
+
+const anyMs = value('a number of ms', (given) => typeof given === 'number');
+const someTimes = list(object({ name: text(), measuredMs: anyMs, predictedMs: anyMs, error: anyMs }));
+
+/**
+ * p50 and p95 of each time that the rows have, of those that the result counts.
+ * @throws FlowConfigError
+ */
 export function heldAgainstLog(result: SimulationResult, rows: readonly TraceRow[]): HeldTime[] {
+  checkArguments('heldAgainstLog', { result, rows }, { result: oneResult, rows: someRows });
   const times = { ttft: new Samples(), perToken: new Samples(), total: new Samples() };
   for (const { arrivalMs, ttftMs, totalMs, outputTokens = 0 } of rows) {
     if (arrivalMs < result.warmUpMs) continue;
@@ -43,8 +55,9 @@ function heldTime(name: string, measuredMs: number, predictedMs: number): HeldTi
   return { name, measuredMs, predictedMs, error: measuredMs === predictedMs ? 0 : predictedMs / measuredMs - 1 };
 }
 
-/** For a terminal; nothing where the rows have no times. */
+/** For a terminal; nothing where the rows have no times. @throws FlowConfigError */
 export function heldTable(times: readonly HeldTime[]): string {
+  checkArguments('heldTable', { times }, { times: someTimes });
   if (times.length === 0) return '';
   const rows = times.map(({ name, measuredMs, predictedMs, error }) => [
     name,
@@ -55,8 +68,12 @@ export function heldTable(times: readonly HeldTime[]): string {
   return `\n${columns([['', 'log', 'simulated', 'off by'], ...rows]).join('\n')}\n`;
 }
 
-/** A sentence about the times that are too far off, or that nobody has; undefined when there are none. */
+/**
+ * A sentence about the times that are too far off, or that nobody has; undefined when there are none.
+ * @throws FlowConfigError
+ */
 export function distrust(times: readonly HeldTime[]): string | undefined {
+  checkArguments('distrust', { times }, { times: someTimes });
   const far = times.filter(({ error }) => !(Math.abs(error) < mostError));
   if (far.length === 0) return undefined;
   const list = far.map(({ name, error }) => `${name} ${signed(error)}`).join(', ');

@@ -16,6 +16,10 @@ export interface Condition {
   miss(figure: number): number;
 }
 
+const someConditions = schemas.list(
+  schemas.objectWith<Condition>('a condition, as parseConditions returns it', 'miss'),
+);
+
 const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': 'most', '>': 'least', '>=': 'least' };
 
 /**
@@ -30,8 +34,10 @@ export function parseConditions(text: string): Condition[] {
 /**
  * The conditions, and that 95 % are served of all requests and of each class or tenant that a condition names: times of
  * the few that are served say nothing of the others. Conditions on `served` take the place of these.
+ * @throws FlowConfigError
  */
 export function withServedDefault(conditions: readonly Condition[]): Condition[] {
+  checkArguments('withServedDefault', { conditions }, { conditions: someConditions });
   if (conditions.some(({ measure }) => measure.name === 'served')) return [...conditions];
   const named = new Set(conditions.map(({ measure }) => measure.who));
   return [...conditions, ...[...named.add(undefined)].map(servedOf)];
@@ -68,18 +74,18 @@ function figure(text: string): number {
   return /^-?[\d.]+$/.test(text) ? Number(text) : schemas.parseDuration(text);
 }
 
-const someConditions = schemas.list(
-  schemas.objectWith<Condition>('a condition, as parseConditions returns it', 'miss'),
-);
-
 /** The largest miss over all results and conditions; at 0 and below all of them hold. @throws FlowConfigError */
 export function worstMiss(conditions: readonly Condition[], results: readonly SimulationResult[]): number {
   checkArguments('worstMiss', { conditions, results }, { conditions: someConditions, results: some(someResults) });
   return Math.max(...results.flatMap((result) => conditions.map(({ measure, miss }) => miss(measure.read(result)))));
 }
 
-/** The measures of the conditions that do not hold in every result, and which of them have no figure. */
+/**
+ * The measures of the conditions that do not hold in every result, and which of them have no figure.
+ * @throws FlowConfigError
+ */
 export function failuresOf(conditions: readonly Condition[], results: readonly SimulationResult[]): string[] {
+  checkArguments('failuresOf', { conditions, results }, { conditions: someConditions, results: someResults });
   return conditions.flatMap(({ measure, miss }) => {
     const figures = results.map((result) => measure.read(result));
     if (figures.some(Number.isNaN)) return [`${measure.text} of nobody`];
