@@ -51,6 +51,7 @@ const explanation = [
   'benchmarks',
   'threat-model',
   'architecture',
+  'decisions',
   'faq',
 ];
 

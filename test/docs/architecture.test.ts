@@ -1,6 +1,6 @@
 /**
  * docs/architecture.md: the folders, files, functions and places that it names are there, and no folder is missing from
- * it.
+ * it. docs/decisions.md names nothing that is gone either.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,10 @@ const page = readFileSync(new URL('docs/architecture.md', root), 'utf8');
 const sections = new Map(page.split(/^## /m).map((text) => [text.slice(0, text.indexOf('\n')), text]));
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
 const codeIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+
+/** Files and folders that a page names, without patterns and gaps to fill in. */
+const pathsIn = (text: string): string[] =>
+  codeIn(text).filter((code) => /^(?:src|test|docs|scripts|examples|etc)\/[^<>*{}]*$/.test(code));
 
 /** Cells of the tables of a section, without their heads. */
 function rowsOf(section: string): string[][] {
@@ -99,7 +103,7 @@ describe('docs/architecture.md', () => {
   });
 
   it('names no file or folder that is not there', () => {
-    const paths = codeIn(page).filter((code) => /^(?:src|test|docs|scripts|examples|etc)\/[^<>*{}]*$/.test(code));
+    const paths = pathsIn(page);
     expect(paths.length).toBeGreaterThan(60);
     expect(paths.filter((path) => !existsSync(new URL(path, root)))).toEqual([]);
   });
@@ -118,6 +122,14 @@ describe('docs/architecture.md', () => {
   it.each(filledIn)('$title has what the list says', ({ path, names }) => {
     const text = read(path);
     expect(names.filter((name) => !elsewhere.test(name) && !text.includes(name))).toEqual([]);
+  });
+});
+
+describe('docs/decisions.md', () => {
+  it('names no file or folder that is not there', () => {
+    const paths = pathsIn(read('docs/decisions.md'));
+    expect(paths.length).toBeGreaterThan(10);
+    expect(paths.filter((path) => !existsSync(new URL(path, root)))).toEqual([]);
   });
 });
 
