@@ -42,7 +42,7 @@ export type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from
 export type { Slowdown } from './servers/slowdown.js';
 export { type SimulateHooks, simulate } from './simulate.js';
 export { type CalibrateOptions, type Calibration, calibrate } from './traces/calibrate.js';
-export { type ReadTrace, type ReadTraceOptions, readTrace } from './traces/read-trace.js';
+export { leftOut, type ReadTrace, type ReadTraceOptions, readTrace } from './traces/read-trace.js';
 export { type ScenarioFromTraceOptions, scenarioFromTrace } from './traces/scenario-from-trace.js';
 export type { TraceRow } from './traces/trace-row.js';
 export type { Arrivals, ClientSpec, RetrySpec, SloSpec, TrafficSpec } from './traffic/traffic-spec.js';

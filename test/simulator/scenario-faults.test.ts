@@ -63,7 +63,9 @@ plugins: [{ type: concurrency-detector, name: c }]
       'trace.csv, line 3: expected a time from 0 to 1e10 ms; got "-1"',
     ]);
     const { options, warnings } = loadScenario(scenario, { readFile, skipBadLines: true });
-    expect(warnings).toEqual(['trace.csv: 1 line was left out: line 3: expected a time from 0 to 1e10 ms; got "-1"']);
+    expect(warnings).toEqual([
+      'trace.csv: 1 line was left out. Its faults: line 3: expected a time from 0 to 1e10 ms; got "-1"',
+    ]);
     expect(simulate(options).counts.completed).toBe(2);
   });
 

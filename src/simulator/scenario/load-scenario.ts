@@ -23,7 +23,7 @@ import {
   scenarioKeys,
 } from '../engine/simulation-options.js';
 import { serverRoomPlugin } from '../servers/server-room-detector.js';
-import { readTrace } from '../traces/read-trace.js';
+import { leftOut, readTrace } from '../traces/read-trace.js';
 import type { TraceRow } from '../traces/trace-row.js';
 import { withPositions } from './issue-positions.js';
 import { recordedTraffic } from './recorded-traffic.js';
@@ -177,12 +177,9 @@ function withTrace(
   if (text === undefined) return entry;
   try {
     const { columns } = schemas.parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
-    const { rows, skippedLines, warnings: bad } = readTrace(text, { skipBadLines: options.skipBadLines, columns });
-    if (bad.length > 0) {
-      const count = skippedLines === 1 ? '1 line was' : `${skippedLines} lines were`;
-      warnings.push(`${String(file)}: ${count} left out: ${bad.join('; ')}`);
-    }
-    return { ...Object(entry), arrivals: { type, ...rest, rows } };
+    const trace = readTrace(text, { skipBadLines: options.skipBadLines, columns });
+    warnings.push(...leftOut(trace).map((note) => `${String(file)}: ${note}`));
+    return { ...Object(entry), arrivals: { type, ...rest, rows: trace.rows } };
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
     issues.push(...error.issues.map((issue) => ({ ...issue, path: `${String(file)}, ${issue.path}` })));

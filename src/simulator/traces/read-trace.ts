@@ -72,6 +72,19 @@ export function readTrace(text: string, options: ReadTraceOptions = {}): ReadTra
   return { rows, format: reading.formatName, skippedLines: reading.badLines, unanswered, warnings };
 }
 
+/** What was left out, a sentence for each reason. */
+export function leftOut({ rows, skippedLines, unanswered, warnings }: ReadTrace): string[] {
+  const notes: string[] = [];
+  if (warnings.length > 0) {
+    const count = skippedLines === 1 ? '1 line was' : `${skippedLines} lines were`;
+    const further = warnings.length > 1 ? `; and ${warnings.length - 1} more` : '';
+    notes.push(`${count} left out. Its faults: ${warnings[0]}${further}`);
+  }
+  if (unanswered > 0)
+    notes.push(`${unanswered} of ${unanswered + rows.length} requests got no answer and are left out`);
+  return notes;
+}
+
 class TraceReading {
   rows: TraceRow[] = [];
   readonly issues: ConfigIssue[] = [];

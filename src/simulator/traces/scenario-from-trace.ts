@@ -1,6 +1,7 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
 import { FlowConfigError, schemas } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
+import { leastDrainMs } from '../engine/simulation-options.js';
 import { type CalibrateOptions, calibrate, serversOf, someRows } from './calibrate.js';
 import { LoadCourse } from './load-course.js';
 import type { TraceRow } from './trace-row.js';
@@ -31,14 +32,21 @@ export function scenarioFromTrace(
   const { servers = serversOf(rows), name = 'trace' } = options;
   const measured = rows.some(({ ttftMs }) => ttftMs !== undefined) ? rows : rows.map(withServiceTime);
   const maxConcurrency = options.maxConcurrency ?? Math.max(1, Math.ceil(peakOf(measured) / servers));
+  const duration = (rows.at(-1)?.arrivalMs ?? 0) + 1;
   return {
     name,
-    duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,
+    duration,
+    drain: Math.max(10 * duration, 2 * longestOf(rows), leastDrainMs),
     servers: [{ count: servers, ...serverOf(measured, servers, maxConcurrency) }],
     traffic: [{ arrivals: { type: 'trace', rows: measured } }],
     plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
     saturationDetector: { pluginRef: 'concurrency-detector' },
   };
+}
+
+/** For as long as the longest answer took, and more. */
+function longestOf(rows: readonly TraceRow[]): number {
+  return rows.reduce((longest, { totalMs = 0 }) => Math.max(longest, totalMs), 0);
 }
 
 function serverOf(rows: readonly TraceRow[], servers: number, maxConcurrency: number): Record<string, unknown> {

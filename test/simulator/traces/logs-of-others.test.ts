@@ -150,6 +150,11 @@ describe('a hostile log', () => {
     expect(() => scenarioFromTrace(readTrace(native('0,1,1')).rows)).toThrow('0 requests with both');
   });
 
+  it('with one answer of days is simulated to its end', () => {
+    const { rows } = readTrace('arrivalMs,totalMs\n0,1e9\n5,3\n');
+    expect(simulate(loadScenario(scenarioFromTrace(rows)).options).all.completed).toBe(2);
+  });
+
   it('of many lines is calibrated by without comparing each with each', () => {
     const lines = Array.from({ length: 20_000 }, (_, index) => ({
       time: new Date(Date.UTC(2026, 0, 1) + index * 20).toISOString(),

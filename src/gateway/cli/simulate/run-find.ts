@@ -53,20 +53,21 @@ export function runFind(
   json: boolean,
 ): number {
   const range = readRange(find);
+  const { path, ...values } = range;
   const conditions = withServedDefault(parseConditions(soThat));
   const search: Search = { range, conditions, trials: new Map(), names: new Set() };
   const { trials, names } = search;
   // A path that leads nowhere is reported before anything runs.
-  withScenarioValue(scenario.source, range.path, range.from);
+  withScenarioValue(scenario.source, path, range.from);
   const found = findValue({
-    ...range,
+    ...values,
     miss(value) {
-      const { options } = loadScenario(withScenarioValue(scenario.source, range.path, value), {
+      const { options } = loadScenario(withScenarioValue(scenario.source, path, value), {
         readFile: scenario.readFile,
       });
       const trial = trials.size;
       const onProgress = (done: number): void =>
-        progress.show(`${range.path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
+        progress.show(`${path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
       const results = simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
       for (const result of results) for (const name of groupsOf(result)) names.add(name);
       trials.set(value, {
@@ -79,8 +80,8 @@ export function runFind(
   progress.clear();
   if (json) {
     const curve = found.curve.map((tried) => ({ ...tried, fails: trials.get(tried.value)?.fails }));
-    process.stdout.write(`${JSON.stringify({ path: range.path, soThat: textOf(conditions), ...found, curve })}\n`);
-  } else process.stdout.write(told(found, search, scenarioValue(scenario.source, range.path)));
+    process.stdout.write(`${JSON.stringify({ path, soThat: textOf(conditions), ...found, curve })}\n`);
+  } else process.stdout.write(told(found, search, scenarioValue(scenario.source, path)));
   return found.least === undefined ? 1 : 0;
 }
 

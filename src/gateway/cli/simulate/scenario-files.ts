@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
+  leftOut,
   loadScenario,
-  type ReadTrace,
   readTrace,
   type Scenario,
   scenarioFromTrace,
@@ -32,7 +32,7 @@ export function readScenario(
   const trace = from === undefined ? undefined : readTrace(readSource(from), { skipBadLines, columns });
   const recorded = trace?.rows ?? [];
   const isFitted = file === undefined;
-  const notes = trace === undefined ? [] : [...skippedOf(trace), ...unansweredOf(trace)];
+  const notes = trace === undefined ? [] : leftOut(trace);
   const warnings = isFitted ? notes : notes.map((note) => `${from}: ${note}`);
   if (isFitted && recorded.every(({ ttftMs }) => ttftMs === undefined)) warnings.push(asSlots);
   const scenario = isFitted
@@ -44,16 +44,3 @@ export function readScenario(
 
 const asSlots =
   'no request of the log has a time to its first token: the servers are `slots`, and each request takes as long as it took, whatever else runs';
-
-function unansweredOf({ unanswered, rows }: ReadTrace): string[] {
-  if (unanswered === 0) return [];
-  return [`${unanswered} of ${unanswered + rows.length} requests got no answer and are left out`];
-}
-
-/** One line for all that was left out of a trace. */
-function skippedOf({ skippedLines, warnings }: ReadTrace): string[] {
-  if (warnings.length === 0) return [];
-  const count = skippedLines === 1 ? '1 line was' : `${skippedLines} lines were`;
-  const further = warnings.length > 1 ? `; and ${warnings.length - 1} more` : '';
-  return [`${count} left out. Its faults: ${warnings[0]}${further}`];
-}
