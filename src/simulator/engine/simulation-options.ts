@@ -125,7 +125,7 @@ const scenarioShape = {
 };
 
 /** A recording of a second may have answers of a minute. */
-export const leastDrainMs = 600_000;
+const leastDrainMs = 600_000;
 
 /** Names of the keys, for those who read more than these from one object. */
 export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);

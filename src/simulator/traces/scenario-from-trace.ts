@@ -1,7 +1,6 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
 import { FlowConfigError, schemas } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
-import { leastDrainMs } from '../engine/simulation-options.js';
 import { type CalibrateOptions, calibrate, serversOf, someRows } from './calibrate.js';
 import { LoadCourse } from './load-course.js';
 import type { TraceRow } from './trace-row.js';
@@ -36,7 +35,7 @@ export function scenarioFromTrace(
   return {
     name,
     duration,
-    drain: Math.max(10 * duration, 2 * longestOf(rows), leastDrainMs),
+    drain: 10 * (duration + longestOf(rows)),
     servers: [{ count: servers, ...serverOf(measured, servers, maxConcurrency) }],
     traffic: [{ arrivals: { type: 'trace', rows: measured } }],
     plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
@@ -44,7 +43,7 @@ export function scenarioFromTrace(
   };
 }
 
-/** For as long as the longest answer took, and more. */
+/** The longest answer, ms. */
 function longestOf(rows: readonly TraceRow[]): number {
   return rows.reduce((longest, { totalMs = 0 }) => Math.max(longest, totalMs), 0);
 }
