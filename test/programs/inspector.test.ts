@@ -80,6 +80,7 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     await page.getByText('closed', { exact: true }).waitFor();
     await page.locator('#waits li').first().waitFor();
     expect(await page.locator('.lane h3').allTextContents()).toEqual(['Priority 100', 'Priority 0', 'Priority -10']);
+    expect(await page.locator('#whole .name').textContent()).toBe('All bands together');
     expect(await page.locator('#endpoints li').count()).toBe(6);
     expect(await page.locator('#endpoints .badge:visible').count()).toBe(1);
     await expect
