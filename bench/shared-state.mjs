@@ -1,4 +1,4 @@
-// What a request costs with and without shared state, while the grant lasts, and how many calls of the engine a second
+// What a request costs with and without shared state, while the grant lasts, and how many calls of the store a second
 // that makes.
 //
 //     npm run bench -- shared --rounds 15 --requests 200000      (needs redis-server, or REDIS_URL)
@@ -69,7 +69,7 @@ const engine = await startEngine();
 const client = new Redis(engine.url);
 client.on('error', () => {});
 const shared = sharedConcurrency(client, { pool: 'bench', maxConcurrency: limit, callTimeout: '1s' });
-// An engine that is new to the pool learns for one lease.
+// A store that is new to the pool learns for one lease.
 while (shared.limit < limit) await delay(50);
 const subjects = {
   'concurrencyDetector()': new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: limit }) }),
@@ -103,7 +103,7 @@ for (const [name, { uncontended: free, contended: full }] of Object.entries(time
   console.log(`| \`${name}\` | ${shown(free)} | ${shown(full)} |`);
 }
 const perSecond = Math.round((rounds * 2 * requests) / seconds);
-console.log(`\n${(calls / seconds).toFixed(2)} calls of the engine a second at ${perSecond} requests a second.`);
+console.log(`\n${(calls / seconds).toFixed(2)} calls of the store a second at ${perSecond} requests a second.`);
 await shared.close();
 client.disconnect();
 engine.stop();

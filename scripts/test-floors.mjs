@@ -21,7 +21,7 @@ const suites = [
   'test/observability/prometheus',
   'test/observability/opentelemetry',
   'test/config',
-  'test/redis/engine/client-shapes.test.ts',
+  'test/redis/store/client-shapes.test.ts',
 ];
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-floors-'));

@@ -1,4 +1,4 @@
-// Replicas in processes of their own share a limit on real engines, while faults happen at random moments: no dispatch
+// Replicas in processes of their own share a limit on real stores, while faults happen at random moments: no dispatch
 // may exceed it.
 //   npm run torture:redis -- --seeds 50 | --minutes 30 [--seed 1]
 import { spawnSync } from 'node:child_process';

@@ -3,7 +3,7 @@
 //   node examples/replicas/serve.mjs                    starts redis-server, or takes REDIS_URL
 //   node examples/replicas/kill-one.mjs                 in another terminal: SIGKILL for one replica
 //   npm run demo -- replicas                           by itself: traffic of its own for 16 s, one replica killed after 8 s
-// The pool is new to the engine: its first grants come after a lease of 5 s.
+// The pool is new to the store: its first grants come after a lease of 5 s.
 
 import { spawn } from 'node:child_process';
 import cluster from 'node:cluster';
@@ -133,7 +133,7 @@ async function end(code) {
   process.exit(code);
 }
 
-/** The engine of REDIS_URL, or one of its own. */
+/** The store of REDIS_URL, or one of its own. */
 async function engine() {
   if (process.env.REDIS_URL) return { url: process.env.REDIS_URL, stop: () => {} };
   const enginePort = await freePort();

@@ -38,19 +38,19 @@ export async function loadOpenTelemetry(): Promise<
 }
 
 /** A connection to Redis or Valkey that queues nothing while it is broken. */
-export interface EngineConnection {
+export interface StoreConnection {
   readonly client: RedisClient;
   end(): void;
 }
 
 /**
- * Does not wait for the engine. The attempts to connect are half a second apart, then up to two, with jitter. They are
- * at most a third of `leaseMs` apart, because an engine that comes back empty waits one lease for the calls of all
+ * Does not wait for the store. The attempts to connect are half a second apart, then up to two, with jitter. They are
+ * at most a third of `leaseMs` apart, because a store that comes back empty waits one lease for the calls of all
  * replicas. If nothing comes on a connection for a lease although something was asked, it is closed, because a machine
  * that is lost sends no end.
  * @throws (rejects) FlowConfigError when none of the clients is installed
  */
-export async function connectEngine(url: string, leaseMs: number): Promise<EngineConnection> {
+export async function connectStore(url: string, leaseMs: number): Promise<StoreConnection> {
   const longestMs = Math.min(2_000, leaseMs / 3);
   const reconnectMs = (attempt: number): number =>
     Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());

@@ -22,7 +22,7 @@ export function readSharedState(
     issues.push({ path: 'sharedState', expected, got: named.length === 0 ? 'none' : named.join(' and ') });
   }
   // The URL may hold a password: no message shows it.
-  if (url !== 'missing' && !isEngineUrl(url)) {
+  if (url !== 'missing' && !isStoreUrl(url)) {
     const expected = 'a URL such as "redis://10.0.0.9:6379", with the password percent-encoded';
     issues.push({ path: 'sharedState.url', expected, got: 'something else' });
   }
@@ -44,7 +44,7 @@ export function readSharedState(
 }
 
 /** As its clients read it: a password with `#`, `/`, `?` or `%` in it must be encoded, or they find no host. */
-function isEngineUrl(text: string): boolean {
+function isStoreUrl(text: string): boolean {
   if (!/^rediss?:\/\/[^\s]+$/.test(text)) return false;
   try {
     const { username, password } = new URL(text);

@@ -2,7 +2,7 @@
  * The limit and the quotas that this gateway shares with its replicas: the connection, the detector, and what the log
  * says of them.
  *
- * Invariant: a gateway starts and serves without the engine; the fallback of the leases is in force then.
+ * Invariant: a gateway starts and serves without the store; the fallback of the leases is in force then.
  */
 import { maxOf, type QuotaDetector, type SaturationDetector } from '../index.js';
 import {
@@ -16,10 +16,10 @@ import {
   sharedQuotas,
 } from '../redis/index.js';
 import type { GatewayLog } from './gateway-log.js';
-import { connectEngine, type EngineConnection } from './optional-peers.js';
+import { connectStore, type StoreConnection } from './optional-peers.js';
 
 export interface SharedStateConfig {
-  /** The URL of the engine: `redis://…` or `rediss://…`. May hold a password. */
+  /** The URL of the store: `redis://…` or `rediss://…`. May hold a password. */
   readonly url: string;
   /**
    * The thing that is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint
@@ -39,20 +39,20 @@ export class SharedState {
   /** Undefined where quotas are those of each replica. */
   readonly quotas: SharedQuotas | undefined;
   private config: SharedStateConfig;
-  private readonly engine: EngineConnection;
+  private readonly store: StoreConnection;
 
-  private constructor(config: SharedStateConfig, engine: EngineConnection, log: GatewayLog) {
+  private constructor(config: SharedStateConfig, store: StoreConnection, log: GatewayLog) {
     this.config = config;
-    this.engine = engine;
-    this.detector = detectorOf(config, engine);
+    this.store = store;
+    this.detector = detectorOf(config, store);
     if (this.detector !== undefined) logLeases(this.detector, log);
-    this.quotas = config.quotas ? quotasOf(config, engine, this.detector) : undefined;
+    this.quotas = config.quotas ? quotasOf(config, store, this.detector) : undefined;
     this.quotas?.onProblem(({ code, message }) => log('warn', 'shared-state', { code, message }));
   }
 
   /** @throws (rejects) FlowConfigError when no client is installed */
   static async connect(config: SharedStateConfig, log: GatewayLog): Promise<SharedState> {
-    return new SharedState(config, await connectEngine(config.url, config.leases.leaseDuration), log);
+    return new SharedState(config, await connectStore(config.url, config.leases.leaseDuration), log);
   }
 
   /** The file's detector and the shared limit: the fuller of the two decides. */
@@ -92,7 +92,7 @@ export class SharedState {
   /** Gives the share back and closes the connection. Never rejects. */
   async close(): Promise<void> {
     await Promise.all([this.detector?.close(), this.quotas?.close()]);
-    this.engine.end();
+    this.store.end();
   }
 }
 
@@ -106,7 +106,7 @@ function hasQuotas(detector: SaturationDetector): detector is QuotaDetector {
 
 function quotasOf(
   { leases }: SharedStateConfig,
-  { client }: EngineConnection,
+  { client }: StoreConnection,
   detector: LeasedDetector | undefined,
 ): SharedQuotas {
   const { pool: name, prefix, replicas: expected = 2, refreshInterval, callTimeout, fallback } = leases;
@@ -127,7 +127,7 @@ function quotasOf(
 
 function detectorOf(
   { limits, limit, leases }: SharedStateConfig,
-  { client }: EngineConnection,
+  { client }: StoreConnection,
 ): LeasedDetector | undefined {
   if (limits === undefined) return undefined;
   if (limits === 'endpointConcurrency') return sharedEndpointConcurrency(client, { ...leases, maxConcurrency: limit });

@@ -13,10 +13,6 @@ export {
   type SharedBudgets,
   sharedBudgets,
 } from './budgets/shared-budgets.js';
-export type { LinkFigures } from './engine/engine-link.js';
-export type { EngineProblem, EngineProblemCode } from './engine/engine-problem.js';
-export type { IoRedisSubscriber, MessagePublisher, MessageSubscriber, NodeRedisSubscriber } from './engine/pub-sub.js';
-export type { IoRedisClient, NodeRedisClient, RedisClient } from './engine/redis-client.js';
 export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from './fairness/shared-fairness.js';
 export type { LeaseEvents } from './leases/lease-events.js';
 export type { LeaseOptions } from './leases/lease-options.js';
@@ -38,3 +34,7 @@ export {
 export type { SharedQuotasOptions } from './quotas/quota-options.js';
 export { type SharedQuotaStatus, type SharedQuotas, sharedQuotas } from './quotas/shared-quotas.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';
+export type { IoRedisSubscriber, MessagePublisher, MessageSubscriber, NodeRedisSubscriber } from './store/pub-sub.js';
+export type { IoRedisClient, NodeRedisClient, RedisClient } from './store/redis-client.js';
+export type { LinkFigures } from './store/store-link.js';
+export type { EngineProblem, EngineProblemCode } from './store/store-problem.js';

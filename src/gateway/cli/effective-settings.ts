@@ -123,7 +123,7 @@ function sharedBy({ sharedState }: GatewayConfig): string {
   const limited =
     limits === undefined
       ? `pool "${pool}"`
-      : `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the engine: ${fallback}`;
+      : `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the store: ${fallback}`;
   const drawn = quotas ? '. Quotas of quota-detector (gcra windows)' : '';
   return `${limited}${drawn}. Queues, budgets and other limits are those of one replica`;
 }

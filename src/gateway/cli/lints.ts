@@ -167,7 +167,7 @@ function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): st
       : []),
     ...(limits !== undefined && leases.replicas === undefined
       ? [
-          'sharedState.replicas is not set: a replica that starts while the engine is away dispatches nothing until it is back',
+          'sharedState.replicas is not set: a replica that starts while the store is away dispatches nothing until it is back',
         ]
       : []),
     ...(leases.replicas !== undefined && leases.replicas > limit && limits === 'maxConcurrency'

@@ -1,4 +1,4 @@
-/** The table of the parts of shared limits that this replica holds, and the state of the engine. */
+/** The table of the parts of shared limits that this replica holds, and the state of the store. */
 import { shortenName } from './shorten-name.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
@@ -21,7 +21,7 @@ export interface InspectedLease {
   readonly engine: InspectedEngine;
 }
 
-/** The calls of the engine. */
+/** The calls of the store. */
 export interface InspectedEngine {
   readonly calls: number;
   readonly misses: number;
@@ -40,7 +40,7 @@ export interface InspectedShares {
 }
 
 /**
- * `expired`: no answer for a whole lease, and the fallback is in force. `learning`: the engine is empty, and nobody's
+ * `expired`: no answer for a whole lease, and the fallback is in force. `learning`: the store is empty, and nobody's
  * share grows.
  */
 export type LeaseState = 'held' | 'learning' | 'expired' | 'none yet';
@@ -64,11 +64,11 @@ export interface FrameLease {
 export interface FrameShared {
   readonly rows: readonly FrameLease[];
   readonly otherRows: number;
-  /** Replicas that the engine knows; null where only quotas are shared. */
+  /** Replicas that the store knows; null where only quotas are shared. */
   readonly replicas: number | null;
   readonly overAdmission: number;
   readonly epochChanges: number;
-  /** Quotas that are drawn from the engine, and those of them that go by this replica's fallback share. */
+  /** Quotas that are drawn from the store, and those of them that go by this replica's fallback share. */
   readonly quotas: { readonly drawn: number; readonly local: number } | null;
   readonly engine: {
     readonly latencyMs: number | null;

@@ -88,7 +88,7 @@ const families: readonly Family<Leases>[] = [
   gauge('cap', 'What this replica may have in flight now.', ({ cap }) => cap),
   gauge('granted', 'What this replica was granted last.', ({ granted }) => granted),
   gauge('target', 'The fair part of this replica.', ({ target }) => target),
-  gauge('safe_share', 'What this replica falls back to without the engine.', ({ safeShare }) => safeShare),
+  gauge('safe_share', 'What this replica falls back to without the store.', ({ safeShare }) => safeShare),
   gauge('held', 'What all replicas hold together.', ({ held }) => held),
   gauge('in_flight', 'What this replica has in flight.', ({ inFlight }) => inFlight),
   gauge('replicas', 'Replicas that share the limit.', ({ replicas }) => replicas),
@@ -101,21 +101,21 @@ const families: readonly Family<Leases>[] = [
     'In flight above the safe share while the lease is over.',
     ({ overAdmission }) => overAdmission,
   ),
-  perPool('engine_latency_seconds', 'gauge', 'Time of the last call of the engine.', ({ engine: { latencyMs } }) =>
+  perPool('engine_latency_seconds', 'gauge', 'Time of the last call of the store.', ({ engine: { latencyMs } }) =>
     latencyMs === undefined ? undefined : latencyMs / 1_000,
   ),
   perPool('engine_breaker_open', 'gauge', '1 while calls are held back.', ({ engine }) => Number(engine.isBreakerOpen)),
-  perPool('engine_calls_total', 'counter', 'Calls of the engine.', ({ engine }) => engine.calls),
+  perPool('engine_calls_total', 'counter', 'Calls of the store.', ({ engine }) => engine.calls),
   perPool(
     'engine_misses_total',
     'counter',
-    'Calls of the engine that did not do their work.',
+    'Calls of the store that did not do their work.',
     ({ engine }) => engine.misses,
   ),
   perPool(
     'engine_epoch_changes_total',
     'counter',
-    'Times that the engine had lost what it knew.',
+    'Times that the store had lost what it knew.',
     ({ epochChanges }) => epochChanges,
   ),
 ];
@@ -133,7 +133,7 @@ function ofQuota(name: string, help: string, read: (quota: ObservedQuota) => num
   };
 }
 
-function ofQuotaEngine(
+function ofQuotaStore(
   name: string,
   type: 'gauge' | 'counter',
   help: string,
@@ -152,12 +152,12 @@ const quotaFamilies: readonly Family<Quotas>[] = [
   ofQuota('limit', 'Units in its span, of all replicas together.', ({ limit }) => limit),
   ofQuota('used', 'Units that all replicas have used, as far as this one knows.', ({ used }) => used),
   ofQuota('balance', 'Units that this replica has bought ahead and not used.', ({ balance }) => balance),
-  ofQuota('local', '1 while this replica uses its own part, because the engine is away.', ({ isLocal }) =>
+  ofQuota('local', '1 while this replica uses its own part, because the store is away.', ({ isLocal }) =>
     Number(isLocal),
   ),
-  ofQuotaEngine('breaker_open', 'gauge', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
-  ofQuotaEngine('calls_total', 'counter', 'Calls of the engine.', ({ calls }) => calls),
-  ofQuotaEngine('misses_total', 'counter', 'Calls of the engine that did not do their work.', ({ misses }) => misses),
+  ofQuotaStore('breaker_open', 'gauge', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
+  ofQuotaStore('calls_total', 'counter', 'Calls of the store.', ({ calls }) => calls),
+  ofQuotaStore('misses_total', 'counter', 'Calls of the store that did not do their work.', ({ misses }) => misses),
 ];
 
 export interface SharedStateMetricsOptions {
@@ -170,7 +170,7 @@ export interface SharedStateMetricsOptions {
 }
 
 /**
- * Registers what a replica holds of shared limits: share, lease age, over-admission, and the state of the engine. Read
+ * Registers what a replica holds of shared limits: share, lease age, over-admission, and the state of the store. Read
  * when somebody scrapes; requests cost nothing.
  * @throws FlowConfigError when the registry has them already
  * @example
@@ -183,7 +183,7 @@ export function sharedStateMetrics(leases: Leases, options: SharedStateMetricsOp
 
 /**
  * Registers what a replica has of quotas that it shares: what all have used, what it has bought ahead, and the state of
- * the engine.
+ * the store.
  * @throws FlowConfigError when the registry has them already
  * @example
  * sharedQuotaMetrics(() => quotas, { register });

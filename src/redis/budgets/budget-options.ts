@@ -39,7 +39,7 @@ export interface SharedBudgetsOptions<R = unknown> {
   /** Whether keys hold a hash of who pays, and not the name. @default false */
   readonly hashKeys?: boolean | undefined;
   /**
-   * While the engine is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
+   * While the store is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
    * `closed`. @default 'share'
    */
   readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;
@@ -162,7 +162,7 @@ export function budgetSettings(options: unknown, subject: string): BudgetSetting
   return { ...rest, rates, timeoutMs: callTimeout, payerOf: payer ?? ((_request, { fairnessId }) => fairnessId) };
 }
 
-/** The part of every limit that one replica takes by itself while the engine is away; 0: nothing. */
+/** The part of every limit that one replica takes by itself while the store is away; 0: nothing. */
 export function partOf(fallback: BudgetSettings['fallback'], replicas: () => number): number {
   if (fallback === 'unlimited') return Number.POSITIVE_INFINITY;
   if (fallback === 'closed') return 0;

@@ -1,5 +1,5 @@
 /**
- * Rates with bursts on the engine's clock: the generic cell rate algorithm, several rates together or not at all.
+ * Rates with bursts on the store's clock: the generic cell rate algorithm, several rates together or not at all.
  *
  *     KEYS  one for each rate, all in one slot; each holds its theoretical arrival time (TAT), µs
  *     ARGV  'take', 'settle' or 'peek'; then for each key its cost and its burst as spans, µs
@@ -9,7 +9,7 @@
  * Invariant: over any span of time what is taken costs at most burst + span, plus what settling charged later.
  * Source: ITU-T I.371, the virtual scheduling algorithm.
  */
-import { finiteText, type Script, script } from '../engine/script.js';
+import { finiteText, type Script, script } from '../store/script.js';
 
 export const budgetText: string = `
 local time = redis.call('TIME')

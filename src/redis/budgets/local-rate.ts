@@ -1,5 +1,5 @@
 /**
- * The rates of one payer in this process alone, while the engine is away: the same algorithm, with a part of the limit.
+ * The rates of one payer in this process alone, while the store is away: the same algorithm, with a part of the limit.
  */
 import { type BudgetSettings, partOf, spanOf } from './budget-options.js';
 

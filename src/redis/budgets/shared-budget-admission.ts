@@ -1,18 +1,18 @@
 /**
  * Budgets that all replicas share, in chunks: a replica buys units ahead, and admits requests as long as it has some.
  *
- *     engine ── chunk ──► balance of the payer here ── cost ──► requests
+ *     store ── chunk ──► balance of the payer here ── cost ──► requests
  *
  * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new
- * here begins with one chunk on credit, which the engine is charged for at once.
+ * here begins with one chunk on credit, which the store is charged for at once.
  */
 import { type AdmissionKey, type AdmissionPolicy, type Refusal, schemas, type Usage } from '../../index.js';
-import type { LinkFigures } from '../engine/engine-link.js';
-import type { EngineProblem } from '../engine/engine-problem.js';
-import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { type RedisClient, redisClient } from '../store/redis-client.js';
+import type { LinkFigures } from '../store/store-link.js';
+import type { EngineProblem } from '../store/store-problem.js';
 import { budgetSettings, type Rate, type SharedBudgetsOptions } from './budget-options.js';
 import { LocalRates } from './local-rate.js';
-import { BudgetEngine } from './shared-budgets.js';
+import { BudgetStore } from './shared-budgets.js';
 
 export interface SharedBudgetAdmissionOptions<R = unknown> extends SharedBudgetsOptions<R> {
   /** The part of a limit that a replica buys at once, as seconds of its rate. @default 1 / (2 · replicas) */
@@ -32,13 +32,13 @@ export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
 interface Account {
   readonly balances: number[];
   isBuying: boolean;
-  /** The engine has nothing more before this instant. */
+  /** The store has nothing more before this instant. */
   blockedUntilMs: number;
 }
 
 /**
  * Admission by shared budgets without a round trip. Rejects when this replica has bought nothing more, with the time
- * when it may. O(budgets) for each request; one call of the engine for each chunk.
+ * when it may. O(budgets) for each request; one call of the store for each chunk.
  * @throws FlowConfigError
  */
 export function sharedBudgetAdmission<R = unknown>(
@@ -53,7 +53,7 @@ export function sharedBudgetAdmission<R = unknown>(
     'sharedBudgetAdmission: chunkSeconds',
   );
   const settings = budgetSettings(rest, 'sharedBudgetAdmission');
-  const engine = new BudgetEngine(client, settings);
+  const store = new BudgetStore(client, settings);
   const local = new LocalRates(settings);
   const accounts = new Map<string, Account>();
   const { rates, clock, maxPayers, timeoutMs } = settings;
@@ -77,7 +77,7 @@ export function sharedBudgetAdmission<R = unknown>(
   function forgetOldest(): void {
     for (const [payer, { balances }] of accounts) {
       accounts.delete(payer);
-      void engine
+      void store
         .call(
           'settle',
           payer,
@@ -90,9 +90,9 @@ export function sharedBudgetAdmission<R = unknown>(
 
   async function charge(payer: string, account: Account, amounts: readonly number[]): Promise<void> {
     try {
-      await engine.call('settle', payer, amounts);
+      await store.call('settle', payer, amounts);
     } catch {
-      // Without an engine the credit stands against this replica's fallback share.
+      // Without a store the credit stands against this replica's fallback share.
       local.take(payer, amounts);
     }
     account.isBuying = false;
@@ -106,7 +106,7 @@ export function sharedBudgetAdmission<R = unknown>(
       const balance = account.balances[index] as number;
       return balance < chunk / 2 ? Math.min(rate.burst, chunk - Math.min(0, balance)) : 0;
     });
-    const waitMs = await engine.call('take', payer, amounts, true).then(
+    const waitMs = await store.call('take', payer, amounts, true).then(
       ({ isTaken, retryAfterMs }) => (isTaken ? 0 : retryAfterMs),
       () => local.take(payer, amounts),
     );
@@ -130,13 +130,13 @@ export function sharedBudgetAdmission<R = unknown>(
       return account && Object.fromEntries(rates.map(({ name }, index) => [name, account.balances[index] as number]));
     },
     get engine() {
-      return engine.figures;
+      return store.figures;
     },
-    onProblem: (listener) => engine.onProblem(listener),
+    onProblem: (listener) => store.onProblem(listener),
     admit(request: R, key: AdmissionKey): 'admit' | Refusal {
       const nowMs = clock.now();
       const payer = settings.payerOf(request, key);
-      const costs = engine.costsOf(request, key, undefined);
+      const costs = store.costsOf(request, key, undefined);
       const account = accountOf(payer);
       const isPaid = account.balances.every(
         (balance, index) => balance >= Math.min(costs[index] as number, chunkOf(rates[index] as Rate)),
@@ -154,8 +154,8 @@ export function sharedBudgetAdmission<R = unknown>(
     released(request: R, key: AdmissionKey, usage: Usage | undefined) {
       const account = accounts.get(settings.payerOf(request, key));
       if (account === undefined) return;
-      const booked = engine.costsOf(request, key, undefined);
-      const actual = usage === undefined ? booked.map(() => 0) : engine.costsOf(request, key, usage);
+      const booked = store.costsOf(request, key, undefined);
+      const actual = usage === undefined ? booked.map(() => 0) : store.costsOf(request, key, usage);
       for (const [index, cost] of actual.entries()) {
         const balance = (account.balances[index] as number) + (booked[index] as number) - cost;
         account.balances[index] = Math.min(balance, 2 * chunkOf(rates[index] as Rate));
@@ -166,10 +166,10 @@ export function sharedBudgetAdmission<R = unknown>(
       accounts.clear();
       const back = all.map(([payer, { balances }]) => {
         const unused = balances.map((balance) => -Math.max(0, balance));
-        return unused.some((amount) => amount < 0) ? engine.call('settle', payer, unused).catch(() => {}) : undefined;
+        return unused.some((amount) => amount < 0) ? store.call('settle', payer, unused).catch(() => {}) : undefined;
       });
       await Promise.all(back);
-      engine.close();
+      store.close();
     },
   };
 }

@@ -15,12 +15,12 @@ import type {
   Usage,
 } from '../../index.js';
 import { schemas } from '../../index.js';
-import { numbersOf } from '../engine/answer.js';
-import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
-import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
-import { keyPart } from '../engine/key-part.js';
-import { ProblemListeners } from '../engine/problem-listeners.js';
-import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { numbersOf } from '../store/answer.js';
+import { keyPart } from '../store/key-part.js';
+import { ProblemListeners } from '../store/problem-listeners.js';
+import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import { type EngineProblem, StoreError } from '../store/store-problem.js';
 import {
   type BudgetSettings,
   budgetSettings,
@@ -42,7 +42,7 @@ export interface BudgetRefusal {
 /** A request has been paid for by its estimate. */
 export interface BudgetTicket {
   readonly isTaken: true;
-  /** True when it was taken from this replica's fallback share, because the engine is away. */
+  /** True when it was taken from this replica's fallback share, because the store is away. */
   readonly isLocal: boolean;
   /** Charges or refunds the difference to what was used. Once; never rejects. */
   settle(usage: Usage | undefined): Promise<void>;
@@ -64,7 +64,7 @@ export interface SharedBudgets<R = unknown> {
    * rejects.
    */
   take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal>;
-  /** The rest of the budgets of a payer; undefined while the engine is away. */
+  /** The rest of the budgets of a payer; undefined while the store is away. */
   peek(payer: string): Promise<BudgetBalance | undefined>;
   /**
    * The gate with the budgets in front: refused requests are `RejectedCapacity` by policy `shared-budgets`; the others
@@ -90,13 +90,13 @@ export interface SharedBudgets<R = unknown> {
  */
 export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedBudgetsOptions<R>): SharedBudgets<R> {
   schemas.parse(redisClient, client, 'sharedBudgets: client');
-  const engine = new BudgetEngine(client, budgetSettings(options, 'sharedBudgets'));
-  const { settings } = engine;
+  const store = new BudgetStore(client, budgetSettings(options, 'sharedBudgets'));
+  const { settings } = store;
   const local = new LocalRates(settings);
 
   async function take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal> {
     const payer = settings.payerOf(request, key);
-    const costs = engine.costsOf(request, key, undefined);
+    const costs = store.costsOf(request, key, undefined);
     const wide = settings.rates.find(({ burst }, index) => (costs[index] as number) > burst);
     if (wide !== undefined) {
       const reason = `the request costs more of budget ${wide.name} than may be spent at once (${wide.burst})`;
@@ -104,16 +104,16 @@ export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedB
     }
     const takenAtMs = settings.clock.now();
     try {
-      const { isTaken, retryAfterMs } = await engine.call('take', payer, costs, true);
+      const { isTaken, retryAfterMs } = await store.call('take', payer, costs, true);
       return isTaken ? ticket(request, key, payer, costs, undefined) : refusal(retryAfterMs);
     } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
+      if (!(error instanceof StoreError)) throw error;
       const waitMs = local.take(payer, costs);
       return waitMs === 0 ? ticket(request, key, payer, costs, takenAtMs) : refusal(waitMs);
     }
   }
 
-  /** `localAtMs`: when it was taken here, without the engine. */
+  /** `localAtMs`: when it was taken here, without the store. */
   function ticket(
     request: R,
     key: AdmissionKey,
@@ -125,7 +125,7 @@ export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedB
     const settle = async (actual: readonly number[]): Promise<void> => {
       if (!isOpen) return;
       isOpen = false;
-      // Units that were used here without the engine are charged later, unless a whole burst has passed since.
+      // Units that were used here without the store are charged later, unless a whole burst has passed since.
       const isOld = (periodUs: number): boolean =>
         localAtMs !== undefined && (settings.clock.now() - localAtMs) * 1_000 > periodUs;
       const differences = actual.map((amount, index) => {
@@ -134,12 +134,12 @@ export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedB
         return isOld(periodUs) ? 0 : amount;
       });
       if (differences.some((difference) => difference !== 0))
-        await engine.call('settle', payer, differences).catch(() => {});
+        await store.call('settle', payer, differences).catch(() => {});
     };
     return {
       isTaken: true,
       isLocal: localAtMs !== undefined,
-      settle: (usage) => settle(engine.costsOf(request, key, usage)),
+      settle: (usage) => settle(store.costsOf(request, key, usage)),
       refund: () => settle(costs.map(() => 0)),
     };
   }
@@ -148,7 +148,7 @@ export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedB
     take,
     async peek(payer) {
       try {
-        const { left } = await engine.call(
+        const { left } = await store.call(
           'peek',
           payer,
           settings.rates.map(() => 0),
@@ -160,10 +160,10 @@ export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedB
     },
     guard: (flow) => guard(flow, take as never),
     get engine() {
-      return engine.figures;
+      return store.figures;
     },
-    onProblem: (listener) => engine.onProblem(listener),
-    close: () => engine.close(),
+    onProblem: (listener) => store.onProblem(listener),
+    close: () => store.close(),
   };
 }
 
@@ -224,9 +224,9 @@ function answerOf(reply: unknown, rates: BudgetSettings['rates']): BudgetAnswer 
 }
 
 /** The calls of the budgets' script. */
-export class BudgetEngine {
+export class BudgetStore {
   readonly settings: BudgetSettings;
-  private readonly link: EngineLink;
+  private readonly link: StoreLink;
   private readonly problems = new ProblemListeners();
 
   constructor(client: RedisClient, settings: BudgetSettings) {
@@ -234,7 +234,7 @@ export class BudgetEngine {
     const { timeoutMs, clock, random, name } = settings;
     const missed = (problem: EngineProblem): void => this.problems.tell(problem);
     const breaker = (isOpen: boolean): void => this.problems.breaker(isOpen);
-    this.link = new EngineLink(client, { timeoutMs, clock, random, where: `budgets "${name}"` }, { missed, breaker });
+    this.link = new StoreLink(client, { timeoutMs, clock, random, where: `budgets "${name}"` }, { missed, breaker });
   }
 
   get figures(): LinkFigures {
@@ -249,7 +249,7 @@ export class BudgetEngine {
   /**
    * `undoesLate`: a taking whose answer comes after the time limit is given back, because its caller went on without
    * it.
-   * @throws (rejects) EngineError
+   * @throws (rejects) StoreError
    */
   async call(
     mode: 'take' | 'settle' | 'peek',

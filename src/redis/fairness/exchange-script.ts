@@ -5,7 +5,7 @@
  *     ARGV  how long a flow is remembered, ms; number of flows; then for each flow its name and the cost to add, in thousandths
  *     reply the cost of each flow, in thousandths
  */
-import { type Script, script, scriptHead } from '../engine/script.js';
+import { type Script, script, scriptHead } from '../store/script.js';
 
 const exchangeText: string = `
 ${scriptHead}

@@ -4,7 +4,7 @@
  *
  *     counter here = what was charged here + what others have told since this replica knows the flow
  *
- * Invariant: no request waits for an exchange; without the engine every replica is fair by itself. Each cost is told to
+ * Invariant: no request waits for an exchange; without the store every replica is fair by itself. Each cost is told to
  * the others once.
  */
 
@@ -20,11 +20,11 @@ import {
   realClock,
   schemas,
 } from '../../index.js';
-import { numbersOf } from '../engine/answer.js';
-import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
-import { hashedName } from '../engine/key-part.js';
-import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import { keyName } from '../leases/lease-options.js';
+import { numbersOf } from '../store/answer.js';
+import { hashedName } from '../store/key-part.js';
+import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { exchangeScript } from './exchange-script.js';
 
 export interface SharedFairnessOptions {
@@ -32,7 +32,7 @@ export interface SharedFairnessOptions {
   readonly name: string;
   /** From one exchange to the next, give or take a tenth. @default '1s' */
   readonly interval?: Duration | undefined;
-  /** Whether the engine sees a hash of fairness IDs, and not the names. @default false */
+  /** Whether the store sees a hash of fairness IDs, and not the names. @default false */
   readonly hashKeys?: boolean | undefined;
   /**
    * The most flows of one exchange; only waiting flows take part, and the rest takes part later. An integer from 1 up.
@@ -98,7 +98,7 @@ export function sharedFairness(
   parse(redisClient, client, 'sharedFairness: client');
   const settings = parse(optionsSchema, options, 'sharedFairness');
   const { name, prefix, interval, callTimeout: timeoutMs, clock: time, random, maxFlows, hashKeys } = settings;
-  const link = new EngineLink(client, { timeoutMs, clock: time, random, where: `fairness "${name}"` });
+  const link = new StoreLink(client, { timeoutMs, clock: time, random, where: `fairness "${name}"` });
   const keys = ['served', 'heard'].map((part) => `${prefix}:{${name}}:fairness:${part}`);
   const bands = new Map<number, { readonly band: BandView; readonly selector: FlowSelector }>();
   const accounts = new WeakMap<FlowView, Account>();
@@ -135,7 +135,7 @@ export function sharedFairness(
     exchanges++;
     for (const [index, { flow, selector, account, delta }] of told.entries()) {
       const total = totals[index] ?? 0;
-      // An engine that knows less than before has begun anew.
+      // A store that knows less than before has begun anew.
       const elsewhere = account.total === undefined ? 0 : total - account.total - delta;
       account.told += delta;
       account.total = total;

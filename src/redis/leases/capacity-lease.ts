@@ -17,7 +17,7 @@ export interface LeaseDemand {
   readonly wants: number;
 }
 
-/** The answer of the engine. */
+/** The answer of the store. */
 export interface Grant {
   readonly sequence: number;
   readonly grant: number;
@@ -52,12 +52,12 @@ export class CapacityLease {
   answeredSentAtMs: number = Number.NEGATIVE_INFINITY;
   private readonly leaseMs: number;
   private readonly fallback: LeaseFallback;
-  /** The share of a replica that never had an answer, while the engine is away. */
+  /** The share of a replica that never had an answer, while the store is away. */
   private readonly firstShare: number;
   /** When the first call was sent; undefined before it. */
   private firstSentAtMs: number | undefined = undefined;
   /** True once a whole lease has gone by since the first call, without an answer. */
-  private isEngineAway = false;
+  private isStoreAway = false;
 
   constructor(key: string, demand: () => LeaseDemand, { limit, weight, leaseMs, fallback, replicas }: LeaseTerms) {
     this.key = key;
@@ -75,7 +75,7 @@ export class CapacityLease {
     if (last !== undefined && nowMs < this.answeredSentAtMs + this.leaseMs)
       return Math.min(last.grant, this.limit, this.maxShare);
     if (this.fallback === 'safe') return Math.min(this.safeShare, this.limit, this.maxShare);
-    if (last === undefined && !this.isEngineAway) return 0;
+    if (last === undefined && !this.isStoreAway) return 0;
     return this.fallback === 'closed' ? 0 : this.fallback;
   }
 
@@ -87,7 +87,7 @@ export class CapacityLease {
   /** The limit with the fallback `safe`. */
   get safeShare(): number {
     if (this.last !== undefined) return this.last.safe;
-    return this.isEngineAway ? this.firstShare : 0;
+    return this.isStoreAway ? this.firstShare : 0;
   }
 
   /** Takes an answer to the latest call. */
@@ -109,7 +109,7 @@ export class CapacityLease {
    */
   missed(nowMs: number): void {
     if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs)
-      this.isEngineAway = true;
+      this.isStoreAway = true;
   }
 }
 

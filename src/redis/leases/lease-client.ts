@@ -8,9 +8,9 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { Clock } from '../../index.js';
-import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
-import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
-import type { RedisClient } from '../engine/redis-client.js';
+import type { RedisClient } from '../store/redis-client.js';
+import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import { type EngineProblem, StoreError } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 import type { LeaseEvents } from './lease-events.js';
 import { grantsOf, isRepeated, mismatch, sequenceIn } from './lease-reply.js';
@@ -53,7 +53,7 @@ export class LeaseClient {
   private readonly listeners = new Set<() => void>();
   private readonly expired = new Map<string, number>();
   private readonly settings: LeaseClientSettings;
-  private readonly link: EngineLink;
+  private readonly link: StoreLink;
   private sequence = 0;
   private sentAtMs: number = Number.NEGATIVE_INFINITY;
   /** The leases of the latest call, in its order; undefined once it was answered. */
@@ -69,9 +69,9 @@ export class LeaseClient {
   constructor(client: RedisClient, settings: LeaseClientSettings) {
     this.settings = settings;
     const { timeoutMs, clock, random, where, refreshMs } = settings;
-    this.link = new EngineLink(
+    this.link = new StoreLink(
       client,
-      // An engine that comes back empty learns for one lease: by then every replica must have called.
+      // A store that comes back empty learns for one lease: by then every replica must have called.
       { timeoutMs, clock, random, where, longestRetryMs: refreshMs },
       { missed: (problem) => this.tell(problem), breaker: (isOpen) => this.breaker(isOpen) },
     );
@@ -101,7 +101,7 @@ export class LeaseClient {
   }
 
   /**
-   * Call this when demand exceeds the share of `lease`. It calls the engine soon, unless the last call said so already.
+   * Call this when demand exceeds the share of `lease`. It calls the store soon, unless the last call said so already.
    * O(1).
    */
   callSoon(lease: CapacityLease): void {
@@ -122,7 +122,7 @@ export class LeaseClient {
       if (leases.length > 0)
         await this.link.run(leaseScript(), keysOf(leases), this.argumentsFor(leases, ++this.sequence, 'leave'));
     } catch {
-      // The engine learns of it when the lease ends.
+      // The store learns of it when the lease ends.
     }
     this.link.close();
   }
@@ -153,7 +153,7 @@ export class LeaseClient {
       .then(
         () => this.ended(),
         (error) => {
-          if (error instanceof EngineError) for (const lease of leases) this.missed(lease);
+          if (error instanceof StoreError) for (const lease of leases) this.missed(lease);
           this.ended();
         },
       );
@@ -178,7 +178,7 @@ export class LeaseClient {
       const { inFlight, wants } = lease.demand();
       lease.toldWants = wants;
       lease.toldLimit = Math.ceil(lease.limit);
-      // The engine may have forgotten a replica that was silent for so long.
+      // The store may have forgotten a replica that was silent for so long.
       const isRemembered = nowMs < lease.answeredSentAtMs + leaseMs + drainMs;
       const cap = Math.ceil(lease.cap(nowMs));
       const acknowledged = isRemembered ? lease.acknowledged : 0;
@@ -244,7 +244,7 @@ export class LeaseClient {
     const nowMs = clock.now();
     const before = lease.cap(nowMs);
     lease.missed(nowMs);
-    // A replica that finds no engine for a lease begins with its first share.
+    // A replica that finds no store for a lease begins with its first share.
     if (lease.cap(nowMs) > before) for (const listener of [...this.listeners]) listener();
   }
 

@@ -1,5 +1,5 @@
 /** The events of the leases of a replica. */
-import type { EngineProblem } from '../engine/engine-problem.js';
+import type { EngineProblem } from '../store/store-problem.js';
 import type { Grant } from './capacity-lease.js';
 
 export interface LeaseEvents {
@@ -9,7 +9,7 @@ export interface LeaseEvents {
   expired: { readonly key: string; readonly limit: number };
   /** Answers come again. */
   recovered: { readonly key: string; readonly grant: number; readonly expiredForMs: number };
-  /** The engine began anew, or lost writes: no share grows during one lease. */
+  /** The store began anew, or lost writes: no share grows during one lease. */
   epoch: { readonly key: string; readonly epoch: number; readonly before: number };
   /** A call failed; the same problem is reported again after a minute. */
   problem: EngineProblem;

@@ -14,7 +14,7 @@ export interface LeaseOptions {
    */
   weight?: number | undefined;
   /**
-   * The most that this replica ever uses; bounds what a split engine can do. ⌈1.5 · limit / replicas⌉ is a good one.
+   * The most that this replica ever uses; bounds what a split store can do. ⌈1.5 · limit / replicas⌉ is a good one.
    * @default no bound
    */
   maxShare?: number | undefined;
@@ -24,7 +24,7 @@ export interface LeaseOptions {
    */
   fallback?: LeaseFallback | undefined;
   /**
-   * Replicas that are expected: one that starts while the engine is away begins with ⌊limit / replicas⌋ after a
+   * Replicas that are expected: one that starts while the store is away begins with ⌊limit / replicas⌋ after a
    * `leaseDuration` without an answer. @default it waits for an answer
    */
   replicas?: number | undefined;
@@ -143,7 +143,7 @@ export function leaseSettings(parsed: ParsedLeaseOptions): LeaseClientSettings {
 
 const longestMs = 7 * 86_400_000;
 
-/** A span that fits into the engine's integers; Infinity becomes a week. */
+/** A span that fits into the store's integers; Infinity becomes a week. */
 function finite(ms: number): number {
   return Math.min(ms, longestMs);
 }

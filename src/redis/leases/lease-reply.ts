@@ -1,6 +1,6 @@
-/** What the engine answers to one call, and what is wrong with an answer. */
-import { numbersOf } from '../engine/answer.js';
-import type { EngineProblem } from '../engine/engine-problem.js';
+/** What the store answers to one call, and what is wrong with an answer. */
+import { numbersOf } from '../store/answer.js';
+import type { EngineProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 import { replyWidth } from './lease-script.js';
 
@@ -29,7 +29,7 @@ export function sequenceIn(reply: unknown, replica: string): number {
   return isOurs ? Number(reply[1]) : Number.NaN;
 }
 
-/** The engine has seen the call, or a later one, already: the answer says nothing. */
+/** The store has seen the call, or a later one, already: the answer says nothing. */
 export function isRepeated({ grant }: Grant): boolean {
   return grant === -1;
 }

@@ -1,5 +1,5 @@
 /**
- * The protocol of capacity leases, the engine's side: one hash for each pool, one field for each replica.
+ * The protocol of capacity leases, the store's side: one hash for each pool, one field for each replica.
  *
  *     KEYS  the hashes, all in one slot
  *     ARGV  replica, lease, drain, forget (ms), 'call' or 'leave';
@@ -11,13 +11,13 @@
  * Invariant: no call makes the sum of `held` rise above the limit. So a replica that uses its grant, or the cap that it
  * reported, keeps the pool below its limit. `held` covers both, because the reply that carries the grant may be lost.
  *
- * An engine that has lost what it knew begins an epoch, and learns it from the replicas' calls: nobody's share grows
+ * A store that has lost what it knew begins an epoch, and learns it from the replicas' calls: nobody's share grows
  * for one lease. The first to call tell how much weight the pool had. Weight that has not called again by then is
  * absent, and may still run requests. No share grows until its drain is over. After that its fair part is kept for it,
  * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
  * and Gallager, "Data Networks" (1992), 6.5.
  */
-import { type Script, script, scriptHead } from '../engine/script.js';
+import { type Script, script, scriptHead } from '../store/script.js';
 
 /** The number of texts in the reply for each key. */
 export const replyWidth = 12;
@@ -106,7 +106,7 @@ local function visit(key, at)
   if before and mine.sequence <= before.sequence then
     return { self, text(before.sequence), '-1', '0', text(epoch.began), '0', '0', '0', '0', '0', '0', '0' }
   end
-  -- An engine that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
+  -- A store that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
   local hasLost = acknowledged > 0 and (before == nil or before.sequence < acknowledged)
   if epoch == nil or (hasLost and now >= epoch.learnsUntil) then
     epoch = { began = math.max(now, epoch and epoch.began + 1 or 0), learnsUntil = now + lease, drainEnd = mine.drainEnd,

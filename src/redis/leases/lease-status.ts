@@ -1,5 +1,5 @@
 /** One lease at one instant, for metrics, inspectors and logs. */
-import type { LinkFigures } from '../engine/engine-link.js';
+import type { LinkFigures } from '../store/store-link.js';
 import type { CapacityLease } from './capacity-lease.js';
 
 export interface LeaseStatus {
@@ -28,7 +28,7 @@ export interface LeaseStatus {
   readonly leaseAgeMs: number;
   /** True while the fallback is in force. */
   readonly isExpired: boolean;
-  /** True while the engine learns again who holds what. */
+  /** True while the store learns again who holds what. */
   readonly isLearning: boolean;
   /** Seats in flight above the safe share while the lease is over: others may have been given these. */
   readonly overAdmission: number;

@@ -1,6 +1,6 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
 import { type Clock, type SaturationDetector, schemas } from '../../index.js';
-import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { type RedisClient, redisClient } from '../store/redis-client.js';
 import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
 import type { LeaseEvents } from './lease-events.js';

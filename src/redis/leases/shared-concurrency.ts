@@ -5,7 +5,7 @@
  */
 
 import { type PoolView, schemas } from '../../index.js';
-import type { RedisClient } from '../engine/redis-client.js';
+import type { RedisClient } from '../store/redis-client.js';
 import type { LeaseDemand } from './capacity-lease.js';
 import type { LeaseOptions } from './lease-options.js';
 import { HeldLeases, type LeasedDetector } from './leased-detector.js';
@@ -31,9 +31,9 @@ export interface SharedConcurrency extends LeasedDetector {
 /**
  * A saturation detector for pools that several replicas share. The limit is one limit, however many replicas there are;
  * each replica holds a lease on its part, and no request waits for the network. O(1) for each request; one call of the
- * engine for each `refreshInterval`.
+ * store for each `refreshInterval`.
  *
- * While replicas reach the engine, the requests in flight over all replicas never exceed the limit, whatever answers
+ * While replicas reach the store, the requests in flight over all replicas never exceed the limit, whatever answers
  * are lost or late. If `drainDuration` is as long as the longest request, this holds also while they do not reach it.
  * @throws FlowConfigError
  * @example

@@ -5,7 +5,7 @@
  * all.
  */
 import type { EndpointView, PoolView } from '../../index.js';
-import type { RedisClient } from '../engine/redis-client.js';
+import type { RedisClient } from '../store/redis-client.js';
 import type { CapacityLease } from './capacity-lease.js';
 import type { LeaseOptions } from './lease-options.js';
 import { HeldLeases, type LeasedDetector } from './leased-detector.js';

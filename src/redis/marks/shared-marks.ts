@@ -5,8 +5,8 @@
  * one refusal.
  */
 import { type EndpointPool, type EndpointView, realClock, schemas } from '../../index.js';
-import { keepListening, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
+import { keepListening, type MessagePublisher, type MessageSubscriber } from '../store/pub-sub.js';
 
 export type MarkPublisher = MessagePublisher;
 export type MarkSubscriber = MessageSubscriber;

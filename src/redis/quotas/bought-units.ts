@@ -8,11 +8,11 @@ import type { FallbackShare, FallbackTaking } from './fallback-share.js';
 /** Units that were bought together. */
 export class BoughtBatch {
   amount: number;
-  /** The bucket of the engine that sold it; empty for units that are not paid for yet. */
+  /** The bucket of the store that sold it; empty for units that are not paid for yet. */
   epoch: string;
   /** Its end on the scale of all that the bucket ever sold. */
   end: string;
-  /** The fallback share that sold it while the engine was away, and what it took for that. */
+  /** The fallback share that sold it while the store was away, and what it took for that. */
   readonly fallback: { readonly share: FallbackShare; readonly taking: FallbackTaking } | undefined;
 
   constructor(amount: number, epoch: string, end: string, fallback?: BoughtBatch['fallback']) {
@@ -22,7 +22,7 @@ export class BoughtBatch {
     this.fallback = fallback;
   }
 
-  /** The engine has been told of it. */
+  /** The store has been told of it. */
   paid(epoch: string, end: string): void {
     this.epoch = epoch;
     this.end = end;
@@ -69,7 +69,7 @@ export class ReturnedUnits {
     return this.byBatch.size;
   }
 
-  /** The engine takes back what it sold, and this process what it sold itself. */
+  /** The store takes back what it sold, and this process what it sold itself. */
   add(batch: BoughtBatch, amount: number, nowMs: number): void {
     if (batch.fallback !== undefined) batch.fallback.share.takeBack(batch.fallback.taking, amount, nowMs);
     if (batch.fallback !== undefined || batch.epoch === '' || amount === 0) return;

@@ -1,7 +1,7 @@
 /**
- * The part of a quota that a replica takes by itself while the engine is away.
+ * The part of a quota that a replica takes by itself while the store is away.
  *
- * Invariant: it begins with this part of what was used when the engine went. When the engine is back, it is charged at
+ * Invariant: it begins with this part of what was used when the store went. When the store is back, it is charged at
  * most a burst, however long it was away.
  */
 import type { QuotaTerms, QuotaWindow } from '../../index.js';

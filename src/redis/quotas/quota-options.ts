@@ -14,7 +14,7 @@ export interface SharedQuotasOptions {
   /** A replica buys ahead what its part of a quota comes to in half of this. @default '1s' */
   readonly refreshInterval?: Duration | undefined;
   /**
-   * While the engine is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
+   * While the store is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
    * `closed`. @default 'share'
    */
   readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;

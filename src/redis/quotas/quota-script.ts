@@ -1,5 +1,5 @@
 /**
- * One quota of all replicas on the engine's clock: the level of a leaking bucket, from which replicas buy ahead and to
+ * One quota of all replicas on the store's clock: the level of a leaking bucket, from which replicas buy ahead and to
  * which they give back.
  *
  *     taken ──────────────────────────►     the level is what was taken and has not leaked yet;
@@ -12,9 +12,9 @@
  * Invariant: over any span of time what is sold and not given back is at most burst + rate · span. A batch gives back
  * at most the part that has not leaked, because the rest has made room for others already. A batch of a bucket that is
  * gone gives back nothing. A bucket is kept until all of it has leaked, because a new bucket tells replicas that the
- * engine has lost theirs.
+ * store has lost theirs.
  */
-import { finiteText, type Script, script } from '../engine/script.js';
+import { finiteText, type Script, script } from '../store/script.js';
 
 export const quotaText: string = `
 local time = redis.call('TIME')

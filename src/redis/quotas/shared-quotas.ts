@@ -1,16 +1,16 @@
 /**
  * Quotas of hosted models that all replicas share: a source for `quotaDetector().drawFrom`.
  *
- * Invariant: each quota is one bucket of the engine, under a key of its own; the breaker and the figures of calls are
+ * Invariant: each quota is one bucket of the store, under a key of its own; the breaker and the figures of calls are
  * common to all.
  */
 import { type QuotaSource, type QuotaTerms, type QuotaWindow, schemas } from '../../index.js';
-import { numbersOf } from '../engine/answer.js';
-import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
-import type { EngineProblem } from '../engine/engine-problem.js';
-import { keyPart } from '../engine/key-part.js';
-import { ProblemListeners } from '../engine/problem-listeners.js';
-import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { numbersOf } from '../store/answer.js';
+import { keyPart } from '../store/key-part.js';
+import { ProblemListeners } from '../store/problem-listeners.js';
+import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import type { EngineProblem } from '../store/store-problem.js';
 import { type QuotaSettings, quotaSettings, type SharedQuotasOptions } from './quota-options.js';
 import { quotaScript } from './quota-script.js';
 import { type Purchase, type PurchaseAnswer, SharedWindow } from './shared-window.js';
@@ -24,7 +24,7 @@ export interface SharedQuotaStatus {
   /** Units that all replicas have used, as far as this replica knows. */
   readonly used: number;
   readonly limit: number;
-  /** True while this replica's fallback share is in force, because the engine is away. */
+  /** True while this replica's fallback share is in force, because the store is away. */
   readonly isLocal: boolean;
 }
 
@@ -59,7 +59,7 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
   const settings = quotaSettings(options, 'sharedQuotas');
   const { name, timeoutMs, clock, random, refreshMs } = settings;
   const problems = new ProblemListeners();
-  const link = new EngineLink(
+  const link = new StoreLink(
     client,
     { timeoutMs, clock, random, where: `quotas "${name}"`, longestRetryMs: refreshMs },
     { missed: (problem) => problems.tell(problem), breaker: (isOpen) => problems.breaker(isOpen) },

@@ -2,9 +2,9 @@
  * A quota from which all replicas take. This replica buys units ahead, dispatches requests with them, and gives back
  * what they did not use.
  *
- *     engine ── chunk ──► balance here ── a request takes ──► settled ── what is too much ──► engine
+ *     store ── chunk ──► balance here ── a request takes ──► settled ── what is too much ──► store
  *
- * Invariant: no request asks the engine; between two calls the balance is at most a chunk more than what waits here. A
+ * Invariant: no request asks the store; between two calls the balance is at most a chunk more than what waits here. A
  * quota keeps one call outstanding, and makes none while nothing is taken and nothing waits.
  *
  * Longer than most files, because the balance and the one call that changes it are one state.
@@ -12,7 +12,7 @@
 
 import { letProcessEnd } from '../../base/clock.js';
 import type { QuotaTerms, QuotaWindow } from '../../index.js';
-import { EngineError } from '../engine/engine-problem.js';
+import { StoreError } from '../store/store-problem.js';
 import { BoughtBatch, BoughtUnits, ReturnedUnits, roundingError } from './bought-units.js';
 import { FallbackShare } from './fallback-share.js';
 import type { QuotaSettings } from './quota-options.js';
@@ -37,7 +37,7 @@ export interface Purchase {
   readonly back: readonly (readonly [batch: BoughtBatch, amount: number])[];
 }
 
-/** Sends a purchase. Rejects with an EngineError. `onLate` gets an answer that came after the time limit. */
+/** Sends a purchase. Rejects with a StoreError. `onLate` gets an answer that came after the time limit. */
 export type SendPurchase = (
   key: string,
   purchase: Purchase,
@@ -91,11 +91,11 @@ export class SharedWindow implements QuotaWindow {
   private readonly returns = new ReturnedUnits();
   /** The first chunk, until it is paid for. */
   private credit: BoughtBatch | undefined;
-  /** Units that were taken before they were bought; the engine is told with the next call. */
+  /** Units that were taken before they were bought; the store is told with the next call. */
   private debt = 0;
-  /** The engine must raise its level to at least this. */
+  /** The store must raise its level to at least this. */
   private leastLevel = 0;
-  /** The level of the engine's bucket when it last answered. */
+  /** The level of the store's bucket when it last answered. */
   private level = 0;
   private levelAtMs: number;
   private epoch = '';
@@ -298,8 +298,7 @@ export class SharedWindow implements QuotaWindow {
     const onLate = (late: PurchaseAnswer): void => this.returns.add(batchOf(late), late.sold, clock.now());
     await this.sendPurchase(this.terms.key, purchase, onLate).then(
       (sale) => this.bought(sale, purchase, clock.now()),
-      (error) =>
-        this.missed(purchase, error instanceof EngineError && unsent.includes(error.problem.code), clock.now()),
+      (error) => this.missed(purchase, error instanceof StoreError && unsent.includes(error.problem.code), clock.now()),
     );
   }
 
@@ -318,7 +317,7 @@ export class SharedWindow implements QuotaWindow {
     const back = this.returns.drain();
     if (most === 0 && charge === 0 && this.leastLevel === 0 && back.length === 0) return undefined;
     this.debt = 0;
-    // If this replica took so much by itself while the engine was away, the others did too: it must not be sold again.
+    // If this replica took so much by itself while the store was away, the others did too: it must not be sold again.
     const byAll = this.fallback === undefined ? 0 : Math.min(this.fallback.usedByAll(nowMs), this.burst);
     const leastLevel = Math.max(this.leastLevel, byAll);
     const least = Math.min(missing, Math.max(chunk, this.typical));
@@ -335,13 +334,13 @@ export class SharedWindow implements QuotaWindow {
     this.credit?.paid(sale.epoch, String(Number(sale.end) - sale.sold));
     this.credit = undefined;
     if (this.leastLevel <= leastLevel) this.leastLevel = 0;
-    // The engine lost the bucket before all of it had leaked: the level that is known here is restored.
+    // The store lost the bucket before all of it had leaked: the level that is known here is restored.
     if (isNew && expected > sale.level) this.leastLevel = Math.max(this.leastLevel, expected);
     this.units.add(batchOf(sale));
     this.follow(sale.sold, most, nowMs);
   }
 
-  /** Without the engine this replica's fallback share sells. */
+  /** Without the store this replica's fallback share sells. */
   private missed(purchase: Purchase, isUnsent: boolean, nowMs: number): void {
     const { charge, least, most, back } = purchase;
     const part = this.settings.fallbackShare();
@@ -375,7 +374,7 @@ export class SharedWindow implements QuotaWindow {
     else if (this.returns.size > 0) this.callIn(this.settings.refreshMs);
   }
 
-  /** The time until the engine has this much, if no other replica takes; at most a refresh. */
+  /** The time until the store has this much, if no other replica takes; at most a refresh. */
   private waitMs(amount: number, nowMs: number): number {
     const { fallback, settings } = this;
     const over = amount - Math.max(0, this.mostAtOnce() - this.levelAt(nowMs));

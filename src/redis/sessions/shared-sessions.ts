@@ -16,9 +16,9 @@ import {
   type SessionLimit,
   schemas,
 } from '../../index.js';
-import { hashedName } from '../engine/key-part.js';
-import { keepListening, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
+import { hashedName } from '../store/key-part.js';
+import { keepListening, type MessagePublisher, type MessageSubscriber } from '../store/pub-sub.js';
 import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
 

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { budgetText } from '../../../src/redis/budgets/budget-script.js';
 import { withVirtualTime } from '../support/virtual-world.js';
-import { describeWithClient } from '../support/with-engine.js';
+import { describeWithClient } from '../support/with-store.js';
 
 const operations = 100_000;
 const batch = 1_000;

@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 import { concurrencyDetector, FlowConfigError, FlowController, type FlowRequest } from '../../../src/index.js';
 import { sharedBudgetAdmission, sharedBudgets } from '../../../src/redis/index.js';
-import { Engine, engineKinds, freePort } from '../support/engines.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { freePort, Store, storeKinds } from '../support/stores.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
 interface Request extends FlowRequest {
   readonly tokens: number;
@@ -31,12 +31,12 @@ function connect(port: number): Redis {
 let names = 0;
 const options = () => ({ name: `budgets-${names++}`, budgets: rates, callTimeout: '2s' }) as const;
 
-describeWithEngines('shared budgets', (engine) => {
+describeWithStores('shared budgets', (store) => {
   it('are taken together or not at all', async () => {
     const shared = options();
     const [a, b] = [
-      sharedBudgets<Request>(connect(engine().port), shared),
-      sharedBudgets<Request>(connect(engine().port), shared),
+      sharedBudgets<Request>(connect(store().port), shared),
+      sharedBudgets<Request>(connect(store().port), shared),
     ];
     for (let i = 0; i < 3; i++)
       expect(await (i % 2 ? a : b).take(request(2_000), key)).toMatchObject({ isTaken: true, isLocal: false });
@@ -46,14 +46,14 @@ describeWithEngines('shared budgets', (engine) => {
   });
 
   it('are kept for a payer whose name is half a surrogate pair', async () => {
-    const budgets = sharedBudgets<Request>(connect(engine().port), options());
+    const budgets = sharedBudgets<Request>(connect(store().port), options());
     const odd = { ...key, fairnessId: 'a}\ud800' };
     expect(await budgets.take(request(1_000), odd)).toMatchObject({ isTaken: true, isLocal: false });
     expect((await budgets.peek(odd.fairnessId))!.tokens).toBeLessThan(5_500);
   });
 
   it('say when a request would pass: after its tokens have come back', async () => {
-    const budgets = sharedBudgets<Request>(connect(engine().port), options());
+    const budgets = sharedBudgets<Request>(connect(store().port), options());
     await budgets.take(request(6_000), key);
     const refusal = await budgets.take(request(100), key);
     // 36,000 tokens an hour: 100 of them in 10 s.
@@ -64,7 +64,7 @@ describeWithEngines('shared budgets', (engine) => {
   });
 
   it('refuse for ever what costs more than a burst', async () => {
-    const budgets = sharedBudgets<Request>(connect(engine().port), options());
+    const budgets = sharedBudgets<Request>(connect(store().port), options());
     expect(await budgets.take(request(6_001), key)).toMatchObject({
       isTaken: false,
       retryAfterMs: undefined,
@@ -73,7 +73,7 @@ describeWithEngines('shared budgets', (engine) => {
   });
 
   it('charge the difference at the end, and give all back for what never ran, once', async () => {
-    const budgets = sharedBudgets<Request>(connect(engine().port), options());
+    const budgets = sharedBudgets<Request>(connect(store().port), options());
     const left = async (): Promise<number> => (await budgets.peek('tenant'))!.tokens!;
     const first = await budgets.take(request(1_000), key);
     if (!first.isTaken) throw new Error('refused');
@@ -87,14 +87,14 @@ describeWithEngines('shared budgets', (engine) => {
   });
 
   it('hide names in keys where that is asked for', async () => {
-    const client = connect(engine().port);
+    const client = connect(store().port);
     const budgets = sharedBudgets<Request>(client, { ...options(), hashKeys: true });
     await budgets.take(request(1), { fairnessId: 'sk-secret', priority: 0 });
     expect((await client.keys('*')).join(' ')).not.toContain('sk-secret');
   });
 
   it('stand before a controller: refused requests are drops, dropped ones are refunded, the others settle at release', async () => {
-    const budgets = sharedBudgets<Request>(connect(engine().port), options());
+    const budgets = sharedBudgets<Request>(connect(store().port), options());
     const flow = new FlowController<Request>({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
     const gate = budgets.guard(flow);
     const left = async (): Promise<number> => (await budgets.peek('tenant'))!.tokens!;
@@ -119,8 +119,8 @@ describeWithEngines('shared budgets', (engine) => {
     expect(now).toBeCloseTo(4_500, -1);
   });
 
-  it('go on by this replica’s own part while the engine is away, and charge it later', async () => {
-    const other = await Engine.start(engineKinds[0]!);
+  it('go on by this replica’s own part while the store is away, and charge it later', async () => {
+    const other = await Store.start(storeKinds[0]!);
     ends.push(() => other.stop());
     const budgets = sharedBudgets<Request>(connect(other.port), { ...options(), replicas: 2, callTimeout: '1s' });
     const problems: string[] = [];
@@ -146,7 +146,7 @@ describeWithEngines('shared budgets', (engine) => {
       callTimeout: '2s',
       chunkSeconds: 60,
     } as const;
-    const replicas = [0, 1, 2].map(() => sharedBudgetAdmission<Request>(connect(engine().port), shared));
+    const replicas = [0, 1, 2].map(() => sharedBudgetAdmission<Request>(connect(store().port), shared));
     const view = {
       nowMs: 0,
       pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
@@ -170,7 +170,7 @@ describeWithEngines('shared budgets', (engine) => {
   });
 
   it('are refused without budgets, and with a limit of 0', () => {
-    const client = connect(engine().port);
+    const client = connect(store().port);
     expect(() => sharedBudgets(client, { name: 'a', budgets: [{ name: 'b', limit: 0 }] })).toThrow(FlowConfigError);
     expect(() =>
       sharedBudgets(client, { name: 'a', budgets: [{ name: 'b', limit: 1, cost: 'euro' as never }] }),
@@ -178,7 +178,7 @@ describeWithEngines('shared budgets', (engine) => {
   });
 });
 
-it('budgets name the engine that is not there', async () => {
+it('budgets name the store that is not there', async () => {
   const budgets = sharedBudgets(connect(await freePort()), {
     name: 'gone',
     budgets: [{ name: 'b', limit: 10 }],

@@ -1,4 +1,4 @@
-/** Four replicas, tenants pinned to some of them, in virtual time on a real engine. */
+/** Four replicas, tenants pinned to some of them, in virtual time on a real store. */
 import type { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../../../src/index.js';
 import { type SharedFairness, sharedFairness } from '../../../src/redis/index.js';
 import { VirtualWorld } from '../support/virtual-world.js';
-import { describeWithClient } from '../support/with-engine.js';
+import { describeWithClient } from '../support/with-store.js';
 
 const tenants: Readonly<Record<string, readonly number[]>> = { a: [0, 1, 2, 3], b: [0, 1], c: [1, 2, 3], d: [0, 3] };
 const serviceMs = 200;
@@ -79,7 +79,7 @@ describeWithClient('fairness over four replicas', { timeout: 120_000 }, (redis) 
     expect(exchanges).toBeGreaterThan(400);
   });
 
-  it('is local while the engine is away, and nothing stops', async () => {
+  it('is local while the store is away, and nothing stops', async () => {
     const { shares, exchanges } = await sharesOf(redis(), true, true);
     expect(exchanges).toBe(0);
     for (const [index, expected] of [0.375, 0.167, 0.291, 0.167].entries())

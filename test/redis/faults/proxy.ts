@@ -1,5 +1,5 @@
 /**
- * A proxy in front of an engine that cuts connections, and drops, delays, repeats and swaps the answers to our scripts.
+ * A proxy in front of a store that cuts connections, and drops, delays, repeats and swaps the answers to our scripts.
  */
 
 import type { AddressInfo } from 'node:net';

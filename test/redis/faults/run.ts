@@ -1,7 +1,7 @@
 /** Runs the scenarios for so many seeds, or so many minutes, several side by side, and prints a row for each. */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { engineKinds } from '../support/engines.js';
+import { storeKinds } from '../support/stores.js';
 import { counters } from './messages.js';
 import { Observer } from './observer.js';
 import { control, type RunResult, runScenario, type Scenario, scenarios } from './scenarios.js';
@@ -26,7 +26,7 @@ const faults: string[] = [];
 const played = [...scenarios, control];
 let count = 0;
 
-/** Runs mostly wait: a lane plays one after the other, with replicas and engines of its own. */
+/** Runs mostly wait: a lane plays one after the other, with replicas and stores of its own. */
 async function lane(): Promise<void> {
   const observer = new Observer(fileURLToPath(new URL('replica.mjs', import.meta.url)));
   while (count < seeds && performance.now() < endsAtMs) await play(count++, observer);
@@ -36,7 +36,7 @@ async function lane(): Promise<void> {
 async function play(index: number, observer: Observer): Promise<void> {
   const seed = first + index;
   const scenario = played[index % played.length] as Scenario;
-  const kind = engineKinds[Math.floor(index / played.length) % engineKinds.length]!;
+  const kind = storeKinds[Math.floor(index / played.length) % storeKinds.length]!;
   const result = await runScenario(scenario, seed, kind, observer);
   rows.set(scenario, [...(rows.get(scenario) ?? []), result]);
   const { counts, replicas, isStuck, problems } = result;
@@ -52,7 +52,7 @@ async function play(index: number, observer: Observer): Promise<void> {
     faults.push(`seed ${seed}: nothing was dispatched after the fault: ${scenario.name}; ${problems.join('; ')}`);
 }
 
-if (engineKinds.length === 0) process.exit(0);
+if (storeKinds.length === 0) process.exit(0);
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
 
 console.log(

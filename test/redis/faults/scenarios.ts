@@ -1,7 +1,7 @@
 /** The faults, each at random moments of a run, and what they may cost at most. */
 import { Redis } from 'ioredis';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { Engine, type EngineKind } from '../support/engines.js';
+import { Store, type StoreKind } from '../support/stores.js';
 import { type Counter, counters, type Limits, mostTokens, type ReplicaPlan } from './messages.js';
 import type { Observer } from './observer.js';
 import { FaultyProxy } from './proxy.js';
@@ -16,14 +16,14 @@ const limits: Limits = { requests: limit, tokens: 3 * limit, 'endpoint a': 6, 'e
 
 /** One run as its faults see it. */
 interface Stage {
-  readonly engine: Engine;
+  readonly store: Store;
   readonly proxies: readonly FaultyProxy[];
   readonly observer: Observer;
   readonly random: () => number;
   /** Starts one more replica. */
   join(): Promise<void>;
-  /** A second engine that copies the first. */
-  spare(): Promise<Engine>;
+  /** A second store that copies the first. */
+  spare(): Promise<Store>;
 }
 
 export interface Scenario {
@@ -38,8 +38,8 @@ export interface Scenario {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function command(engine: Engine, ...words: readonly string[]): Promise<void> {
-  const client = new Redis(engine.port);
+async function command(store: Store, ...words: readonly string[]): Promise<void> {
+  const client = new Redis(store.port);
   client.on('error', () => {});
   try {
     await client.call(words[0] as string, ...words.slice(1));
@@ -70,48 +70,48 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'engine killed, back empty',
+    name: 'store killed, back empty',
     bound: 0,
     async play(stage) {
       await aWhile(stage);
-      await stage.engine.kill();
+      await stage.store.kill();
       await pause(100 + 1_500 * stage.random());
-      await stage.engine.up();
+      await stage.store.up();
       await pause(1_200);
     },
   },
   {
-    name: 'engine killed, back with its append-only file',
+    name: 'store killed, back with its append-only file',
     bound: 0,
     options: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
     async play(stage) {
       await aWhile(stage);
-      await stage.engine.kill();
+      await stage.store.kill();
       await pause(100 + 1_500 * stage.random());
-      await stage.engine.up();
+      await stage.store.up();
       await pause(1_200);
     },
   },
   {
-    name: 'engine stopped for longer than a lease',
+    name: 'store stopped for longer than a lease',
     bound: 0,
     async play(stage) {
       await aWhile(stage);
-      stage.engine.pause();
+      stage.store.pause();
       await pause(leaseMs * (1.1 + 2 * stage.random()));
-      stage.engine.resume();
+      stage.store.resume();
       await pause(1_200);
     },
   },
   {
-    name: 'engine flushed, some answers lost',
+    name: 'store flushed, some answers lost',
     bound: 0,
     async play(stage) {
       if (stage.random() < 0.5) bad(stage);
       await aWhile(stage);
-      await command(stage.engine, 'FLUSHALL');
+      await command(stage.store, 'FLUSHALL');
       await aWhile(stage);
-      await command(stage.engine, 'FLUSHALL');
+      await command(stage.store, 'FLUSHALL');
       await pause(1_000);
     },
   },
@@ -120,7 +120,7 @@ export const scenarios: readonly Scenario[] = [
     bound: 0,
     async play(stage) {
       await aWhile(stage);
-      await command(stage.engine, 'CLIENT', 'PAUSE', String(Math.round(200 + 1_500 * stage.random())), 'ALL');
+      await command(stage.store, 'CLIENT', 'PAUSE', String(Math.round(200 + 1_500 * stage.random())), 'ALL');
       await pause(2_000);
     },
   },
@@ -131,7 +131,7 @@ export const scenarios: readonly Scenario[] = [
     async play(stage) {
       const spare = await stage.spare();
       await aWhile(stage);
-      await stage.engine.kill();
+      await stage.store.kill();
       await command(spare, 'REPLICAOF', 'NO', 'ONE');
       for (const proxy of stage.proxies) {
         proxy.target = spare.port;
@@ -214,17 +214,17 @@ const hourMs = 3_600_000;
 export async function runScenario(
   scenario: Scenario,
   seed: number,
-  kind: EngineKind,
+  kind: StoreKind,
   observer: Observer,
 ): Promise<RunResult> {
   const random = seededRandom(seed * 7_919 + 17);
-  const engine = await Engine.start(kind, scenario.options);
-  const engines = [engine];
+  const store = await Store.start(kind, scenario.options);
+  const stores = [store];
   const replicas = 2 + Math.floor(random() * 7);
   const proxies: FaultyProxy[] = [];
   const pool = `faults-${seed}`;
   async function plan(): Promise<ReplicaPlan> {
-    const proxy = new FaultyProxy(engines.at(-1)!.port, random);
+    const proxy = new FaultyProxy(stores.at(-1)!.port, random);
     await proxy.listen();
     proxies.push(proxy);
     return {
@@ -250,19 +250,19 @@ export async function runScenario(
   shuffleDemand();
   const shuffling = setInterval(shuffleDemand, 400);
   const stage: Stage = {
-    engine,
+    store,
     proxies,
     observer,
     random,
     join: async () => observer.add(await plan()),
     async spare() {
-      const copy = await Engine.start(kind, ['--replicaof', '127.0.0.1', String(engine.port)]);
-      engines.push(copy);
+      const copy = await Store.start(kind, ['--replicaof', '127.0.0.1', String(store.port)]);
+      stores.push(copy);
       return copy;
     },
   };
   try {
-    // The engine learns for one lease.
+    // The store learns for one lease.
     await pause(leaseMs + 2 * refreshMs);
     // Processes that start for the first time take a while.
     for (let waited = 0; waited < 200 && !observer.hasTakenSince(1); waited++) await pause(100);
@@ -278,6 +278,6 @@ export async function runScenario(
   } finally {
     clearInterval(shuffling);
     for (const proxy of proxies) proxy.close();
-    await Promise.all(engines.map((each) => each.stop()));
+    await Promise.all(stores.map((each) => each.stop()));
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The command, three times, in processes of their own, behind one limit: the engine is killed under load and comes back
+ * The command, three times, in processes of their own, behind one limit: the store is killed under load and comes back
  * empty.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { bundleCli, type CliProcess } from '../../gateway/support/bundled-cli.js';
 import { fileOf } from '../../gateway/support/gateway.js';
 import { serve, startUpstream } from '../../gateway/support/upstream.js';
-import { Engine, engineKinds } from '../support/engines.js';
-import { until } from '../support/with-engine.js';
+import { Store, storeKinds } from '../support/stores.js';
+import { until } from '../support/with-store.js';
 
 const limit = 9;
 const gateways = 3;
@@ -60,7 +60,7 @@ function isExpired(running: CliProcess): boolean {
   return running.events('lease-expired').length > running.events('lease-recovered').length;
 }
 
-type Phase = 'start' | 'before' | 'without the engine' | 'after';
+type Phase = 'start' | 'before' | 'without the store' | 'after';
 
 function percentiles(values: readonly number[]): string {
   const sorted = [...values].sort((a, b) => a - b);
@@ -69,18 +69,18 @@ function percentiles(values: readonly number[]): string {
     .join(' / ');
 }
 
-describe.runIf(engineKinds.length > 0).each(engineKinds)(
+describe.runIf(storeKinds.length > 0).each(storeKinds)(
   'three gateways in processes of their own, with $name',
   (kind) => {
-    it('keep one limit, and fail no request, while the engine is killed and comes back empty', async () => {
-      const engine = await Engine.start(kind);
-      onTestFinished(() => engine.stop());
+    it('keep one limit, and fail no request, while the store is killed and comes back empty', async () => {
+      const store = await Store.start(kind);
+      onTestFinished(() => store.stop());
       const { url, count } = await countingServer();
       const file = join(folder, `${kind.name}.json`);
       writeFileSync(
         file,
         JSON.stringify({
-          ...fileOf([url], { sharedState: { url: engine.url, ...sharedState }, log: { format: 'json' } }, 1_000),
+          ...fileOf([url], { sharedState: { url: store.url, ...sharedState }, log: { format: 'json' } }, 1_000),
         }),
       );
       const running = Array.from({ length: gateways }, () => cli.start(['gateway', '--config', file]));
@@ -90,7 +90,7 @@ describe.runIf(engineKinds.length > 0).each(engineKinds)(
       await whole((one) => one.events('listening').length > 0);
 
       let phase: Phase = 'start';
-      const firstTokensMs: Record<Phase, number[]> = { start: [], before: [], 'without the engine': [], after: [] };
+      const firstTokensMs: Record<Phase, number[]> = { start: [], before: [], 'without the store': [], after: [] };
       const failures: unknown[] = [];
       let isOver = false;
       async function client(address: string): Promise<void> {
@@ -116,17 +116,17 @@ describe.runIf(engineKinds.length > 0).each(engineKinds)(
       const answered = (requests: number): Promise<void> =>
         until(() => firstTokensMs[phase].length >= requests, heard, patientMs);
 
-      // An engine that knows nothing learns for one lease.
+      // A store that knows nothing learns for one lease.
       await answered(200);
       phase = 'before';
       await answered(200);
-      phase = 'without the engine';
-      await engine.kill();
+      phase = 'without the store';
+      await store.kill();
       await whole(isExpired);
       // The safe shares keep serving when the lease is over.
       await answered(firstTokensMs[phase].length + 100);
       const upAtMs = performance.now();
-      await engine.up();
+      await store.up();
       phase = 'after';
       await whole((one) => !isExpired(one));
       const backMs = performance.now() - upAtMs;

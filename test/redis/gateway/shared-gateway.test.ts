@@ -1,30 +1,30 @@
-/** Replicas of the real gateway behind one limit, over real sockets, with the engine killed under load. */
+/** Replicas of the real gateway behind one limit, over real sockets, with the store killed under load. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkSource } from '../../../src/gateway/cli/check-source.js';
 import { loadGatewayConfig } from '../../../src/gateway/index.js';
 import { fileOf, type Started, startGateway } from '../../gateway/support/gateway.js';
 import { serve, startUpstream } from '../../gateway/support/upstream.js';
-import { Engine, engineKinds, freePort } from '../support/engines.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { freePort, Store, storeKinds } from '../support/stores.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
 const chat = { model: 'llama', messages: [{ role: 'user', content: 'hello' }], stream: true };
 const leaseMs = 1_500;
 const timing = { refreshInterval: '200ms', leaseDuration: `${leaseMs}ms`, callTimeout: '100ms', drainDuration: '1s' };
 
-function sharedFile(url: string, engine: string, more: object = {}): object {
-  const sharedState = { url: engine, pool: 'chat', maxConcurrency: 8, replicas: 2, ...timing, ...more };
+function sharedFile(url: string, store: string, more: object = {}): object {
+  const sharedState = { url: store, pool: 'chat', maxConcurrency: 8, replicas: 2, ...timing, ...more };
   return fileOf([url], { sharedState }, 1_000);
 }
 
 const percentile = (sorted: readonly number[], share: number): number =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
 
-describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
-  it('keep one limit, and fail no request, while the engine is killed and comes back empty', {
+describe.runIf(storeKinds.length > 0)('two gateways with shared state', () => {
+  it('keep one limit, and fail no request, while the store is killed and comes back empty', {
     timeout: 60_000,
   }, async () => {
-    const engine = await Engine.start(engineKinds[0]!);
-    onTestFinished(() => engine.stop());
+    const store = await Store.start(storeKinds[0]!);
+    onTestFinished(() => store.stop());
     let running = 0;
     let most = 0;
     const upstream = await startUpstream((received, index) => {
@@ -39,7 +39,7 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
       );
     });
     const gateways: Started[] = [];
-    for (let i = 0; i < 2; i++) gateways.push(await startGateway(sharedFile(upstream.url, engine.url)));
+    for (let i = 0; i < 2; i++) gateways.push(await startGateway(sharedFile(upstream.url, store.url)));
     const limits = (): number[] => gateways.map(({ gateway }) => gateway.flow.stats().inFlight);
     await until(() => gateways.every(({ log }) => log.every(({ event }) => event !== 'lease-expired')), limits);
 
@@ -60,12 +60,12 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
     await until(() => waits.length > 50);
     await pause(500);
     const killedAtMs = performance.now();
-    await engine.kill();
+    await store.kill();
     await pause(2 * leaseMs);
     // The safe shares keep serving after the lease is over.
     await until(() => waits.filter(({ atMs }) => atMs > killedAtMs + leaseMs).length > 20);
     const upAtMs = performance.now();
-    await engine.up();
+    await store.up();
     await until(
       () => gateways.every(({ log }) => log.some(({ event }) => event === 'lease-recovered')),
       () => gateways.map(({ log }) => log.map(({ event }) => event)),
@@ -88,7 +88,7 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
     const shown = (sorted: readonly number[]): string =>
       [0.5, 0.9, 0.99].map((share) => `${Math.round(percentile(sorted, share))} ms`).join(' / ');
     console.log(
-      `TTFT p50/p90/p99 before ${shown(before)}, without the engine ${shown(during)}; answered again after ${Math.round(recoveredMs)} ms`,
+      `TTFT p50/p90/p99 before ${shown(before)}, without the store ${shown(during)}; answered again after ${Math.round(recoveredMs)} ms`,
     );
     const events = new Set(gateways.flatMap(({ log }) => log.map(({ event }) => event)));
     expect([...events]).toEqual(
@@ -103,10 +103,10 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
   });
 });
 
-describeWithEngines('a gateway with shared state', (engine) => {
+describeWithStores('a gateway with shared state', (store) => {
   it('shows its share among the metrics, and takes another limit without a restart', async () => {
     const upstream = await startUpstream();
-    const { gateway, config } = await startGateway(sharedFile(upstream.url, engine().url, { pool: 'metrics' }));
+    const { gateway, config } = await startGateway(sharedFile(upstream.url, store().url, { pool: 'metrics' }));
     const metric = async (name: string): Promise<number> => {
       const text = await (await fetch(`${gateway.url}/metrics`)).text();
       return Number(new RegExp(`^headgate_shared_${name}\\{[^}]*\\} (.*)$`, 'm').exec(text)?.[1]);
@@ -126,7 +126,7 @@ describeWithEngines('a gateway with shared state', (engine) => {
   });
 });
 
-describeWithEngines('two gateways with a quota of their provider', (engine) => {
+describeWithStores('two gateways with a quota of their provider', (store) => {
   it('let go what one quota allows, also after a reload', { timeout: 30_000 }, async () => {
     let received = 0;
     const upstream = await startUpstream((request, index) => {
@@ -144,7 +144,7 @@ describeWithEngines('two gateways with a quota of their provider', (engine) => {
           },
         ],
         flowControl: { saturationDetector: { pluginRef: 'quota-detector' } },
-        sharedState: { url: engine().url, pool: 'provider', quotas: true, replicas: 2, callTimeout: '5s' },
+        sharedState: { url: store().url, pool: 'provider', quotas: true, replicas: 2, callTimeout: '5s' },
       }),
     });
     const gateways = [await startGateway(fileWith(limit)), await startGateway(fileWith(limit))];
@@ -170,14 +170,14 @@ describeWithEngines('two gateways with a quota of their provider', (engine) => {
   });
 });
 
-describeWithEngines('a gateway with a quota of its provider', (engine) => {
+describeWithStores('a gateway with a quota of its provider', (store) => {
   it('goes on by it when another configuration is refused', async () => {
     const upstream = await startUpstream();
     const fileWith = (limit: number): object =>
       fileOf([upstream.url], {
         plugins: [{ type: 'quota-detector', parameters: { groups: [{ quotas: [{ unit: 'requests', limit }] }] } }],
         flowControl: { saturationDetector: { pluginRef: 'quota-detector' } },
-        sharedState: { url: engine().url, pool: 'refused', quotas: true, replicas: 1, callTimeout: '5s' },
+        sharedState: { url: store().url, pool: 'refused', quotas: true, replicas: 1, callTimeout: '5s' },
       });
     const { gateway, post } = await startGateway(fileWith(100_000));
     expect((await post(chat)).status).toBe(200);
@@ -265,7 +265,7 @@ describe('a gateway file with shared state', () => {
   });
 });
 
-it('a gateway starts without the engine, serves by its first share, and says what is wrong', async () => {
+it('a gateway starts without the store, serves by its first share, and says what is wrong', async () => {
   const upstream = await startUpstream();
   const port = await freePort();
   const { post, log, gateway } = await startGateway(sharedFile(upstream.url, `redis://127.0.0.1:${port}`));
@@ -273,6 +273,6 @@ it('a gateway starts without the engine, serves by its first share, and says wha
   expect(response.status).toBe(200);
   await response.text();
   const line = log.find(({ event }) => event === 'shared-state');
-  expect(line?.fields.message).toMatch(/pool "chat": the engine cannot be reached/);
+  expect(line?.fields.message).toMatch(/pool "chat": the store cannot be reached/);
   expect(gateway.flow.stats().inFlight).toBe(0);
 });

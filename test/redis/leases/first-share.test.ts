@@ -1,5 +1,5 @@
 /**
- * A replica without any answer begins with its first share, after a lease: a connection that is slow is no engine that
+ * A replica without any answer begins with its first share, after a lease: a connection that is slow is no store that
  * is away.
  */
 import { expect, it } from 'vitest';

@@ -1,8 +1,8 @@
-/** The table of what faults cost, on real engines in virtual time: 6 replicas, a limit of 64, load 1.5, 600 s. */
+/** The table of what faults cost, on real stores in virtual time: 6 replicas, a limit of 64, load 1.5, 600 s. */
 import { expect, it } from 'vitest';
-import { engineKinds } from '../support/engines.js';
+import { storeKinds } from '../support/stores.js';
 import { type Experiment, experiment } from '../support/table.js';
-import { describeWithClient } from '../support/with-engine.js';
+import { describeWithClient } from '../support/with-store.js';
 
 /** `held` no longer covers the cap that a replica goes on with when the reply is lost. */
 function withoutStepFive(text: string): string {
@@ -11,7 +11,7 @@ function withoutStepFive(text: string): string {
   return changed;
 }
 
-/** An engine that has lost everything forgets who else there was. */
+/** A store that has lost everything forgets who else there was. */
 function withoutMemory(text: string): string {
   const changed = text.replace('math.max(epoch.expected, rememberedWeight)', '0');
   if (changed === text) throw new Error('the step is written otherwise');
@@ -31,22 +31,22 @@ const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] 
   ['with a refresh of 250 ms and a lease of 2 s', { refreshMs: 250, leaseMs: 2_000 }, 0.975],
   ['with 20 % of the replies lost', { lost: 0.2 }, 0.972],
   ['with partitions, and a drain as long as the longest request', { partitions: 0.02, drainMs: 20_000 }, 0.956],
-  ['with the engine flushed', { flushedAtMs: 300_000 }, 0.969],
-  ['with the engine flushed and 20 % of the replies lost', { flushedAtMs: 300_000, lost: 0.2 }, 0.969],
+  ['with the store flushed', { flushedAtMs: 300_000 }, 0.969],
+  ['with the store flushed and 20 % of the replies lost', { flushedAtMs: 300_000, lost: 0.2 }, 0.969],
   [
-    'with the engine flushed and 20 % of so many replies lost that a client keeps hundreds of calls',
+    'with the store flushed and 20 % of so many replies lost that a client keeps hundreds of calls',
     { refreshMs: 100, flushedAtMs: 150_000, lost: 0.2, lastsMs: 300_000 },
     0.969,
   ],
   [
-    'with the engine flushed while a replica is cut off, and a drain as long as the longest request',
+    'with the store flushed while a replica is cut off, and a drain as long as the longest request',
     flushedWhileCutOff,
     0.936,
   ],
   ['with crashes that end their requests', { crashes: 0.01, forgetMs: 0, crashesEndRequests: true }, 0.947],
 ];
 
-describeWithClient('a shared limit in virtual time', { timeout: 120_000, kind: engineKinds.at(-1) }, (redis) => {
+describeWithClient('a shared limit in virtual time', { timeout: 120_000, kind: storeKinds.at(-1) }, (redis) => {
   it.each(bounded)('is never exceeded, and used, %s', async (_name, plan, least) => {
     const { mostOver, timeOver, utilization } = await experiment(redis(), { seed: 7, ...plan });
     expect({ mostOver, timeOver }).toEqual({ mostOver: 0, timeOver: 0 });
@@ -72,15 +72,15 @@ describeWithClient('a shared limit in virtual time', { timeout: 120_000, kind: e
     expect(timeOver).toBeGreaterThan(0.01);
   });
 
-  it('is exceeded by the control, whose engine does not learn that a replica is absent', async () => {
+  it('is exceeded by the control, whose store does not learn that a replica is absent', async () => {
     expect(
       (await experiment(redis(), { seed: 7, ...flushedWhileCutOff, edit: withoutMemory })).timeOver,
     ).toBeGreaterThan(0.05);
   });
 
   it('costs one call for each replica and refresh, however many requests there are', async () => {
-    const { engineCalls } = await experiment(redis(), { seed: 7, lastsMs: 120_000 });
+    const { storeCalls } = await experiment(redis(), { seed: 7, lastsMs: 120_000 });
     // 6 replicas for 120 s; the rest is what demand that grows asks for at once.
-    expect(engineCalls).toBeLessThan(6 * 120 * 1.25);
+    expect(storeCalls).toBeLessThan(6 * 120 * 1.25);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EndpointPool, sessionLimit } from '../../../src/index.js';
 import { sharedMarks, sharedSessions } from '../../../src/redis/index.js';
 import { pairs } from '../support/pairs.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
 function poolOf(...ids: string[]): EndpointPool {
   const pool = new EndpointPool();
@@ -10,11 +10,11 @@ function poolOf(...ids: string[]): EndpointPool {
   return pool;
 }
 
-describeWithEngines('overload marks', (engine) => {
+describeWithStores('overload marks', (store) => {
   it.each(Object.keys(pairs))('reach the other replicas through %s, once, for as long as they last', async (client) => {
     const pools = [poolOf('a', 'b'), poolOf('a', 'b'), poolOf('b')];
     const shared = await Promise.all(
-      pools.map(async (pool) => sharedMarks(await pairs[client]!(engine().url), pool, { name: client })),
+      pools.map(async (pool) => sharedMarks(await pairs[client]!(store().url), pool, { name: client })),
     );
     const [first, second, third] = pools as [EndpointPool, EndpointPool, EndpointPool];
     // Nobody says when a subscription is in force.
@@ -36,7 +36,7 @@ describeWithEngines('overload marks', (engine) => {
   });
 
   it('survive messages that are none', async () => {
-    const { publisher, subscriber } = await pairs.ioredis!(engine().url);
+    const { publisher, subscriber } = await pairs.ioredis!(store().url);
     const pool = poolOf('a');
     const shared = sharedMarks({ publisher, subscriber }, pool, { name: 'odd' });
     const odd = [
@@ -59,7 +59,7 @@ describeWithEngines('overload marks', (engine) => {
   });
 });
 
-describe('a subscriber whose engine is away at first', () => {
+describe('a subscriber whose store is away at first', () => {
   const publisher = { publish: async () => 0 };
   const unsubscribe = async (): Promise<void> => {};
 

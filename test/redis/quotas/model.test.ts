@@ -5,7 +5,7 @@ import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
 import { rounding, type Taking } from '../../../src/gate/quotas/quota-window.js';
 import { quotaText } from '../../../src/redis/quotas/quota-script.js';
 import { withVirtualTime } from '../support/virtual-world.js';
-import { describeWithClient } from '../support/with-engine.js';
+import { describeWithClient } from '../support/with-store.js';
 import { withoutExpiry } from './quota-world.js';
 
 const operations = 100_000;

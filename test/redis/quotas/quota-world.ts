@@ -1,5 +1,5 @@
 /**
- * Replicas with a controller each, in virtual time on a real engine, that share the quotas of one provider; and the
+ * Replicas with a controller each, in virtual time on a real store, that share the quotas of one provider; and the
  * provider, which counts.
  */
 import type { Redis } from 'ioredis';
@@ -26,9 +26,9 @@ export interface Plan {
   readonly consumes?: ((random: number) => number) | undefined;
   /** The part of the replies that get lost. */
   readonly lost?: number;
-  /** The engine cannot be reached, in ms of virtual time. */
+  /** The store cannot be reached, in ms of virtual time. */
   readonly away?: readonly [fromMs: number, toMs: number];
-  /** The engine loses everything then. */
+  /** The store loses everything then. */
   readonly flushedAtMs?: number;
   readonly options?: Partial<SharedQuotasOptions>;
   /** Every replica has the quota for itself: the control. */
@@ -43,7 +43,7 @@ export interface Sent {
 
 export interface Findings {
   readonly sent: readonly Sent[];
-  readonly engineCalls: number;
+  readonly storeCalls: number;
   readonly replicas: readonly Replica[];
   /** How long each waited, ms. */
   readonly waits: readonly number[];
@@ -150,7 +150,7 @@ export async function play(redis: Redis, plan: Plan): Promise<Findings> {
     if (keys.length > 0) await redis.del(...keys);
   }
   await world.run(lastsMs);
-  return { sent, waits, engineCalls: world.engineCalls, replicas };
+  return { sent, waits, storeCalls: world.storeCalls, replicas };
 }
 
 /**

@@ -1,10 +1,10 @@
-/** Shared quotas on real engines, with real clients. */
+/** Shared quotas on real stores, with real clients. */
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
 import { FlowConfigError, FlowController, type Lease, type QuotaOptions, quotaDetector } from '../../../src/index.js';
 import { type RedisClient, type SharedQuotas, sharedQuotas } from '../../../src/redis/index.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
 const key = { fairnessId: 'a', priority: 0 };
 
@@ -35,11 +35,11 @@ const close = async ({ flow, shared, leases }: Replica): Promise<void> => {
   await shared.close();
 };
 
-describeWithEngines('quotas on an engine', (engine) => {
+describeWithStores('quotas on a store', (store) => {
   it('are one quota for two replicas with two kinds of clients, and every request of it goes', async () => {
-    const ioredis = new Redis(engine().port);
+    const ioredis = new Redis(store().port);
     await ioredis.ping();
-    const nodeRedis = createClient({ url: engine().url });
+    const nodeRedis = createClient({ url: store().url });
     await nodeRedis.connect();
     // One request in an hour comes back: load of the machine changes nothing.
     const quotas: QuotaOptions[] = [{ unit: 'requests', limit: 40, per: '1h' }];
@@ -56,7 +56,7 @@ describeWithEngines('quotas on an engine', (engine) => {
   });
 
   it('get back at the end what a replica bought and did not use, and what its requests did not consume', async () => {
-    const client = new Redis(engine().port);
+    const client = new Redis(store().port);
     await client.ping();
     const quotas: QuotaOptions[] = [{ unit: 'tokens', limit: 10_000, per: '10h' }];
     const first = replica(client, 'back', quotas);
@@ -80,8 +80,8 @@ describeWithEngines('quotas on an engine', (engine) => {
     client.disconnect();
   });
 
-  it('go on by a part of their own when the engine is gone, and say so', async () => {
-    const client = new Redis(engine().port, { retryStrategy: () => null, enableOfflineQueue: false });
+  it('go on by a part of their own when the store is gone, and say so', async () => {
+    const client = new Redis(store().port, { retryStrategy: () => null, enableOfflineQueue: false });
     client.on('error', () => {});
     await until(
       () => client.status === 'ready',

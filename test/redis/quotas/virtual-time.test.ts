@@ -3,7 +3,7 @@
  * quota is used.
  */
 import { expect, it } from 'vitest';
-import { describeWithClient } from '../support/with-engine.js';
+import { describeWithClient } from '../support/with-store.js';
 import { type Findings, mostOver, type Plan, play, type Sent } from './quota-world.js';
 
 const rpm = { unit: 'requests' as const, limit: 600, per: 60_000, burst: 60 };
@@ -66,8 +66,8 @@ describeWithClient('a quota that replicas share', { timeout: 180_000 }, (redis) 
   it('is asked for by each replica at most ten times in a refresh, whatever the rate of requests', async () => {
     const slow = await play(redis(), usual);
     const fast = await play(redis(), { ...usual, load: 15, lastsMs: 60_000 });
-    const callsPerSecond = ({ engineCalls }: Findings, { lastsMs, replicas, quotas }: Plan): number =>
-      engineCalls / (lastsMs / 1_000) / replicas / quotas.length;
+    const callsPerSecond = ({ storeCalls }: Findings, { lastsMs, replicas, quotas }: Plan): number =>
+      storeCalls / (lastsMs / 1_000) / replicas / quotas.length;
     expect(callsPerSecond(slow, usual)).toBeLessThan(10);
     expect(callsPerSecond(fast, { ...usual, lastsMs: 60_000 })).toBeLessThan(10);
   });
@@ -79,7 +79,7 @@ describeWithClient('a quota that replicas share', { timeout: 180_000 }, (redis) 
     expect(found.sent.length).toBeGreaterThan(300);
   });
 
-  it('is not exceeded while the engine is away nor after, and is used meanwhile', async () => {
+  it('is not exceeded while the store is away nor after, and is used meanwhile', async () => {
     for (const load of [0.7, 1.5]) {
       const away = [40_000, 70_000] as const;
       const plan = { ...usual, load, away };
@@ -91,7 +91,7 @@ describeWithClient('a quota that replicas share', { timeout: 180_000 }, (redis) 
     }
   });
 
-  it('is put in again after the engine has lost everything', async () => {
+  it('is put in again after the store has lost everything', async () => {
     for (const load of [0.9, 1.5]) {
       const plan = { ...usual, load, flushedAtMs: 50_000 };
       const found = await play(redis(), plan);

@@ -1,6 +1,6 @@
 /** A cluster of real servers: three masters, each with a replica. */
 import { Redis } from 'ioredis';
-import { Engine, type EngineKind, freePort } from './engines.js';
+import { freePort, Store, type StoreKind } from './stores.js';
 
 /** A node that does not answer for so long counts as failed, and its replica takes its place. */
 const nodeTimeoutMs = 2_000;
@@ -49,19 +49,19 @@ async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
 }
 
 export class Cluster {
-  readonly engines: readonly Engine[];
+  readonly stores: readonly Store[];
   /** The ports at which the nodes talk among themselves. */
   private readonly buses: readonly number[];
-  private readonly admins = new Map<Engine, Redis>();
+  private readonly admins = new Map<Store, Redis>();
 
-  private constructor(engines: readonly Engine[], buses: readonly number[]) {
-    this.engines = engines;
+  private constructor(stores: readonly Store[], buses: readonly number[]) {
+    this.stores = stores;
     this.buses = buses;
   }
 
   /** Resolves when all slots are served, and each master has its replica. */
-  static async start(kind: EngineKind, options: readonly string[] = []): Promise<Cluster> {
-    const engines: Engine[] = [];
+  static async start(kind: StoreKind, options: readonly string[] = []): Promise<Cluster> {
+    const stores: Store[] = [];
     const buses: number[] = [];
     for (let i = 0; i < 2 * masters; i++) {
       const bus = await freePort();
@@ -73,32 +73,32 @@ export class Cluster {
         '--cluster-port',
         String(bus),
       ];
-      engines.push(await Engine.start(kind, [...own, ...options]));
+      stores.push(await Store.start(kind, [...own, ...options]));
       buses.push(bus);
     }
-    const cluster = new Cluster(engines, buses);
+    const cluster = new Cluster(stores, buses);
     await cluster.form();
     return cluster;
   }
 
   get ports(): readonly number[] {
-    return this.engines.map(({ port }) => port);
+    return this.stores.map(({ port }) => port);
   }
 
   /** The master that serves `key`. */
-  async masterOf(key: string): Promise<Engine> {
+  async masterOf(key: string): Promise<Store> {
     const slot = await this.slotOf(key);
     const owner = (await this.nodes()).find(({ ranges }) =>
       ranges.some(([first, last]) => slot >= first && slot <= last),
     );
-    return this.engineAt(owner!.port);
+    return this.storeAt(owner!.port);
   }
 
   /** A master that does not serve `key`. */
-  async otherMaster(key: string): Promise<Engine> {
+  async otherMaster(key: string): Promise<Store> {
     const owner = await this.masterOf(key);
     const other = (await this.nodes()).find(({ flags, port }) => flags.includes('master') && port !== owner.port);
-    return this.engineAt(other!.port);
+    return this.storeAt(other!.port);
   }
 
   async slotOf(key: string): Promise<number> {
@@ -106,7 +106,7 @@ export class Cluster {
   }
 
   /** Resolves when the replica of `master` has all that `master` has been told until now. */
-  async replicated(master: Engine): Promise<void> {
+  async replicated(master: Store): Promise<void> {
     const admin = this.admin(master);
     const offset = /master_repl_offset:(\d+)/;
     const at = Number(offset.exec(await admin.info('replication'))?.[1]);
@@ -114,7 +114,7 @@ export class Cluster {
   }
 
   /** Resolves when another node serves `key` instead of `old`. */
-  async failedOver(key: string, old: Engine): Promise<Engine> {
+  async failedOver(key: string, old: Store): Promise<Store> {
     await eventually(async () => (await this.masterOf(key)).port !== old.port);
     return this.masterOf(key);
   }
@@ -122,7 +122,7 @@ export class Cluster {
   /**
    * Moves the slot of `keys` to `target`, in steps; `between` runs while it is on its way, before the keys have gone.
    */
-  async moveSlot(keys: readonly string[], target: Engine, between: () => Promise<void>): Promise<void> {
+  async moveSlot(keys: readonly string[], target: Store, between: () => Promise<void>): Promise<void> {
     const source = await this.masterOf(keys[0]!);
     const slot = await this.slotOf(keys[0]!);
     const [from, to] = [this.admin(source), this.admin(target)];
@@ -136,25 +136,25 @@ export class Cluster {
 
   async stop(): Promise<void> {
     for (const admin of this.admins.values()) admin.disconnect();
-    await Promise.all(this.engines.map((engine) => engine.stop()));
+    await Promise.all(this.stores.map((store) => store.stop()));
   }
 
   /** A connection to one node. */
-  admin(engine: Engine): Redis {
-    const known = this.admins.get(engine);
+  admin(store: Store): Redis {
+    const known = this.admins.get(store);
     if (known !== undefined) return known;
-    const admin = new Redis(engine.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
+    const admin = new Redis(store.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
     admin.on('error', () => {});
-    this.admins.set(engine, admin);
+    this.admins.set(store, admin);
     return admin;
   }
 
-  private engineAt(port: number): Engine {
-    return this.engines.find((engine) => engine.port === port)!;
+  private storeAt(port: number): Store {
+    return this.stores.find((store) => store.port === port)!;
   }
 
-  private idOf(engine: Engine): Promise<string> {
-    return this.admin(engine).cluster('MYID');
+  private idOf(store: Store): Promise<string> {
+    return this.admin(store).cluster('MYID');
   }
 
   /** As the first node that answers sees them. */
@@ -164,8 +164,8 @@ export class Cluster {
 
   /** What the first node that answers says. */
   private async ask(...words: readonly string[]): Promise<unknown> {
-    for (const engine of this.engines) {
-      const answer = await this.admin(engine)
+    for (const store of this.stores) {
+      const answer = await this.admin(store)
         .call('CLUSTER', ...words)
         .catch(() => undefined);
       if (answer !== undefined) return answer;
@@ -174,31 +174,29 @@ export class Cluster {
   }
 
   private async form(): Promise<void> {
-    const [first, ...rest] = this.engines;
+    const [first, ...rest] = this.stores;
     const meeting = ['127.0.0.1', String(first!.port), String(this.buses[0])];
-    for (const engine of rest) await this.admin(engine).call('CLUSTER', 'MEET', ...meeting);
+    for (const store of rest) await this.admin(store).call('CLUSTER', 'MEET', ...meeting);
     for (let i = 0; i < masters; i++) {
       const own = Array.from({ length: slots }, (_, slot) => slot).filter(
         (slot) => Math.floor((slot * masters) / slots) === i,
       );
-      await this.admin(this.engines[i]!).cluster('ADDSLOTS', ...own);
+      await this.admin(this.stores[i]!).cluster('ADDSLOTS', ...own);
     }
     await eventually(async () => {
       const seen = await Promise.all(
-        this.engines.map(async (engine) => readNodes(String(await this.admin(engine).call('CLUSTER', 'NODES')))),
+        this.stores.map(async (store) => readNodes(String(await this.admin(store).call('CLUSTER', 'NODES')))),
       );
       return seen.every(
-        (nodes) => nodes.length === this.engines.length && nodes.every(({ isConnected }) => isConnected),
+        (nodes) => nodes.length === this.stores.length && nodes.every(({ isConnected }) => isConnected),
       );
     });
     for (let i = 0; i < masters; i++) {
-      await this.admin(this.engines[masters + i]!).call('CLUSTER', 'REPLICATE', await this.idOf(this.engines[i]!));
+      await this.admin(this.stores[masters + i]!).call('CLUSTER', 'REPLICATE', await this.idOf(this.stores[i]!));
     }
     await eventually(async () => {
-      const infos = await Promise.all(this.engines.map((engine) => this.admin(engine).call('CLUSTER', 'INFO')));
-      const links = await Promise.all(
-        this.engines.slice(masters).map((engine) => this.admin(engine).info('replication')),
-      );
+      const infos = await Promise.all(this.stores.map((store) => this.admin(store).call('CLUSTER', 'INFO')));
+      const links = await Promise.all(this.stores.slice(masters).map((store) => this.admin(store).info('replication')));
       return (
         infos.every((info) => /cluster_state:ok/.test(String(info))) &&
         links.every((info) => /master_link_status:up/.test(info))
@@ -207,7 +205,7 @@ export class Cluster {
     // A node learns from the others who replicates whom; a master without a known replica is not replaced.
     await eventually(async () => {
       const seen = await Promise.all(
-        this.engines.map(async (engine) => readNodes(String(await this.admin(engine).call('CLUSTER', 'NODES')))),
+        this.stores.map(async (store) => readNodes(String(await this.admin(store).call('CLUSTER', 'NODES')))),
       );
       return seen.every((nodes) => nodes.filter(({ flags }) => flags.includes('slave')).length === masters);
     });

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { Engine, type EngineKind } from './engines.js';
+import { Store, type StoreKind } from './stores.js';
 
 /** A master that does not answer for so long counts as failed. */
 const downAfterMs = 1_000;
@@ -15,23 +15,23 @@ async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
 
 export class Sentinels {
   readonly name = 'primary';
-  readonly servers: readonly Engine[];
-  readonly sentinels: readonly Engine[];
-  private readonly admins = new Map<Engine, Redis>();
+  readonly servers: readonly Store[];
+  readonly sentinels: readonly Store[];
+  private readonly admins = new Map<Store, Redis>();
 
-  private constructor(servers: readonly Engine[], sentinels: readonly Engine[]) {
+  private constructor(servers: readonly Store[], sentinels: readonly Store[]) {
     this.servers = servers;
     this.sentinels = sentinels;
   }
 
   /** Resolves when every sentinel knows the others and the replicas. */
-  static async start(kind: EngineKind): Promise<Sentinels> {
-    const master = await Engine.start(kind);
-    const replica = (): Promise<Engine> => Engine.start(kind, ['--replicaof', '127.0.0.1', String(master.port)]);
+  static async start(kind: StoreKind): Promise<Sentinels> {
+    const master = await Store.start(kind);
+    const replica = (): Promise<Store> => Store.start(kind, ['--replicaof', '127.0.0.1', String(master.port)]);
     const servers = [master, await replica(), await replica()];
-    const sentinels: Engine[] = [];
+    const sentinels: Store[] = [];
     for (let i = 0; i < 3; i++)
-      sentinels.push(await Engine.startSentinel(kind, (folder) => configFile(folder, master.port)));
+      sentinels.push(await Store.startSentinel(kind, (folder) => configFile(folder, master.port)));
     const all = new Sentinels(servers, sentinels);
     await all.ready();
     return all;
@@ -42,7 +42,7 @@ export class Sentinels {
   }
 
   /** The master that the sentinels name. */
-  async master(): Promise<Engine> {
+  async master(): Promise<Store> {
     for (const sentinel of this.sentinels) {
       const reply = await this.admin(sentinel)
         .call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', this.name)
@@ -68,7 +68,7 @@ export class Sentinels {
   }
 
   /** Resolves when another server takes writes instead of `old`. */
-  async failedOver(old: Engine): Promise<Engine> {
+  async failedOver(old: Store): Promise<Store> {
     await eventually(async () => {
       const master = await this.master();
       return master.port !== old.port && /role:master/.test(await this.admin(master).info('replication'));
@@ -78,15 +78,15 @@ export class Sentinels {
 
   async stop(): Promise<void> {
     for (const admin of this.admins.values()) admin.disconnect();
-    await Promise.all([...this.sentinels, ...this.servers].map((engine) => engine.stop()));
+    await Promise.all([...this.sentinels, ...this.servers].map((store) => store.stop()));
   }
 
-  private admin(engine: Engine): Redis {
-    const known = this.admins.get(engine);
+  private admin(store: Store): Redis {
+    const known = this.admins.get(store);
     if (known !== undefined) return known;
-    const admin = new Redis(engine.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
+    const admin = new Redis(store.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
     admin.on('error', () => {});
-    this.admins.set(engine, admin);
+    this.admins.set(store, admin);
     return admin;
   }
 

@@ -1,4 +1,4 @@
-/** The experiments of the scale-out table: replicas with real controllers on a real engine, in virtual time. */
+/** The experiments of the scale-out table: replicas with real controllers on a real store, in virtual time. */
 import type { Redis } from 'ioredis';
 import { vi } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
@@ -20,7 +20,7 @@ export interface Experiment {
   readonly crashes?: number;
   /** Whether the requests of a replica that dies end with it; otherwise they run on in the model server. */
   readonly crashesEndRequests?: boolean;
-  /** When the engine loses everything. */
+  /** When the store loses everything. */
   readonly flushedAtMs?: number;
   /** For how long one replica is cut off from then on. */
   readonly flushCutsOffMs?: number;
@@ -35,7 +35,7 @@ export interface Finding {
   /** Share of the time above it. */
   readonly timeOver: number;
   readonly utilization: number;
-  readonly engineCalls: number;
+  readonly storeCalls: number;
 }
 
 const replicas = 6;
@@ -211,6 +211,6 @@ export async function experiment(redis: Redis, plan: Experiment): Promise<Findin
     mostOver: Math.max(0, inFlight.most - limit),
     timeOver: inFlight.over / spanMs,
     utilization: inFlight.used / (spanMs * limit),
-    engineCalls: world.engineCalls,
+    storeCalls: world.storeCalls,
   };
 }

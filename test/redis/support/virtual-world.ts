@@ -1,4 +1,4 @@
-/** Virtual time around a real engine: timers run in order, and the engine's scripts are told what time it is. */
+/** Virtual time around a real store: timers run in order, and the store's scripts are told what time it is. */
 import type { Redis } from 'ioredis';
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../../src/index.js';
@@ -13,9 +13,9 @@ interface Timer {
 
 /** What becomes of one call of a script. */
 export interface CallFate {
-  /** The call never reaches the engine. */
+  /** The call never reaches the store. */
   readonly isCut?: boolean;
-  /** The engine runs it, and the answer is lost. */
+  /** The store runs it, and the answer is lost. */
   readonly isReplyLost?: boolean;
   /** There and back, ms. */
   readonly latencyMs?: number;
@@ -32,13 +32,13 @@ export function withVirtualTime(text: string): string {
 }
 
 export class VirtualWorld implements Clock {
-  engineCalls = 0;
+  storeCalls = 0;
   private readonly timers = new TinyQueue<Timer>([], (a, b) => a.atMs - b.atMs || a.order - b.order);
   private readonly pending = new Set<Promise<unknown>>();
   private readonly digests = new Map<string, string>();
   private readonly redis: Redis;
   /**
-   * The engine's clock, which is ahead of the real one, so that no key expires before its virtual time. It begins with
+   * The store's clock, which is ahead of the real one, so that no key expires before its virtual time. It begins with
    * a day: fractions are then rounded in each run as in the last.
    */
   private readonly epochMs = (Math.ceil(Date.now() / 86_400_000) + 1) * 86_400_000;
@@ -63,14 +63,14 @@ export class VirtualWorld implements Clock {
     if (timer !== undefined) (timer as Timer).isCleared = true;
   }
 
-  /** A client of the engine whose calls fare as `fate` says; each is asked when it is made. */
+  /** A client of the store whose calls fare as `fate` says; each is asked when it is made. */
   client(fate: () => CallFate, edit: (text: string) => string = (text) => text): IoRedisClient {
     const call = (digest: string, keys: number, rest: readonly string[]): Promise<unknown> => {
       const { isCut = false, isReplyLost = false, latencyMs = 1 } = fate();
       if (isCut) return new Promise(() => {});
       return new Promise((resolve, reject) => {
         this.setTimeout(() => {
-          this.engineCalls++;
+          this.storeCalls++;
           const atMs = this.epochMs + this.nowMs;
           const args = [...rest, String(Math.floor(atMs / 1000)), String(Math.floor((atMs % 1000) * 1000))];
           const run = this.redis.evalsha(digest, keys, ...args);
@@ -110,7 +110,7 @@ export class VirtualWorld implements Clock {
     this.nowMs = untilMs;
   }
 
-  /** The engine has answered all that it was asked, and all that follows from it has happened. */
+  /** The store has answered all that it was asked, and all that follows from it has happened. */
   private async settle(): Promise<void> {
     for (let turn = 0; turn < 12; turn++) await undefined;
     while (this.pending.size > 0) {

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type EngineProblem, sharedConcurrency } from '../../../src/redis/index.js';
 import { Cluster } from '../support/cluster.js';
-import { engineKinds } from '../support/engines.js';
+import { storeKinds } from '../support/stores.js';
 import { clusterClients } from './connections.js';
 import { parts } from './every-part.js';
 import { SharedLoad } from './load.js';
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-describe.runIf(engineKinds.length > 0).each(engineKinds)('a cluster of $name', (kind) => {
+describe.runIf(storeKinds.length > 0).each(storeKinds)('a cluster of $name', (kind) => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await Cluster.start(kind);

@@ -12,7 +12,7 @@ import {
   sharedFairness,
   sharedMarks,
 } from '../../../src/redis/index.js';
-import { until } from '../support/with-engine.js';
+import { until } from '../support/with-store.js';
 import type { Connected } from './connections.js';
 
 type Part = (connected: Connected, name: string) => Promise<void>;

@@ -13,7 +13,7 @@ import {
   type SharedConcurrency,
   sharedConcurrency,
 } from '../../../src/redis/index.js';
-import { until } from '../support/with-engine.js';
+import { until } from '../support/with-store.js';
 
 const serviceMs = 10;
 /** Longer than any test: what a silent replica has is kept for it. */
@@ -73,7 +73,7 @@ export class SharedLoad {
     );
   }
 
-  /** Resolves when every replica was answered by an engine that it called from now on. */
+  /** Resolves when every replica was answered by a store that it called from now on. */
   async answered(): Promise<void> {
     const before = this.replicas.map(({ status }) => status[0]!.engine.calls);
     const isAnswered = ({ status }: SharedConcurrency, index: number): boolean => {

@@ -1,7 +1,7 @@
 /** Real sentinels: every part through every client, and a master that is killed. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { engineKinds } from '../support/engines.js';
 import { Sentinels } from '../support/sentinels.js';
+import { storeKinds } from '../support/stores.js';
 import { sentinelClients } from './connections.js';
 import { parts } from './every-part.js';
 import { SharedLoad } from './load.js';
@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-describe.runIf(engineKinds.length > 0).each(engineKinds)('sentinels of $name', (kind) => {
+describe.runIf(storeKinds.length > 0).each(storeKinds)('sentinels of $name', (kind) => {
   let sentinels: Sentinels;
   beforeAll(async () => {
     sentinels = await Sentinels.start(kind);

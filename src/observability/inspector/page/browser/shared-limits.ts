@@ -1,4 +1,4 @@
-/** The table of limits that this replica shares with others, and the state of the engine. */
+/** The table of limits that this replica shares with others, and the state of the store. */
 import type { InspectorFrame } from '../../frame.js';
 import type { FrameLease, FrameShared } from '../../shared-limits.js';
 import { byId, count, list, make, mark, more, parts, set, time, write } from './dom.js';
@@ -34,10 +34,10 @@ function told({ replicas, overAdmission, epochChanges, quotas, engine }: FrameSh
   const { latencyMs, calls, misses, isBreakerOpen } = engine;
   return [
     ...(replicas === null ? [] : [`${count(replicas)} ${replicas === 1 ? 'replica' : 'replicas'}`]),
-    latencyMs === null ? 'no answer of the engine yet' : `engine answers in ${time(latencyMs)}`,
+    latencyMs === null ? 'no answer of the store yet' : `store answers in ${time(latencyMs)}`,
     `${count(misses)} of ${count(calls)} calls missed`,
     `breaker ${isBreakerOpen ? 'open' : 'closed'}`,
-    `engine began anew ${epochChanges === 1 ? 'once' : `${count(epochChanges)} times`}`,
+    `store began anew ${epochChanges === 1 ? 'once' : `${count(epochChanges)} times`}`,
     `over the limit by an estimated ${count(overAdmission)}`,
     ...(quotas === null ? [] : [`${count(quotas.drawn)} quotas drawn, ${count(quotas.local)} by a fallback share`]),
   ].join(' · ');

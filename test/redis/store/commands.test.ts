@@ -5,10 +5,10 @@
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { budgetScript } from '../../../src/redis/budgets/budget-script.js';
-import type { Script } from '../../../src/redis/engine/script.js';
 import { exchangeScript } from '../../../src/redis/fairness/exchange-script.js';
 import { leaseScript } from '../../../src/redis/leases/lease-script.js';
-import { describeWithEngines } from '../support/with-engine.js';
+import type { Script } from '../../../src/redis/store/script.js';
+import { describeWithStores } from '../support/with-store.js';
 
 const scripts: readonly Script[] = [leaseScript(), budgetScript(), exchangeScript()];
 const oldest = [6, 2, 0];
@@ -52,9 +52,9 @@ function isLater(version: string): boolean {
   return at >= 0 && numbers[at]! > oldest[at]!;
 }
 
-describeWithEngines('the scripts', (engine) => {
+describeWithStores('the scripts', (store) => {
   it('use no command and no option that came after Redis 6.2', async () => {
-    const redis = new Redis(engine().port);
+    const redis = new Redis(store().port);
     onTestFinished(() => redis.disconnect());
     for (const script of scripts) {
       const calls = callsOf(script);
@@ -79,7 +79,7 @@ describeWithEngines('the scripts', (engine) => {
       { command: 'ZADD', options: ['XX'] },
       { command: 'EXPIRE', options: ['NX'] },
     ]);
-    const redis = new Redis(engine().port);
+    const redis = new Redis(store().port);
     onTestFinished(() => redis.disconnect());
     const [, docs] = (await redis.call('COMMAND', 'DOCS', 'EXPIRE')) as [string, readonly unknown[]];
     // An option of 7.0 of a command of 1.0.

@@ -1,5 +1,5 @@
 /**
- * The connection to the engine: a time limit for each call, a breaker after three misses in a row, and figures of both.
+ * The connection to the store: a time limit for each call, a breaker after three misses in a row, and figures of both.
  *
  *     closed ── 3 misses ──► open ── retry time, jittered and doubling ──► one probe ── answered ──► closed
  *
@@ -9,15 +9,15 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
-import { badReply, EngineError, type EngineProblem, problemOf } from './engine-problem.js';
 import { type RedisClient, type ScriptCaller, scriptCaller } from './redis-client.js';
 import type { Script } from './script.js';
+import { badReply, type EngineProblem, problemOf, StoreError } from './store-problem.js';
 
 export interface LinkSettings {
   /** A call without an answer within this time is a miss. */
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** The longest time between two probes of an engine that does not answer. @default 1000 */
+  /** The longest time between two probes of a store that does not answer. @default 1000 */
   readonly longestRetryMs?: number;
   /** Source of jitter, 0…1. */
   readonly random: () => number;
@@ -29,12 +29,12 @@ export interface LinkSettings {
 export interface LinkFigures {
   readonly calls: number;
   readonly misses: number;
-  /** True while calls are held back because the engine did not answer. */
+  /** True while calls are held back because the store did not answer. */
   readonly isBreakerOpen: boolean;
   readonly breakerOpenings: number;
   /** The time that the last answered call took, ms; undefined before the first. */
   readonly latencyMs: number | undefined;
-  /** The last problem; undefined since the engine answers. */
+  /** The last problem; undefined since the store answers. */
   readonly problem: EngineProblem | undefined;
 }
 
@@ -50,7 +50,7 @@ const defaultLongestRetryMs = 1_000;
 /** The most commands without an answer that a client may hold for us, late ones included. */
 const mostOutstanding = 256;
 
-export class EngineLink {
+export class StoreLink {
   private calls = 0;
   private misses = 0;
   private missesInRow = 0;
@@ -90,7 +90,7 @@ export class EngineLink {
 
   /**
    * The script's answer. `onLate` gets an answer that came after the time limit.
-   * @throws (rejects) EngineError
+   * @throws (rejects) StoreError
    */
   run(
     script: Script,
@@ -135,7 +135,7 @@ export class EngineLink {
   /**
    * The script's answer as `read` understands it; one of which it makes nothing is a miss. `onLate` gets an answer that
    * came after the time limit.
-   * @throws (rejects) EngineError
+   * @throws (rejects) StoreError
    */
   async ask<T>(
     script: Script,
@@ -186,7 +186,7 @@ export class EngineLink {
     this.listener.breaker?.(false);
   }
 
-  private missed(problem: EngineProblem): EngineError {
+  private missed(problem: EngineProblem): StoreError {
     this.misses++;
     this.missesInRow++;
     this.problem = problem;
@@ -197,7 +197,7 @@ export class EngineLink {
       this.postponeRetry(this.settings.clock.now());
       this.listener.breaker?.(true);
     }
-    return new EngineError(problem);
+    return new StoreError(problem);
   }
 
   /** Half of the time is fixed and half is jitter, so that replicas do not come back together. */
@@ -210,14 +210,14 @@ export class EngineLink {
   private timeoutProblem(keys: readonly string[]): EngineProblem {
     const { where, timeoutMs } = this.settings;
     const cause = `no answer within ${timeoutMs} ms`;
-    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the engine's load and SLOWLOG, or raise timeoutMs`;
+    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise timeoutMs`;
     return { code: 'timeout', message, keys, cause };
   }
 
-  private notAsked(code: 'breaker-open' | 'busy', keys: readonly string[]): EngineError {
+  private notAsked(code: 'breaker-open' | 'busy', keys: readonly string[]): StoreError {
     const { where } = this.settings;
     const cause =
-      code === 'busy' ? `${mostOutstanding} commands have no answer yet` : 'the engine did not answer the last calls';
-    return new EngineError({ code, message: `${where}: not asked, because ${cause}`, keys, cause });
+      code === 'busy' ? `${mostOutstanding} commands have no answer yet` : 'the store did not answer the last calls';
+    return new StoreError({ code, message: `${where}: not asked, because ${cause}`, keys, cause });
   }
 }

@@ -1,4 +1,4 @@
-/** Digests as hexadecimal text. A client of an engine needs sockets, so it runs where Node's modules are. */
+/** Digests as hexadecimal text. A client of a store needs sockets, so it runs where Node's modules are. */
 import { createHash } from 'node:crypto';
 
 export function hexDigest(algorithm: 'sha1' | 'sha256', text: string): string {

@@ -31,8 +31,8 @@ function isIoRedis(subscriber: MessageSubscriber): subscriber is IoRedisSubscrib
 const againMs = 1_000;
 
 /**
- * Listens until it is stopped. If the engine cannot be reached, it tries again. Calls `begun` once it listens. Returns
- * a function that stops it, which does not wait for an engine that is away, and never rejects.
+ * Listens until it is stopped. If the store cannot be reached, it tries again. Calls `begun` once it listens. Returns
+ * a function that stops it, which does not wait for a store that is away, and never rejects.
  */
 export function keepListening(
   subscriber: MessageSubscriber,
@@ -79,7 +79,7 @@ export function keepListening(
   };
 }
 
-/** Resolves to a function that stops listening. Rejects when the engine cannot be reached; then no message comes. */
+/** Resolves to a function that stops listening. Rejects when the store cannot be reached; then no message comes. */
 async function listen(
   subscriber: MessageSubscriber,
   channel: string,

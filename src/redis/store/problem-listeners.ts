@@ -1,5 +1,5 @@
-/** Listeners for problems. They hear each kind once, until the engine has answered again. */
-import type { EngineProblem } from './engine-problem.js';
+/** Listeners for problems. They hear each kind once, until the store has answered again. */
+import type { EngineProblem } from './store-problem.js';
 
 export class ProblemListeners {
   private readonly listeners = new Set<(problem: EngineProblem) => void>();
@@ -21,7 +21,7 @@ export class ProblemListeners {
       try {
         listener(problem);
       } catch {
-        // A listener's fault is not the engine's.
+        // A listener's fault is not the store's.
       }
     }
   }

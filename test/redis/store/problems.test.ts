@@ -1,9 +1,8 @@
-/** What is wrong with an engine or a client is said in words that help; meanwhile the fallback is in force. */
+/** What is wrong with a store or a client is said in words that help; meanwhile the fallback is in force. */
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FlowConfigError, FlowController, quotaDetector } from '../../../src/index.js';
-import { problemOf } from '../../../src/redis/engine/engine-problem.js';
 import {
   type EngineProblem,
   type RedisClient,
@@ -12,8 +11,9 @@ import {
   sharedConcurrency,
   sharedQuotas,
 } from '../../../src/redis/index.js';
-import { Engine, engineKinds, freePort } from '../support/engines.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { problemOf } from '../../../src/redis/store/store-problem.js';
+import { freePort, Store, storeKinds } from '../support/stores.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
 const fast = { refreshInterval: '40ms', leaseDuration: '300ms', callTimeout: '200ms', maxConcurrency: 8 } as const;
 
@@ -63,13 +63,13 @@ async function expectProblem(
   );
 }
 
-describeWithEngines('a problem of the engine', (engine) => {
-  const admin = (): Redis => ioredis(engine().port);
+describeWithStores('a problem of the store', (store) => {
+  const admin = (): Redis => ioredis(store().port);
 
   it('names the right that the user lacks', async () => {
     await admin().call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+ping', '+info', '-@scripting');
     await expectProblem(
-      ioredis({ port: engine().port, username: 'narrow', password: 'secret' }),
+      ioredis({ port: store().port, username: 'narrow', password: 'secret' }),
       'acl',
       'permission',
       /EVALSHA/,
@@ -134,7 +134,7 @@ describeWithEngines('a problem of the engine', (engine) => {
     );
     // Its name until 7.0, which all servers know.
     await admin().config('SET', 'lua-time-limit', '1');
-    const [blocker, killer] = [ioredis(engine().port), ioredis(engine().port)];
+    const [blocker, killer] = [ioredis(store().port), ioredis(store().port)];
     await Promise.all([blocker.ping(), killer.ping()]);
     const killed = blocker.eval('while true do end', 0).catch((error: Error) => error.message);
     await until(
@@ -175,21 +175,21 @@ describeWithEngines('a problem of the engine', (engine) => {
   });
 
   it('names a replica that takes no writes', async () => {
-    const reader = await Engine.start(engineKinds[0]!, ['--replicaof', '127.0.0.1', String(engine().port)]);
+    const reader = await Store.start(storeKinds[0]!, ['--replicaof', '127.0.0.1', String(store().port)]);
     ends.push(() => reader.stop());
     await expectProblem(ioredis(reader.port), 'reader', 'read-only', /connect to the primary/);
   });
 });
 
-describe.runIf(engineKinds.length > 0)('a problem of the client', () => {
+describe.runIf(storeKinds.length > 0)('a problem of the client', () => {
   it('names a password that is wrong', async () => {
-    const engine = await Engine.start(engineKinds[0]!, ['--requirepass', 'right']);
-    ends.push(() => engine.stop());
-    await expectProblem(ioredis({ port: engine.port, password: 'wrong' }), 'auth', 'auth', /rejects the password/);
-    await expectProblem(ioredis(engine.port), 'no-auth', 'auth', /set user and password/);
+    const store = await Store.start(storeKinds[0]!, ['--requirepass', 'right']);
+    ends.push(() => store.stop());
+    await expectProblem(ioredis({ port: store.port, password: 'wrong' }), 'auth', 'auth', /rejects the password/);
+    await expectProblem(ioredis(store.port), 'no-auth', 'auth', /set user and password/);
   });
 
-  it.each(['ioredis', 'redis'])('names an engine that is not there, for %s', async (name) => {
+  it.each(['ioredis', 'redis'])('names a store that is not there, for %s', async (name) => {
     const port = await freePort();
     if (name === 'ioredis')
       return expectProblem(ioredis(port), 'gone', 'unreachable', /ECONNREFUSED/, /URL of the client/);

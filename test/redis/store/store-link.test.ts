@@ -3,8 +3,8 @@
  * up.
  */
 import { expect, it } from 'vitest';
-import { EngineLink } from '../../../src/redis/engine/engine-link.js';
 import type { IoRedisClient } from '../../../src/redis/index.js';
+import { StoreLink } from '../../../src/redis/store/store-link.js';
 import { ManualClock } from '../../../src/testing/index.js';
 
 const script = { name: 'any', text: 'return 1', digest: '0'.repeat(40) };
@@ -16,7 +16,7 @@ function lossyLink(isLost: (call: number) => boolean) {
   let sent = 0;
   const reply = (): Promise<unknown> => (isLost(sent++) ? new Promise(() => {}) : Promise.resolve('answer'));
   const client: IoRedisClient = { evalsha: reply, eval: reply };
-  const link = new EngineLink(client, { timeoutMs, clock, random: () => 0.5, where: 'here' });
+  const link = new StoreLink(client, { timeoutMs, clock, random: () => 0.5, where: 'here' });
   /** The answer, or the code of the problem. */
   async function call(): Promise<unknown> {
     const answer = link.run(script, ['key'], []).catch((error: { problem: { code: string } }) => error.problem.code);

@@ -1,44 +1,44 @@
-/** Runs suites against every engine that is installed. */
+/** Runs suites against every store that is installed. */
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { Engine, type EngineKind, engineKinds } from './engines.js';
+import { Store, type StoreKind, storeKinds } from './stores.js';
 
-/** `engine` is started once for the suite. */
-export function describeWithEngines(
+/** `store` is started once for the suite. */
+export function describeWithStores(
   name: string,
-  suite: (engine: () => Engine) => void,
+  suite: (store: () => Store) => void,
   options: readonly string[] = [],
 ): void {
-  describe.runIf(engineKinds.length > 0)(name, () => {
-    for (const kind of engineKinds) {
+  describe.runIf(storeKinds.length > 0)(name, () => {
+    for (const kind of storeKinds) {
       describe(`on ${kind.name}`, () => {
-        let engine: Engine;
+        let store: Store;
         beforeAll(async () => {
-          engine = await Engine.start(kind, options);
+          store = await Store.start(kind, options);
         });
-        afterAll(() => engine.stop());
-        suite(() => engine);
+        afterAll(() => store.stop());
+        suite(() => store);
       });
     }
   });
 }
 
-/** For suites that one engine is enough for, with a client of it. `timeout`: of each test, ms. */
+/** For suites that one store is enough for, with a client of it. `timeout`: of each test, ms. */
 export function describeWithClient(
   name: string,
-  { timeout, kind = engineKinds[0] }: { readonly timeout: number; readonly kind?: EngineKind | undefined },
+  { timeout, kind = storeKinds[0] }: { readonly timeout: number; readonly kind?: StoreKind | undefined },
   suite: (redis: () => Redis) => void,
 ): void {
   describe.runIf(kind !== undefined)(name, { timeout }, () => {
-    let engine: Engine;
+    let store: Store;
     let redis: Redis;
     beforeAll(async () => {
-      engine = await Engine.start(kind!);
-      redis = new Redis(engine.port);
+      store = await Store.start(kind!);
+      redis = new Redis(store.port);
     });
     afterAll(async () => {
       redis.disconnect();
-      await engine.stop();
+      await store.stop();
     });
     suite(() => redis);
   });

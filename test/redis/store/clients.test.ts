@@ -5,7 +5,7 @@ import { createClient } from 'redis';
 import { expect, it } from 'vitest';
 import { FlowController } from '../../../src/index.js';
 import { type RedisClient, type SharedConcurrency, sharedConcurrency } from '../../../src/redis/index.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
 const fast = { refreshInterval: '40ms', leaseDuration: '400ms', callTimeout: '400ms' } as const;
 
@@ -30,9 +30,9 @@ const clients: Readonly<Record<string, (url: string) => Promise<Connected>>> = {
   },
 };
 
-describeWithEngines('a shared limit', (engine) => {
+describeWithStores('a shared limit', (store) => {
   it.each(Object.keys(clients))('is granted through %s, and divided between two replicas', async (name) => {
-    const { client, end } = await clients[name]!(engine().url);
+    const { client, end } = await clients[name]!(store().url);
     const pool = `clients-${name}`;
     const replicas: SharedConcurrency[] = [];
     try {
@@ -53,7 +53,7 @@ describeWithEngines('a shared limit', (engine) => {
   });
 
   it('moves to the replica that has something waiting', async () => {
-    const { client, end } = await clients.ioredis!(engine().url);
+    const { client, end } = await clients.ioredis!(store().url);
     const [idle, busy] = [0, 1].map(() => sharedConcurrency(client, { pool: 'moving', maxConcurrency: 10, ...fast }));
     const flow = new FlowController({ saturationDetector: busy! });
     busy!.attach(flow);

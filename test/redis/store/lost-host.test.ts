@@ -4,10 +4,10 @@
  */
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { connectEngine } from '../../../src/gateway/optional-peers.js';
+import { connectStore } from '../../../src/gateway/optional-peers.js';
 import { sharedConcurrency } from '../../../src/redis/index.js';
-import { Engine } from '../support/engines.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { Store } from '../support/stores.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
 const leaseMs = 500;
 
@@ -42,12 +42,12 @@ async function address(first: number): Promise<{ port: number; replaceBy(next: n
   };
 }
 
-describeWithEngines('the gateway’s client', (engine) => {
+describeWithStores('the gateway’s client', (store) => {
   it('finds the server that took the place of a lost machine', async () => {
-    const next = await Engine.start(engine().kind);
+    const next = await Store.start(store().kind);
     onTestFinished(() => next.stop());
-    const { port, replaceBy } = await address(engine().port);
-    const { client, end } = await connectEngine(`redis://127.0.0.1:${port}`, leaseMs);
+    const { port, replaceBy } = await address(store().port);
+    const { client, end } = await connectStore(`redis://127.0.0.1:${port}`, leaseMs);
     const shared = sharedConcurrency(client, {
       pool: 'lost',
       maxConcurrency: 4,

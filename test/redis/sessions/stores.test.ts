@@ -2,14 +2,14 @@ import { expect, it } from 'vitest';
 import { ManualClock } from '../../../src/testing/index.js';
 import { SessionReplica } from '../../support/session-replica.js';
 import { pairs } from '../support/pairs.js';
-import { describeWithEngines, until } from '../support/with-engine.js';
+import { describeWithStores, until } from '../support/with-store.js';
 
-describeWithEngines('shared sessions', (engine) => {
+describeWithStores('shared sessions', (store) => {
   it.each(Object.keys(pairs))('are counted in the other replica through %s until they end', async (client) => {
     // The clock stands still: nothing but messages changes the tables, however long they take.
     const clock = new ManualClock();
     const make = async (): Promise<SessionReplica> => {
-      const pair = await pairs[client]!(engine().url);
+      const pair = await pairs[client]!(store().url);
       const replica = new SessionReplica(clock, pair, { maxSessions: 1 }, { name: client });
       // It asks the others for their sessions once its subscription is in force.
       await until(() => replica.shared.sent === 1);

@@ -1,4 +1,4 @@
-/** Explains a failed call of the engine in words that help: what happened, and what to do about it. */
+/** Explains a failed call of the store in words that help: what happened, and what to do about it. */
 
 /**
  * - `unreachable`, `timeout`: no connection, or no answer in time; `breaker-open`, `busy`: not asked, because it did
@@ -37,16 +37,16 @@ export interface EngineProblem {
   readonly message: string;
   /** The keys of the call. */
   readonly keys: readonly string[];
-  /** The words of the client or the server. */
+  /** The words of the client or the store. */
   readonly cause: string;
 }
 
-export class EngineError extends Error {
+export class StoreError extends Error {
   readonly problem: EngineProblem;
 
   constructor(problem: EngineProblem) {
     super(problem.message);
-    this.name = 'EngineError';
+    this.name = 'StoreError';
     this.problem = problem;
   }
 }
@@ -56,7 +56,7 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
   [
     /WRONGPASS|NOAUTH|invalid (?:username-)?password|AUTH.*failed/i,
     'auth',
-    'the engine rejects the password',
+    'the store rejects the password',
     'set user and password of the client',
   ],
   [
@@ -68,7 +68,7 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
   [
     /READONLY/i,
     'read-only',
-    'this server is a replica',
+    'this store is a replica',
     'connect to the primary, or through Sentinel or a cluster client',
   ],
   [
@@ -81,7 +81,7 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
   [
     /^BUSY|BUSY Redis|BUSY Valkey/i,
     'script-running',
-    'another script blocks the engine',
+    'another script blocks the store',
     'find it with SLOWLOG, end it with SCRIPT KILL',
   ],
   [
@@ -93,25 +93,25 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
   [
     /LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF/i,
     'not-ready',
-    'the engine is up but takes no writes',
+    'the store is up but takes no writes',
     'see its log; calls go on',
   ],
   [
     /^MOVED|^ASK\b|CROSSSLOT/i,
     'cluster',
-    'this server is one of a cluster',
+    'this store is one of a cluster',
     'use a cluster client: createCluster, or Redis.Cluster',
   ],
   [
     /non deterministic commands|unknown (?:redis )?command|wrong number of arguments/i,
     'old-version',
-    'the engine lacks a command',
+    'the store lacks a command',
     'use Redis from 6.2 or Valkey from 7.2 up',
   ],
   [
     /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|EPIPE|closed|Stream isn't writeable|offline|isn't ready|max retries|timed? ?out connecting|root nodes are unavailable|slots cache|sentinels are unreachable/i,
     'unreachable',
-    'the engine cannot be reached',
+    'the store cannot be reached',
     'check that it runs, the URL of the client, and that the client was connected',
   ],
 ];
@@ -119,11 +119,11 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
 /** The answer is none of the script. */
 export function badReply(where: string, keys: readonly string[]): EngineProblem {
   const cause = 'the answer belongs to another call, or was changed';
-  const message = `${where}: ${cause} (keys ${keys.join(', ')}): see what stands between here and the engine, and who else writes these keys`;
+  const message = `${where}: ${cause} (keys ${keys.join(', ')}): see what stands between here and the store, and who else writes these keys`;
   return { code: 'bad-reply', message, keys, cause };
 }
 
-/** `error` is what the client or the server said; `where` opens the message. */
+/** `error` is what the client or the store said; `where` opens the message. */
 export function problemOf(error: unknown, where: string, keys: readonly string[]): EngineProblem {
   const cause = causeOf(error);
   const found = advice.find(([pattern]) => pattern.test(cause));

@@ -1,9 +1,9 @@
-/** The clients that a host may bring are recognized before they are connected. No engine is needed. */
+/** The clients that a host may bring are recognized before they are connected. No store is needed. */
 import * as ioredis from 'ioredis';
 import * as iovalkey from 'iovalkey';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
-import { redisClient, scriptCaller } from '../../../src/redis/engine/redis-client.js';
+import { redisClient, scriptCaller } from '../../../src/redis/store/redis-client.js';
 
 type Constructor = new (options: object) => { disconnect(): void };
 

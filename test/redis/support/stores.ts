@@ -6,23 +6,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
-export interface EngineKind {
+export interface StoreKind {
   readonly name: 'redis' | 'valkey';
   readonly program: string;
 }
 
-function find(name: EngineKind['name'], program: string): EngineKind[] {
+function find(name: StoreKind['name'], program: string): StoreKind[] {
   const { status } = spawnSync(program, ['--version']);
   return status === 0 ? [{ name, program }] : [];
 }
 
 /** Those that are installed. */
-export const engineKinds: readonly EngineKind[] = [
-  ...find('redis', 'redis-server'),
-  ...find('valkey', 'valkey-server'),
-];
+export const storeKinds: readonly StoreKind[] = [...find('redis', 'redis-server'), ...find('valkey', 'valkey-server')];
 
-const missing = ['redis', 'valkey'].filter((name) => !engineKinds.some((kind) => kind.name === name));
+const missing = ['redis', 'valkey'].filter((name) => !storeKinds.some((kind) => kind.name === name));
 if (missing.length > 0) {
   const packages = missing.map((name) => `${name}-server`).join(' and ');
   // On a build machine a test that does not run is a failure.
@@ -46,31 +43,31 @@ export function freePort(): Promise<number> {
 }
 
 /** A server that can be stopped, paused and started again on its port. */
-export class Engine {
+export class Store {
   readonly port: number;
   readonly directory: string;
-  readonly kind: EngineKind;
+  readonly kind: StoreKind;
   /** Options as on the server's command line. */
   private options: readonly string[];
   private child: ChildProcess | undefined = undefined;
 
-  private constructor(kind: EngineKind, port: number, options: readonly string[]) {
+  private constructor(kind: StoreKind, port: number, options: readonly string[]) {
     this.kind = kind;
     this.port = port;
     this.options = options;
-    this.directory = mkdtempSync(join(tmpdir(), 'headgate-engine-'));
+    this.directory = mkdtempSync(join(tmpdir(), 'headgate-store-'));
   }
 
   /** `options` as on the server's command line. */
-  static async start(kind: EngineKind, options: readonly string[] = []): Promise<Engine> {
-    const engine = new Engine(kind, await freePort(), ['--save', '', ...options]);
-    await engine.up();
-    return engine;
+  static async start(kind: StoreKind, options: readonly string[] = []): Promise<Store> {
+    const store = new Store(kind, await freePort(), ['--save', '', ...options]);
+    await store.up();
+    return store;
   }
 
   /** `configFile` writes the file that it is told by, into the folder of the sentinel. */
-  static async startSentinel(kind: EngineKind, configFile: (folder: string) => string): Promise<Engine> {
-    const sentinel = new Engine(kind, await freePort(), []);
+  static async startSentinel(kind: StoreKind, configFile: (folder: string) => string): Promise<Store> {
+    const sentinel = new Store(kind, await freePort(), []);
     sentinel.options = [configFile(sentinel.directory), '--sentinel'];
     await sentinel.up();
     return sentinel;

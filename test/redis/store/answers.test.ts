@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { FlowController, quotaDetector, virtualTokenCounter } from '../../../src/index.js';
-import { numbersOf } from '../../../src/redis/engine/answer.js';
 import {
   type IoRedisClient,
   sharedBudgets,
@@ -11,6 +10,7 @@ import {
   sharedQuotas,
 } from '../../../src/redis/index.js';
 import { readMessage } from '../../../src/redis/sessions/session-messages.js';
+import { numbersOf } from '../../../src/redis/store/answer.js';
 import { ManualClock } from '../../../src/testing/index.js';
 
 type Random = () => number;
@@ -123,7 +123,7 @@ describe('a lease', () => {
     await pass(clock, 1_000);
     expect([shared.limit, problems]).toEqual([0, ['bad-reply']]);
     await pass(clock, 10_000);
-    expect(shared.limit).toBe(4); // The first share, as of an engine that is away.
+    expect(shared.limit).toBe(4); // The first share, as of a store that is away.
     await shared.close();
   });
 

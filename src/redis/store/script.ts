@@ -1,4 +1,4 @@
-/** A Lua script and the digest that the server knows it by. */
+/** A Lua script and the digest that the store knows it by. */
 import { hexDigest } from './digest.js';
 
 export interface Script {
@@ -27,7 +27,7 @@ end
 `;
 
 /**
- * Opens most scripts: the server's clock in ms, and integers as text, because the server prints Lua's numbers with 14
+ * Opens most scripts: the store's clock in ms, and integers as text, because the store prints Lua's numbers with 14
  * digits and cuts fractions off those it returns.
  */
 export const scriptHead: string = `
