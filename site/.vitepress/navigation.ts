@@ -30,17 +30,7 @@ const guides = [
   'troubleshooting',
 ];
 
-const reference = [
-  'api',
-  'configuration',
-  'http',
-  'endpoints',
-  'metrics',
-  'plugins',
-  'typescript',
-  'glossary',
-  'parity',
-];
+const reference = ['api', 'configuration', 'http', 'endpoints', 'metrics', 'plugins', 'typescript', 'glossary'];
 
 const explanation = [
   'concepts',

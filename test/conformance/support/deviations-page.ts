@@ -16,22 +16,32 @@ export function withLists(page: string): string {
 function lists(): string {
   return [
     '## Deviations',
-    table(['vectors', 'where', 'headgate'], deviations.map(deviationRow)),
+    table(['headgate', 'vectors'], rowsByReason(deviations.map(({ reason, ...what }) => [reason, described(what)]))),
     '## Not compared',
     'Keys of vectors that play, which no runner looks at because there is nothing here to compare them with.',
-    table(['vectors', 'key', 'why'], notComparedRows()),
+    table(['why', 'vectors and their keys'], rowsByReason(uncompared())),
   ].join('\n\n');
 }
 
-function deviationRow({ kind, where = {}, reason, instead = {} }: Deviation): string[] {
-  const conditions = Object.entries(where).map(([path, matcher]) => `${path}: ${JSON.stringify(matcher)}`);
-  const happens = Object.entries(instead).map(([id, expected]) => ` ${id} instead: ${code(JSON.stringify(expected))}`);
-  return [code(kind), conditions.map(code).join(', '), `${reason}${happens.join('')}`];
+/** A reason, and the vectors that it excuses. */
+type Excuse = readonly [reason: string, vectors: string];
+
+/** Each reason once, where it stands first, with all that it excuses. */
+function rowsByReason(excuses: readonly Excuse[]): string[][] {
+  const groups = new Map<string, string[]>();
+  for (const [reason, vectors] of excuses) groups.set(reason, [...(groups.get(reason) ?? []), vectors]);
+  return [...groups].map(([reason, vectors]) => [reason, vectors.join('<br>')]);
 }
 
-function notComparedRows(): string[][] {
+function described({ kind, where = {}, instead = {} }: Omit<Deviation, 'reason'>): string {
+  const conditions = Object.entries(where).map(([path, matcher]) => code(`${path}: ${JSON.stringify(matcher)}`));
+  const happens = Object.entries(instead).map(([id, expected]) => `; ${id} instead: ${code(JSON.stringify(expected))}`);
+  return [code(kind), conditions.join(', ')].filter((part) => part !== '').join(': ') + happens.join('');
+}
+
+function uncompared(): Excuse[] {
   return Object.entries(notCompared).flatMap(([kind, keys]) =>
-    Object.entries(keys).map(([key, reason]) => [code(kind), code(key), reason]),
+    Object.entries(keys).map(([key, reason]): Excuse => [reason, `${code(kind)}: ${code(key)}`]),
   );
 }
 
