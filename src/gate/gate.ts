@@ -329,7 +329,9 @@ export class Gate {
   }
 
   private get announces(): boolean {
-    return this.own === undefined ? this.shared.announces : this.detectors().every((detector) => detector.announces);
+    const isToldAll =
+      this.own === undefined ? this.shared.announces : this.detectors().every((detector) => detector.announces);
+    return isToldAll && !(this.detectors().some(({ fades }) => fades) && holdsAnyBack(this, this.bands));
   }
 
   private limitOf({ ceiling, priority }: PriorityBand): number {
@@ -413,4 +415,9 @@ export class Gate {
 /** True when the band has a ceiling while it is not judged. */
 function isRanked(band: PriorityBand): boolean {
   return band.isConfigured || band.waiting > 0;
+}
+
+/** True when requests wait in a band that the last reading holds back. O(bands). */
+function holdsAnyBack(gate: Gate, bands: BandRegistry): boolean {
+  return bands.all().some((band) => band.waiting > 0 && !gate.isOpenFor(band));
 }

@@ -63,6 +63,11 @@ export class GuardedDetector {
     this.settings = settings;
   }
 
+  /** True when the reading also falls by time alone. */
+  get fades(): boolean {
+    return this.detector.fades === true;
+  }
+
   /** Asks the detector. An empty pool is full. */
   read(pool: PoolView, nowMs: number): number {
     const visible = this.mayBeBlind ? this.visiblePart(pool, nowMs) : pool;

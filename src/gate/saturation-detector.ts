@@ -86,6 +86,11 @@ export interface SaturationDetector {
    * where the detector announces its changes.
    */
   readonly isGuessing?: boolean;
+  /**
+   * True when its reading also falls by time alone, without an announcement. The gate then looks again by a timer while
+   * that reading holds back a band with requests waiting.
+   */
+  readonly fades?: boolean;
   /** A request took a seat at `endpoint`. */
   dispatched?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
   /** The server of a running request answered, as far as the host tells with `lease.answered`. */

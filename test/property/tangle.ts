@@ -70,9 +70,7 @@ export function tangledDetector(random: Random, tangle: Tangle): SaturationDetec
   ];
   const [first = tangledConstraint(random, tangle), ...others] = parts;
   if (others.length === 0) return first;
-  // The reading of a quota falls by time alone, so it must not be what closes a gate.
-  const hasQuotas = parts.some(({ quotas }) => quotas !== undefined);
-  const compose = hasQuotas ? maxOf : random.pick([maxOf, meanOf]);
+  const compose = random.pick([maxOf, meanOf]);
   if (random.chance(0.3)) return compose(maxOf(...others), first);
   return compose(...(random.chance(0.5) ? [first, ...others] : [...others, first]));
 }

@@ -393,8 +393,7 @@ export class World {
   private randomUsageLimit(random: Random): [UsageLimitPolicy | undefined, GateRules['ceilings']] {
     const kind = random.int(this.hasNonsense ? 5 : 4);
     if (kind === 0) return [undefined, (_, ranked) => ranked.map(() => 1)];
-    // The reading of a quota is just below 1 at most, and falls by time alone.
-    if (this.isTangled && kind < 4) return [staticUsageLimit({ threshold: random.pick([1, 1.5]) }), undefined];
+    if (this.isTangled && kind < 4) return [staticUsageLimit({ threshold: random.pick([0.5, 1, 1.5]) }), undefined];
     if (kind === 1) {
       const threshold = random.pick([0.5, 0.9, 1.5]);
       return [staticUsageLimit({ threshold }), (_, ranked) => ranked.map(() => threshold)];
@@ -473,11 +472,10 @@ export class World {
   }
 
   private randomGate(random: Random): Options['gate'] {
-    const closeAt = random.pick([this.isTangled ? 1 : 0.8, 1, 1, 1, 2]);
+    const closeAt = random.pick([0.8, 1, 1, 1, 2]);
     return {
       closeAt,
-      // Between the two levels, too, the reading of a quota would open the gate by time alone.
-      openAt: !this.isTangled && random.chance(0.3) ? closeAt / 2 : closeAt,
+      openAt: random.chance(0.3) ? closeAt / 2 : closeAt,
       failValue: random.pick([0, 0.5, 1, 1]),
       recheckIntervalMs,
     };

@@ -66,6 +66,7 @@ function writtenOnce(count: string): string {
 
 class Quotas implements QuotaDetector {
   readonly type = 'quota-detector';
+  readonly fades = true;
   private readonly options: ResolvedQuotaOptions;
   private table: GroupTable;
   private readonly estimate: RequestEstimate;
