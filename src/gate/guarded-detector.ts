@@ -210,9 +210,7 @@ export class GuardedDetector {
     seat: SeatView,
   ): void {
     try {
-      if (this.detector[news] === undefined) return;
-      const answer: unknown = this.detector[news](endpoint, nowMs, seat);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.detector[news] !== undefined) this.guard.ignored(this.detector[news](endpoint, nowMs, seat));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -220,9 +218,7 @@ export class GuardedDetector {
 
   answered(endpoint: EndpointView, nowMs: number, seat: SeatView, told: ServerAnswer): void {
     try {
-      if (this.detector.answered === undefined) return;
-      const answer: unknown = this.detector.answered(endpoint, nowMs, seat, told);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.detector.answered !== undefined) this.guard.ignored(this.detector.answered(endpoint, nowMs, seat, told));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -256,11 +252,10 @@ export class GuardedDetector {
       const answer: unknown = this.detector.isBlindTo?.(endpoint, nowMs);
       if (typeof answer === 'boolean') return answer;
       this.guard.violated('isBlindTo must return true or false', answer);
-      return false;
     } catch (error) {
       this.guard.failed(error);
-      return false;
     }
+    return false;
   }
 
   private subscribe(onAnnounced: () => void): void {

@@ -139,24 +139,19 @@ export function takeOverview(
   pluginErrors: number,
   nowMs: number,
 ): ControllerOverview {
-  const {
-    bands: bandCount,
-    flows,
-    tenants,
-    slowest,
-    standings,
-    endpoints,
-    examined,
-  } = parse(boundsSchema, given, 'overview');
+  const bounds = parse(boundsSchema, given, 'overview');
   const { bands: demands, ...demand } = takeDemand(dispatcher, nowMs);
   const inFlight = countInFlight(dispatcher.seats);
   const all = dispatcher.backlog.bands.all();
-  const shown = mostRelevant(all, bandCount);
-  const oldest = new TopN<QueueItem>(slowest, (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence);
-  const table = new FlowStandings(standings);
-  let left = examined;
+  const shown = mostRelevant(all, bounds.bands);
+  const oldest = new TopN<QueueItem>(
+    bounds.slowest,
+    (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence,
+  );
+  const table = new FlowStandings(bounds.standings);
+  let left = bounds.examined;
   const bands = shown.map((band) => {
-    const largest = new TopN<Flow>(flows, (a, b) => b.waiting - a.waiting);
+    const largest = new TopN<Flow>(bounds.flows, (a, b) => b.waiting - a.waiting);
     for (const found of examineFlows(band, left)) {
       left--;
       largest.offer(found.flow);
@@ -164,13 +159,13 @@ export function takeOverview(
       if (found.oldest !== undefined) oldest.offer(found.oldest);
     }
     const rates = demands.find(({ priority }) => priority === band.priority);
-    const service = serviceOverview(band, tenants, nowMs);
+    const service = serviceOverview(band, bounds.tenants, nowMs);
     return {
       ...bandOverview(band, largest.members, inFlight, dispatcher, rates as FlowDemand['bands'][number]),
       service,
     };
   });
-  const members = endpointSnapshots(dispatcher, nowMs, endpoints);
+  const members = endpointSnapshots(dispatcher, nowMs, bounds.endpoints);
   const quotas = dispatcher.gate.quotas(nowMs);
   const sessions = dispatcher.gate.sessions(nowMs);
   const listed = table.take(dispatcher, inFlight, nowMs);

@@ -63,30 +63,17 @@ export interface DropExplanation {
   readonly retryAfterMs: number | undefined;
 }
 
-const codes: Record<DropCause, DropCode> = {
-  saturated: 'ERR_FLOW_SATURATED',
-  overloaded: 'ERR_FLOW_OVERLOADED',
-  'no-endpoints': 'ERR_FLOW_NO_ENDPOINTS',
-  'ttl-expired': 'ERR_FLOW_TTL_EXPIRED',
-  cancelled: 'ERR_FLOW_CANCELLED',
-  'shutting-down': 'ERR_FLOW_SHUTTING_DOWN',
-  evicted: 'ERR_FLOW_EVICTED',
-  infeasible: 'ERR_FLOW_INFEASIBLE',
-  revoked: 'ERR_FLOW_REVOKED',
-  internal: 'ERR_FLOW_INTERNAL',
-};
-
-const statuses: Record<DropCause, DropExplanation['status']> = {
-  saturated: 429,
-  overloaded: 503,
-  'no-endpoints': 503,
-  'ttl-expired': 503,
-  cancelled: 503,
-  'shutting-down': 500,
-  evicted: 429,
-  infeasible: 503,
-  revoked: 403,
-  internal: 500,
+const contract: Readonly<Record<DropCause, Pick<DropExplanation, 'code' | 'status'>>> = {
+  saturated: { code: 'ERR_FLOW_SATURATED', status: 429 },
+  overloaded: { code: 'ERR_FLOW_OVERLOADED', status: 503 },
+  'no-endpoints': { code: 'ERR_FLOW_NO_ENDPOINTS', status: 503 },
+  'ttl-expired': { code: 'ERR_FLOW_TTL_EXPIRED', status: 503 },
+  cancelled: { code: 'ERR_FLOW_CANCELLED', status: 503 },
+  'shutting-down': { code: 'ERR_FLOW_SHUTTING_DOWN', status: 500 },
+  evicted: { code: 'ERR_FLOW_EVICTED', status: 429 },
+  infeasible: { code: 'ERR_FLOW_INFEASIBLE', status: 503 },
+  revoked: { code: 'ERR_FLOW_REVOKED', status: 403 },
+  internal: { code: 'ERR_FLOW_INTERNAL', status: 500 },
 };
 
 /**
@@ -101,8 +88,7 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
   const hasToWait = cause !== 'cancelled' && cause !== 'revoked';
   return {
     cause,
-    code: codes[cause],
-    status: statuses[cause],
+    ...contract[cause],
     detail: describe(cause, drop),
     retryAfterSeconds: hasToWait ? Math.max(1, Math.min(Math.ceil(estimateMs / 1_000), most)) : undefined,
     retryAfterMs: hasToWait ? Math.max(1_000, Math.min(estimateMs, most * 1_000)) : undefined,
@@ -127,7 +113,7 @@ function causeOf({ type, reason }: Drop): DropCause {
 }
 
 function isCause(reason: string): reason is DropCause {
-  return Object.hasOwn(codes, reason);
+  return Object.hasOwn(contract, reason);
 }
 
 function describe(cause: DropCause, drop: Drop): string {

@@ -56,9 +56,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowActivated(flow: FlowView): void {
     try {
-      if (this.selector.flowActivated === undefined) return;
-      const answer: unknown = this.selector.flowActivated(flow);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.flowActivated !== undefined) this.guard.ignored(this.selector.flowActivated(flow));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -66,9 +64,8 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowDeactivated(flow: FlowView, isParked = false): void {
     try {
-      if (this.selector.flowDeactivated === undefined) return;
-      const answer: unknown = this.selector.flowDeactivated(flow, isParked);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.flowDeactivated !== undefined)
+        this.guard.ignored(this.selector.flowDeactivated(flow, isParked));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -76,9 +73,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   itemAdded(flow: FlowView, item: ItemView): void {
     try {
-      if (this.selector.itemAdded === undefined) return;
-      const answer: unknown = this.selector.itemAdded(flow, item);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.itemAdded !== undefined) this.guard.ignored(this.selector.itemAdded(flow, item));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -86,9 +81,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   itemRemoved(flow: FlowView, item: ItemView): void {
     try {
-      if (this.selector.itemRemoved === undefined) return;
-      const answer: unknown = this.selector.itemRemoved(flow, item);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.itemRemoved !== undefined) this.guard.ignored(this.selector.itemRemoved(flow, item));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -96,9 +89,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
     try {
-      if (this.selector.dispatched === undefined) return;
-      const answer: unknown = this.selector.dispatched(flow, item, nowMs);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.dispatched !== undefined) this.guard.ignored(this.selector.dispatched(flow, item, nowMs));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -106,9 +97,8 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   consumed(flow: FlowView, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
     try {
-      if (this.selector.consumed === undefined) return;
-      const answer: unknown = this.selector.consumed(flow, usage, nowMs, item, total);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.consumed !== undefined)
+        this.guard.ignored(this.selector.consumed(flow, usage, nowMs, item, total));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -116,9 +106,8 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     try {
-      if (this.selector.settled === undefined) return;
-      const answer: unknown = this.selector.settled(flow, usage, nowMs, tokens, item, ending);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.settled !== undefined)
+        this.guard.ignored(this.selector.settled(flow, usage, nowMs, tokens, item, ending));
     } catch (error) {
       this.guard.failed(error);
     }
@@ -193,9 +182,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowRemoved(flow: FlowView): void {
     try {
-      if (this.selector.flowRemoved === undefined) return;
-      const answer: unknown = this.selector.flowRemoved(flow);
-      if (answer !== undefined) this.guard.ignored(answer);
+      if (this.selector.flowRemoved !== undefined) this.guard.ignored(this.selector.flowRemoved(flow));
     } catch (error) {
       this.guard.failed(error);
     }
