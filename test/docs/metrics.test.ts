@@ -8,6 +8,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FlowConfigError } from '../../src/index.js';
 import * as instruments from '../../src/observability/opentelemetry/instruments.js';
+import { observables } from '../../src/observability/opentelemetry/observables.js';
 import { dynamoRejections, families } from '../../src/observability/prometheus/families.js';
 import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
 import { workerFamilies } from '../../src/observability/prometheus/worker-metrics.js';
@@ -47,12 +48,11 @@ describe('docs/metrics.md', () => {
   });
 
   it('has every instrument with its unit, and no other', () => {
-    const { attributes, waitSpan, ...all } = instruments;
+    const { attributes, waitSpan, ...recorded } = instruments;
+    const all = [...Object.values(recorded), ...observables.map(({ instrument }) => instrument)];
     const described = rows.filter(([name]) => /^`flow_control\./.test(name ?? '')).filter((row) => row.length === 5);
     expect(described.map(([name, , unit]) => `${codeIn(name)[0]} ${codeIn(unit)[0]}`).sort()).toEqual(
-      Object.values(all)
-        .map(({ name, unit }) => `${name} ${unit}`)
-        .sort(),
+      all.map(({ name, unit }) => `${name} ${unit}`).sort(),
     );
     const named = new Set([...families, dynamoRejections, ...workerFamilies].map(({ name }) => name));
     for (const [, , , , counterpart] of described) expect(named).toContain(codeIn(counterpart)[0]);

@@ -2,14 +2,14 @@
 import type { Attributes, Meter, Observable } from '@opentelemetry/api';
 import type { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures, QuotaFigure } from '../../index.js';
+import type { Described, FigureKind, FigureOf } from '../metrics/catalogue.js';
+import * as catalogue from '../metrics/catalogue.js';
 import { distinctQuotas } from '../metrics/distinct-quotas.js';
 import { type BandFigures, eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ServiceTotals } from '../metrics/service-totals.js';
 import { utilization } from '../metrics/utilization.js';
-import * as instruments from './instruments.js';
+import { attributes, type Instrument } from './instruments.js';
 import type { Figure } from './zero-filled-series.js';
-
-const { attributes } = instruments;
 
 /** The attributes that figures are told with. */
 export interface Readings {
@@ -22,6 +22,7 @@ export interface Readings {
 }
 
 interface ObservableFigure {
+  readonly instrument: Instrument;
   /** True where it has a row for each band or flow, and these come and go. */
   readonly hasRows: boolean;
   make(meter: Meter): Observable;
@@ -29,15 +30,42 @@ interface ObservableFigure {
   read(figures: ControllerFigures, readings: Readings): Figure[];
 }
 
-type Kind = 'createObservableGauge' | 'createObservableCounter' | 'createObservableUpDownCounter';
 type Read = ObservableFigure['read'];
 
-function single(kind: Kind, { name, ...options }: instruments.Instrument, read: Read): ObservableFigure {
-  return { hasRows: false, make: (meter) => meter[kind](name, options), read };
+const makers = {
+  counter: 'createObservableCounter',
+  sum: 'createObservableUpDownCounter',
+  max: 'createObservableGauge',
+  min: 'createObservableGauge',
+} as const satisfies Record<FigureKind, keyof Meter>;
+
+function single(name: string, unit: string, { kind, help }: Described, read: Read): ObservableFigure {
+  const options = { description: help, unit };
+  return {
+    instrument: { name, ...options },
+    hasRows: false,
+    make: (meter) => meter[makers[kind]](name, options),
+    read,
+  };
 }
 
-function rows(kind: Kind, { name, ...options }: instruments.Instrument, read: Read): ObservableFigure {
-  return { hasRows: true, make: (meter) => meter[kind](name, options), read };
+function rows(name: string, unit: string, described: Described, read: Read): ObservableFigure {
+  return { ...single(name, unit, described, read), hasRows: true };
+}
+
+/** Without attributes of its own. */
+function controller(name: string, unit: string, figure: FigureOf<ControllerFigures>): ObservableFigure {
+  return single(name, unit, figure, (figures, { constant }) => one(constant, figure.read(figures)));
+}
+
+function one(of: Attributes, value: number | undefined): Figure[] {
+  return value === undefined ? [] : [[value, of]];
+}
+
+/** One row for each band that has the figure. */
+function bands(figure: FigureOf<BandFigures>): Read {
+  return ({ bands }, { bandAttributes }) =>
+    bands.flatMap((band) => one(bandAttributes(band.priority), figure.read(band)));
 }
 
 /** By band; by flow where fairness IDs are told. */
@@ -65,76 +93,66 @@ function shares({ waiting, waitingBytes }: WaitingFigures, limits: BandFigures['
 }
 
 /** One row for each group, unit and span. */
-function quota(figureOf: (quota: QuotaFigure) => number): Read {
-  return ({ quotas }, { constant }) =>
-    distinctQuotas(quotas?.quotas ?? []).map((each): Figure => {
-      const { quotaGroup, quotaUnit, quotaPer, quotaLearnt } = attributes;
+function quota(name: string, unit: string, figure: FigureOf<QuotaFigure>): ObservableFigure {
+  return single(name, unit, figure, ({ quotas }, { constant }) =>
+    distinctQuotas(quotas?.quotas ?? []).flatMap((each) => {
       const { group, unit, perMs, isLearnt } = each;
       const of = {
         ...constant,
-        [quotaGroup]: group,
-        [quotaUnit]: unit,
-        [quotaPer]: perMs / 1_000,
-        [quotaLearnt]: isLearnt,
+        [attributes.quotaGroup]: group,
+        [attributes.quotaUnit]: unit,
+        [attributes.quotaPer]: perMs / 1_000,
+        [attributes.quotaLearnt]: isLearnt,
       };
-      return [figureOf(each), of];
-    });
+      return one(of, figure.read(each));
+    }),
+  );
 }
-
-function count(figureOf: (figures: ControllerFigures) => number | undefined): Read {
-  return (figures, { constant }) => {
-    const value = figureOf(figures);
-    return value === undefined ? [] : [[value, constant]];
-  };
-}
-
-function total(figureOf: (stats: ControllerFigures['stats']) => number | undefined): Read {
-  return count(({ stats }) => figureOf(stats));
-}
-
-const gauge = 'createObservableGauge';
-const counter = 'createObservableCounter';
-const upDownCounter = 'createObservableUpDownCounter';
 
 export const observables: readonly ObservableFigure[] = [
   rows(
-    upDownCounter,
-    instruments.queueSize,
+    'flow_control.queue.size',
+    '{request}',
+    catalogue.queueRequests,
     queue(({ waiting }) => waiting),
   ),
   rows(
-    upDownCounter,
-    instruments.queuePayload,
+    'flow_control.queue.payload',
+    'By',
+    catalogue.queueBytes,
     queue(({ waitingBytes }) => waitingBytes),
   ),
-  rows(gauge, instruments.capacityUtilization, ({ bands }, { bandAttributes }) =>
-    bands.flatMap((band) => shares(band, band.limits, bandAttributes(band.priority))),
-  ),
-  single(gauge, instruments.globalCapacityUtilization, ({ stats, limits }, { constant }) =>
-    shares(stats, limits, constant),
-  ),
-  single(
-    gauge,
-    instruments.saturation,
-    total(({ saturation }) => saturation),
+  rows(
+    'flow_control.capacity.utilization',
+    '1',
+    { kind: 'max', help: 'What waits in a band as a share of its limit; absent without a limit.' },
+    ({ bands }, { bandAttributes }) =>
+      bands.flatMap((band) => shares(band, band.limits, bandAttributes(band.priority))),
   ),
   single(
-    gauge,
-    instruments.fairnessIndex,
-    total(({ fairnessIndex }) => fairnessIndex),
+    'flow_control.global_capacity.utilization',
+    '1',
+    { kind: 'max', help: 'What waits as a share of the global limit; absent without a limit.' },
+    ({ stats, limits }, { constant }) => shares(stats, limits, constant),
   ),
+  controller('flow_control.saturation', '1', catalogue.saturation),
+  controller('flow_control.fairness.index', '1', catalogue.fairnessIndex),
   // A counter that ended is not reported as 0, because a counter must not fall.
-  single(counter, instruments.serviceCost, ({ bands }, { services, fairnessIds, bandAttributes, flowAttributes }) =>
-    services
-      .read(bands)
-      .map(
-        ({ priority, label, value }): Figure => [
-          value,
-          fairnessIds === undefined ? bandAttributes(priority) : flowAttributes(label, priority),
-        ],
-      ),
+  single(
+    'flow_control.service.cost',
+    '1',
+    catalogue.serviceCost,
+    ({ bands }, { services, fairnessIds, bandAttributes, flowAttributes }) =>
+      services
+        .read(bands)
+        .map(
+          ({ priority, label, value }): Figure => [
+            value,
+            fairnessIds === undefined ? bandAttributes(priority) : flowAttributes(label, priority),
+          ],
+        ),
   ),
-  rows(gauge, instruments.counterLag, ({ bands }, { fairnessIds, flowAttributes }) => {
+  rows('flow_control.fairness.counter_lag', '1', catalogue.counterLag, ({ bands }, { fairnessIds, flowAttributes }) => {
     if (fairnessIds === undefined) return [];
     const lags: Figure[] = [];
     for (const band of bands) {
@@ -146,130 +164,50 @@ export const observables: readonly ObservableFigure[] = [
     }
     return lags;
   }),
-  single(gauge, instruments.bandFairnessIndex, ({ bands }, { bandAttributes }) =>
-    bands.flatMap((band): Figure[] => {
-      const index = band.service()?.fairnessIndex;
-      return index === undefined ? [] : [[index, bandAttributes(band.priority)]];
-    }),
-  ),
+  single('flow_control.fairness.band_index', '1', catalogue.bandFairnessIndex, bands(catalogue.bandFairnessIndex)),
+  quota('flow_control.quota.limit', '{unit}', catalogue.quotaLimit),
+  quota('flow_control.quota.used', '{unit}', catalogue.quotaUsed),
+  quota('flow_control.quota.reserved', '{unit}', catalogue.quotaReserved),
+  quota('flow_control.quota.reset', 's', catalogue.quotaReset),
+  quota('flow_control.quota.wait', 's', catalogue.quotaWait),
+  controller('flow_control.quota.refusals', '{response}', catalogue.quotaRefusals),
+  controller('flow_control.quota.unreported', '{request}', catalogue.quotaUnreported),
+  controller('flow_control.quota.ignored', '{figure}', catalogue.quotaIgnored),
   single(
-    gauge,
-    instruments.quotaLimit,
-    quota(({ limit }) => limit),
+    'flow_control.sessions',
+    '{session}',
+    {
+      kind: 'sum',
+      help: 'Sessions that are resident, and new ones that are held back; absent where no detector limits sessions.',
+    },
+    (figures, { constant }) =>
+      catalogue
+        .sessionStates(figures)
+        .map(([state, value]): Figure => [value, { ...constant, [attributes.sessionState]: state }]),
   ),
+  controller('flow_control.session.tokens', '{token}', catalogue.sessionTokens),
+  controller('flow_control.sessions.expired', '{session}', catalogue.sessionsExpired),
+  rows('flow_control.capped', '{request}', catalogue.cappedRequests, bands(catalogue.cappedRequests)),
+  controller('flow_control.ignored_reports', '{report}', catalogue.ignoredReports),
+  controller('flow_control.in_flight', '{request}', catalogue.inFlight),
+  controller('flow_control.lease.oldest_age', 's', catalogue.oldestLease),
+  controller('flow_control.lease.overdue', '{lease}', catalogue.overdueLeases),
+  controller('flow_control.evictions', '{request}', catalogue.evictions),
+  controller('flow_control.plugin_errors', '{error}', catalogue.pluginErrors),
+  controller('flow_control.shadow', '1', catalogue.shadow),
+  controller('flow_control.shadow.passed', '{request}', catalogue.shadowPassed),
+  controller('flow_control.shadow.would_have_waited', '{request}', catalogue.shadowWaited),
   single(
-    gauge,
-    instruments.quotaUsed,
-    quota(({ used }) => used),
+    'flow_control.shadow.would_have_been_dropped',
+    '{request}',
+    catalogue.shadowDropped,
+    ({ stats }, { constant }) =>
+      (stats.shadow?.wouldHaveBeenDropped ?? []).map(
+        ({ outcome, reason, requests }): Figure => [
+          requests,
+          { ...constant, [attributes.outcome]: outcome, [attributes.errorType]: reason },
+        ],
+      ),
   ),
-  single(
-    gauge,
-    instruments.quotaReserved,
-    quota(({ reserved }) => reserved),
-  ),
-  single(
-    gauge,
-    instruments.quotaReset,
-    quota(({ resetsInMs }) => resetsInMs / 1_000),
-  ),
-  single(
-    gauge,
-    instruments.quotaWait,
-    quota(({ waitMs }) => waitMs / 1_000),
-  ),
-  single(
-    counter,
-    instruments.quotaRefusals,
-    count(({ quotas }) => quotas?.refusals),
-  ),
-  single(
-    counter,
-    instruments.quotaUnreported,
-    count(({ quotas }) => quotas?.unreported),
-  ),
-  single(
-    counter,
-    instruments.quotaIgnored,
-    count(({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures),
-  ),
-  single(upDownCounter, instruments.sessions, ({ sessions }, { constant }) => {
-    if (sessions === undefined) return [];
-    const { resident, idle, waiting, elsewhere } = sessions;
-    const here = resident - idle - (elsewhere ?? 0);
-    const states = Object.entries({ running: here, idle, waiting, ...(elsewhere !== undefined && { elsewhere }) });
-    return states.map(([state, value]): Figure => [value, { ...constant, [attributes.sessionState]: state }]);
-  }),
-  single(
-    upDownCounter,
-    instruments.sessionTokens,
-    count(({ sessions }) => sessions?.tokens),
-  ),
-  single(
-    counter,
-    instruments.sessionsExpired,
-    count(({ sessions }) => sessions?.expired),
-  ),
-  rows(upDownCounter, instruments.cappedRequests, ({ bands }, { bandAttributes }) =>
-    bands.flatMap(({ priority, waitingAtCap }): Figure[] =>
-      waitingAtCap === undefined ? [] : [[waitingAtCap, bandAttributes(priority)]],
-    ),
-  ),
-  single(
-    counter,
-    instruments.ignoredReports,
-    total(({ ignoredReports }) => ignoredReports),
-  ),
-  single(
-    upDownCounter,
-    instruments.inFlight,
-    total(({ inFlight }) => inFlight),
-  ),
-  single(
-    gauge,
-    instruments.oldestLease,
-    total(({ oldestLeaseMs = 0 }) => oldestLeaseMs / 1_000),
-  ),
-  single(
-    counter,
-    instruments.overdueLeases,
-    total(({ overdueLeases }) => overdueLeases),
-  ),
-  single(
-    counter,
-    instruments.evictions,
-    total(({ evictedInFlight }) => evictedInFlight),
-  ),
-  single(
-    counter,
-    instruments.pluginErrors,
-    total(({ pluginErrors }) => pluginErrors),
-  ),
-  single(
-    gauge,
-    instruments.shadow,
-    total(({ shadow }) => shadow && 1),
-  ),
-  single(
-    counter,
-    instruments.shadowPassed,
-    total(({ shadow }) => shadow?.passed),
-  ),
-  single(
-    counter,
-    instruments.shadowWaited,
-    total(({ shadow }) => shadow?.wouldHaveWaited),
-  ),
-  single(counter, instruments.shadowDropped, ({ stats }, { constant }) =>
-    (stats.shadow?.wouldHaveBeenDropped ?? []).map(
-      ({ outcome, reason, requests }): Figure => [
-        requests,
-        { ...constant, [attributes.outcome]: outcome, [attributes.errorType]: reason },
-      ],
-    ),
-  ),
-  single(
-    counter,
-    instruments.shadowEvicted,
-    total(({ shadow }) => shadow?.wouldHaveBeenEvicted),
-  ),
+  controller('flow_control.shadow.would_have_been_evicted', '{request}', catalogue.shadowEvicted),
 ];
