@@ -1,4 +1,4 @@
-/** The sections of a gateway file and their defaults. `plugins` and `flowControl` are read by `headgate/config`. */
+/** The sections of a gateway file and their defaults. */
 import { type Schema, schemas } from '../index.js';
 import { type MetricProfile, metricProfiles } from '../upstream/index.js';
 import type { GatewayFile } from './gateway-file.js';
@@ -6,13 +6,13 @@ import { type SecretSources, secret, section } from './secrets.js';
 
 const {
   aboveZero,
-  anything,
   flag,
   integer,
   list,
   object,
   oneOf,
   optional,
+  orEmpty,
   positiveDuration,
   quantity,
   record,
@@ -62,7 +62,6 @@ const origins: Schema<'*' | readonly string[]> = schemas.element((candidate, rep
 });
 
 const port = integer({ from: 0, to: 65_535 });
-const address = object({ host: optional(text()), port });
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
 const size: Schema<number> = schemas.element((candidate, report) => {
@@ -71,6 +70,16 @@ const size: Schema<number> = schemas.element((candidate, report) => {
   report('a size from 1 up, such as "4Mi"');
   return Number.NaN;
 });
+
+/** A span of time in ms, `usual` where the file has none. */
+function span(usual: string, schema: (example: string) => Schema<number> = positiveDuration): Schema<number> {
+  return optional(schema(usual), schemas.parseDuration(usual));
+}
+
+/** What `schema` reads, under the names of the configuration, where what has no default is undefined. */
+function named<T extends object, C>(schema: Schema<T>, rename: (read: T) => C): Schema<C> {
+  return { shape: schema.shape, read: (given, report) => rename(Object(schema.read(given, report))) };
+}
 
 const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number =>
   candidate === 'safe' ||
@@ -83,9 +92,20 @@ const sender = {
   tenant: text('the name of a tenant'),
   objective: optional(text('the name of an objective')),
   priority: optional(integer()),
-  trusted: optional(flag()),
+  trusted: optional(flag(), false),
 };
 
+const openTelemetry = named(
+  object({
+    metrics: optional(flag(), true),
+    traces: optional(flag(), true),
+    pool: optional(text()),
+    fairnessIds: optional(flag(), false),
+  }),
+  ({ pool, ...rest }) => ({ ...rest, pool }),
+);
+
+/** Without defaults: whether the section is there at all, and what else it says, matters to `enabled`. */
 const scrape = object({
   enabled: optional(flag()),
   interval: optional(positiveDuration('50ms')),
@@ -95,113 +115,141 @@ const scrape = object({
   stalenessThreshold: optional(positiveDuration('200ms')),
 });
 
-const timeouts = object({
-  connect: optional(positiveDuration('5s')),
-  upload: optional(positiveDuration('10s')),
-  firstToken: optional(positiveDuration('5s')),
-  firstTokenByModel: optional(record(positiveDuration('60s'))),
-  firstByte: optional(positiveDuration('5m')),
-  idle: optional(positiveDuration('60s')),
-  total: optional(positiveDuration('30m')),
+const health = named(
+  object({
+    interval: span('2s'),
+    timeout: span('1s'),
+    failures: optional(integer({ from: 1 }), 3),
+    successes: optional(integer({ from: 1 }), 1),
+    whenAllSilent: optional(oneOf('keep', 'ill'), 'keep'),
+  }),
+  ({ interval, timeout, ...rest }) => ({ intervalMs: interval, timeoutMs: timeout, ...rest }),
+);
+
+const timeouts = named(
+  object({
+    connect: span('5s'),
+    upload: span('10s'),
+    firstToken: optional(positiveDuration('5s')),
+    firstTokenByModel: optional(record(positiveDuration('60s')), {}),
+    firstByte: span('5m'),
+    idle: span('60s'),
+    total: span('30m'),
+  }),
+  ({ connect, upload, firstToken, firstTokenByModel, firstByte, idle, total }) => ({
+    connectMs: connect,
+    uploadMs: upload,
+    firstTokenMs: firstToken,
+    firstTokenMsByModel: firstTokenByModel,
+    firstByteMs: firstByte,
+    idleMs: idle,
+    totalMs: total,
+  }),
+);
+
+const limits = named(
+  object({
+    maxRequestBytes: optional(size, 8 * 2 ** 20),
+    maxReadingBytes: optional(size, 256 * 2 ** 20),
+    maxHeaderBytes: optional(size, 16_384),
+    minUploadRate: optional(size, 4_096),
+    maxConnections: optional(integer({ from: 1 }), 16_384),
+  }),
+  ({ minUploadRate, ...rest }) => ({ ...rest, minUploadBytesPerSecond: minUploadRate }),
+);
+
+const retry = named(
+  object({
+    enabled: optional(flag(), true),
+    max: optional(integer({ from: 0, to: 100 }), 1),
+    maxBodyBytes: optional(size, 2 ** 20),
+    avoidFor: span('5s'),
+  }),
+  ({ avoidFor, ...rest }) => ({ ...rest, avoidForMs: avoidFor }),
+);
+
+const models = named(
+  object({
+    aliases: optional(record(text('the name of a model')), {}),
+    list: optional(list(text('the name of a model'))),
+  }),
+  ({ aliases, list }) => ({ aliases, list }),
+);
+
+const cors = named(object({ origins, maxAge: span('10m', schemas.duration) }), ({ maxAge, ...rest }) => {
+  return { ...rest, maxAgeMs: maxAge };
 });
 
-const limits = object({
-  maxRequestBytes: optional(size),
-  maxReadingBytes: optional(size),
-  maxHeaderBytes: optional(size),
-  minUploadRate: optional(size),
-  maxConnections: optional(integer({ from: 1 })),
+const drain = named(
+  object({ delay: span('3s', schemas.duration), waiting: span('5s'), streams: span('20s') }),
+  ({ delay, waiting, streams }) => ({ delayMs: delay, waitingMs: waiting, streamsMs: streams }),
+);
+
+const log = object({
+  format: optional(oneOf('json', 'text'), 'text'),
+  requests: optional(flag(), true),
+  tenants: optional(flag(), true),
 });
 
-const drain = object({
-  delay: optional(schemas.duration('3s')),
-  waiting: optional(positiveDuration('5s')),
-  streams: optional(positiveDuration('20s')),
-});
+/** Sections of flow control, which `headgate/config` reads. */
+const elsewhere: Schema<undefined> = { read: () => undefined };
 
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const aSecret = secret(sources);
+  const admin = object({
+    host: optional(text()),
+    port: optional(port),
+    token: optional(aSecret),
+    hosts: optional(list(text('a name without a port')), []),
+  });
+  const inspector = object({
+    path: optional(path, '/inspector'),
+    password: optional(aSecret),
+    fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
+  });
+  const demand = object({ path: optional(path, '/demand'), token: optional(aSecret) });
+  const upstream = object({
+    id: text('the name of a model server'),
+    url,
+    labels: optional(record(text()), {}),
+    weight: optional(aboveZero(), 1),
+    metrics: optional(oneOf(...profiles)),
+    healthPath: optional(path),
+    apiKey: optional(aSecret),
+  });
+  const auth = object({
+    keys: optional(section(list(section(object({ key: aSecret, ...sender })))), []),
+    anonymous: optional(object(sender)),
+  });
   return object({
-    listen: address,
-    admin: optional(
-      section(
-        object({
-          host: optional(text()),
-          port: optional(port),
-          token: optional(aSecret),
-          hosts: optional(list(text('a name without a port'))),
-        }),
-      ),
-    ),
-    inspector: optional(
-      section(
-        object({ path: optional(path), password: optional(aSecret), fairnessIds: optional(oneOf('shown', 'hidden')) }),
-      ),
-    ),
-    demand: optional(section(object({ path: optional(path), token: optional(aSecret) }))),
-    openTelemetry: optional(
-      object({
-        metrics: optional(flag()),
-        traces: optional(flag()),
-        pool: optional(text()),
-        fairnessIds: optional(flag()),
-      }),
-    ),
+    listen: object({ host: optional(text(), '127.0.0.1'), port }),
+    admin: orEmpty(section(admin)),
+    inspector: optional(section(inspector)),
+    demand: orEmpty(named(section(demand), ({ token, ...rest }) => ({ ...rest, token }))),
+    openTelemetry: optional(openTelemetry),
     upstreams: list(
-      object({
-        id: text('the name of a model server'),
-        url,
-        labels: optional(record(text())),
-        weight: optional(aboveZero()),
-        metrics: optional(oneOf(...profiles)),
-        healthPath: optional(path),
-        apiKey: optional(aSecret),
-      }),
+      named(upstream, ({ metrics: profile, healthPath, apiKey, ...rest }) => ({
+        ...rest,
+        profile,
+        healthPath,
+        apiKey,
+      })),
     ),
     scrape: optional(scrape),
-    health: optional(
-      object({
-        interval: optional(positiveDuration('2s')),
-        timeout: optional(positiveDuration('1s')),
-        failures: optional(integer({ from: 1 })),
-        successes: optional(integer({ from: 1 })),
-        whenAllSilent: optional(oneOf('keep', 'ill')),
-      }),
-    ),
-    timeouts: optional(timeouts),
-    limits: optional(limits),
-    forwarded: optional(oneOf('set', 'pass')),
-    retry: optional(
-      object({
-        enabled: optional(flag()),
-        max: optional(integer({ from: 0, to: 100 })),
-        maxBodyBytes: optional(size),
-        avoidFor: optional(positiveDuration('5s')),
-      }),
-    ),
-    auth: optional(
-      section(
-        object({
-          keys: optional(section(list(section(object({ key: aSecret, ...sender }))))),
-          anonymous: optional(object(sender)),
-        }),
-      ),
-    ),
-    objectives: optional(record(integer())),
-    models: optional(
-      object({
-        aliases: optional(record(text('the name of a model'))),
-        list: optional(list(text('the name of a model'))),
-      }),
-    ),
-    cors: optional(object({ origins, maxAge: optional(schemas.duration('10m')) })),
-    drain: optional(drain),
-    log: optional(
-      object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) }),
-    ),
-    contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
-    bandHeadroom: optional(flag()),
+    health: orEmpty(health),
+    timeouts: orEmpty(timeouts),
+    limits: orEmpty(limits),
+    forwarded: optional(oneOf('set', 'pass'), 'set'),
+    retry: orEmpty(retry),
+    auth: orEmpty(section(auth)),
+    objectives: optional(record(integer()), {}),
+    models: orEmpty(models),
+    cors: optional(cors),
+    drain: orEmpty(drain),
+    log: orEmpty(log),
+    contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api'),
+    bandHeadroom: optional(flag(), false),
     sharedState: optional(
       object({
         url: aSecret,
@@ -221,8 +269,8 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
         callTimeout: optional(positiveDuration('50ms')),
       }),
     ),
-    plugins: anything(),
-    saturationDetector: anything(),
-    flowControl: anything(),
+    plugins: elsewhere,
+    saturationDetector: elsewhere,
+    flowControl: elsewhere,
   });
 }

@@ -1,102 +1,51 @@
-/** A gateway file as it was read. */
-import type { MetricProfile } from '../upstream/index.js';
+/** A gateway file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
+import type { GatewayConfig, InspectorConfig } from './gateway-config.js';
 
 /** The sender of requests; `objective` names a priority. */
 export interface FileSender {
   readonly tenant: string;
   readonly objective?: string | undefined;
   readonly priority?: number | undefined;
-  readonly trusted?: boolean | undefined;
+  readonly trusted: boolean;
 }
 
-/** The file as it was read: units are resolved, secrets are there, and what was left out is undefined. */
-export interface GatewayFile {
-  readonly listen: { readonly host?: string | undefined; readonly port: number };
-  readonly admin?:
-    | {
-        readonly host?: string | undefined;
-        readonly port?: number | undefined;
-        readonly token?: string | undefined;
-        readonly hosts?: readonly string[] | undefined;
-      }
-    | undefined;
-  readonly inspector?:
-    | {
-        readonly path?: string | undefined;
-        readonly password?: string | undefined;
-        readonly fairnessIds?: 'shown' | 'hidden' | undefined;
-      }
-    | undefined;
-  readonly demand?: { readonly path?: string | undefined; readonly token?: string | undefined } | undefined;
-  readonly openTelemetry?:
-    | {
-        readonly metrics?: boolean | undefined;
-        readonly traces?: boolean | undefined;
-        readonly pool?: string | undefined;
-        readonly fairnessIds?: boolean | undefined;
-      }
-    | undefined;
-  readonly upstreams: readonly {
-    readonly id: string;
-    readonly url: string;
-    readonly labels?: Readonly<Record<string, string>> | undefined;
-    readonly weight?: number | undefined;
-    readonly metrics?: MetricProfile | 'none' | undefined;
-    readonly healthPath?: string | undefined;
-    readonly apiKey?: string | undefined;
-  }[];
+type Settled =
+  | 'listen'
+  | 'demand'
+  | 'upstreams'
+  | 'health'
+  | 'timeouts'
+  | 'limits'
+  | 'retry'
+  | 'objectives'
+  | 'models'
+  | 'drain'
+  | 'log'
+  | 'forwarded'
+  | 'contract'
+  | 'bandHeadroom';
+
+export interface GatewayFile
+  extends Pick<GatewayConfig, Settled>,
+    Partial<Pick<GatewayConfig, 'openTelemetry' | 'cors'>> {
+  readonly admin: {
+    readonly host?: string | undefined;
+    readonly port?: number | undefined;
+    readonly token?: string | undefined;
+    readonly hosts: readonly string[];
+  };
+  readonly inspector?: (Omit<InspectorConfig, 'password'> & { readonly password?: string | undefined }) | undefined;
   readonly scrape?:
-    | {
+    | (Numbers<'interval' | 'idleInterval' | 'timeout' | 'stalenessThreshold'> & {
         readonly enabled?: boolean | undefined;
-        readonly interval?: number | undefined;
-        readonly idleInterval?: number | undefined;
-        readonly timeout?: number | undefined;
         readonly path?: string | undefined;
-        readonly stalenessThreshold?: number | undefined;
-      }
-    | undefined;
-  readonly health?:
-    | (Numbers<'interval' | 'timeout' | 'failures' | 'successes'> & {
-        readonly whenAllSilent?: 'keep' | 'ill' | undefined;
       })
     | undefined;
-  readonly timeouts?:
-    | (Numbers<'connect' | 'upload' | 'firstToken' | 'firstByte' | 'idle' | 'total'> & {
-        readonly firstTokenByModel?: Readonly<Record<string, number>> | undefined;
-      })
-    | undefined;
-  readonly limits?:
-    | Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'>
-    | undefined;
-  readonly forwarded?: 'set' | 'pass' | undefined;
-  readonly retry?:
-    | (Numbers<'max' | 'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined })
-    | undefined;
-  readonly auth?:
-    | {
-        readonly keys?: readonly (FileSender & { readonly key: string })[] | undefined;
-        readonly anonymous?: FileSender | undefined;
-      }
-    | undefined;
-  readonly objectives?: Readonly<Record<string, number>> | undefined;
-  readonly models?:
-    | { readonly aliases?: Readonly<Record<string, string>> | undefined; readonly list?: readonly string[] | undefined }
-    | undefined;
-  readonly cors?: { readonly origins: '*' | readonly string[]; readonly maxAge?: number | undefined } | undefined;
-  readonly drain?: Numbers<'delay' | 'waiting' | 'streams'> | undefined;
-  readonly log?:
-    | {
-        readonly format?: 'json' | 'text' | undefined;
-        readonly requests?: boolean | undefined;
-        readonly tenants?: boolean | undefined;
-      }
-    | undefined;
-  readonly contract?: 'gateway-api' | 'llm-d' | 'dynamo' | undefined;
-  readonly bandHeadroom?: boolean | undefined;
+  readonly auth: {
+    readonly keys: readonly (FileSender & { readonly key: string })[];
+    readonly anonymous?: FileSender | undefined;
+  };
   readonly sharedState?: FileSharedState | undefined;
-  readonly plugins?: unknown;
-  readonly saturationDetector?: unknown;
-  readonly flowControl?: unknown;
 }
 
 /** Spans of time in ms. */

@@ -14,11 +14,10 @@ import {
   schemas,
 } from '../index.js';
 import { fileSchema } from './file-schema.js';
-import type { GatewayConfig, SenderConfig } from './gateway-config.js';
+import type { GatewayConfig, ScrapeConfig, SenderConfig } from './gateway-config.js';
 import type { FileSender, GatewayFile } from './gateway-file.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import { readSharedState } from './read-shared-state.js';
-import { resolveLimits, resolveTimeouts } from './resolve-limits.js';
 import type { SecretSources } from './secrets.js';
 
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
@@ -67,17 +66,12 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   const file = verdict.value;
   checkNames(file, issues);
   checkOperatorPaths(file, issues);
-  const sharedState = readSharedState(file.sharedState, issues);
-  const config = { ...resolve(file, flow, (who, at) => senderOf(who, at, file, issues), warnings), sharedState };
+  const config = { ...flow, ...resolve(file, flow.flow.saturationDetector, issues), warnings };
   if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
   return config;
 }
 
-interface Flow {
-  readonly options: FlowControllerOptions;
-  readonly detectors: readonly SaturationDetector[];
-  readonly fingerprint: string;
-}
+type Flow = Pick<GatewayConfig, 'flow' | 'hasDefaultDetector' | 'detectors' | 'flowFingerprint'>;
 
 /** The sections that an EndpointPickerConfig has as well, read as one. If there are issues, the result is not used. */
 function readFlow(
@@ -90,6 +84,7 @@ function readFlow(
   const heading = 'EndpointPickerConfig: ';
   const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
   const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
+  const hasDefaultDetector = saturationDetector === undefined && Object(flowControl).saturationDetector === undefined;
   const { recording, made } = remembering(registry);
   try {
     const document = {
@@ -99,14 +94,15 @@ function readFlow(
       ...sections,
     };
     const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording, defaults: 'headgate' });
-    const options = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
+    const flow = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
     warnings.push(...noted.map(plain));
-    resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
-    return { options, detectors: made.filter(isDetector), fingerprint: JSON.stringify({ ...sections, plugins }) };
+    resolveOptions({ ...flow, pool: new EndpointPool() }, 'flowControl');
+    const flowFingerprint = JSON.stringify({ ...sections, plugins });
+    return { flow, hasDefaultDetector, detectors: made.filter(isDetector), flowFingerprint };
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
     issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
-    return { options: { saturationDetector: () => 1 }, detectors: [], fingerprint: '' };
+    return { flow: { saturationDetector: () => 1 }, hasDefaultDetector, detectors: [], flowFingerprint: '' };
   }
 }
 
@@ -149,7 +145,7 @@ function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssu
   };
   const ids = upstreams.map(({ id }) => id);
   checkUnique(ids, (index) => `upstreams[${index}].id`, 'a name that no other upstream has', true);
-  const keys = (auth?.keys ?? []).map(({ key }) => key).filter((key) => key !== 'missing');
+  const keys = auth.keys.map(({ key }) => key).filter((key) => key !== 'missing');
   checkUnique(keys, (index) => `auth.keys[${index}].key`, 'a key that stands only once', false);
   if (scrape?.enabled === false && Object.keys(scrape).length > 1) {
     issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
@@ -160,7 +156,7 @@ const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metric
 
 /** The inspector needs a password, and paths of operators are no paths of others. */
 function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: ConfigIssue[]): void {
-  if (inspector !== undefined && inspector.password === undefined && admin?.token === undefined) {
+  if (inspector !== undefined && inspector.password === undefined && admin.token === undefined) {
     issues.push({
       path: 'inspector.password',
       expected: 'a password, or admin.token, which stands in for it',
@@ -168,8 +164,8 @@ function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: C
     });
   }
   const own = [
-    ['inspector.path', inspector === undefined ? undefined : (inspector.path ?? defaultInspectorPath)],
-    ['demand.path', demand?.path ?? defaultDemandPath],
+    ['inspector.path', inspector?.path],
+    ['demand.path', demand.path],
   ] as const;
   for (const [at, path] of own) {
     const isTaken =
@@ -181,16 +177,12 @@ function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: C
     issues.push({ path: 'demand.path', expected: 'another path than the inspector', got: JSON.stringify(own[1][1]) });
 }
 
-const defaultInspectorPath = '/inspector';
-const defaultDemandPath = '/demand';
-
 function senderOf(
-  { tenant, objective, priority, trusted = false }: FileSender,
+  { tenant, objective, priority, trusted }: FileSender,
   at: string,
-  file: GatewayFile,
+  { objectives }: GatewayFile,
   issues: ConfigIssue[],
 ): SenderConfig {
-  const { objectives = {} } = file;
   if (objective !== undefined && priority !== undefined) {
     issues.push({ path: at, expected: 'only one of "objective" and "priority"', got: 'both' });
   } else if (objective !== undefined && !Object.hasOwn(objectives, objective)) {
@@ -202,81 +194,44 @@ function senderOf(
 }
 
 /** The sender of all requests where the file has no keys. */
-const everybody: FileSender = { tenant: 'default-flow' };
+const everybody: FileSender = { tenant: 'default-flow', trusted: false };
 
+/** The settings of all sections, also those that depend on other sections. */
 function resolve(
   file: GatewayFile,
-  { options: flow, detectors, fingerprint }: Flow,
-  sender: (who: FileSender, at: string) => SenderConfig,
-  warnings: readonly string[],
-): Omit<GatewayConfig, 'sharedState'> {
-  const { listen, admin, auth, scrape, health, timeouts, limits, retry, models, cors, drain, log } = file;
-  const keys = (auth?.keys ?? []).map(({ key, ...who }, index) => ({ key, ...sender(who, `auth.keys[${index}]`) }));
-  const anonymous = auth?.anonymous ?? (keys.length === 0 ? everybody : undefined);
-  const host = listen.host ?? '127.0.0.1';
-  const detector = flow.saturationDetector;
-  const isScraped =
-    scrape?.enabled ?? (scrape !== undefined || (typeof detector === 'object' && detector.needsPool === true));
+  detector: Flow['flow']['saturationDetector'],
+  issues: ConfigIssue[],
+): Omit<GatewayConfig, keyof Flow | 'warnings'> {
+  const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
+  const sharedState = readSharedState(file.sharedState, issues);
+  const keys = auth.keys.map(({ key, ...who }, index) => {
+    return { key, ...senderOf(who, `auth.keys[${index}]`, file, issues) };
+  });
+  const anonymous = auth.anonymous ?? (keys.length === 0 ? everybody : undefined);
+  const needsScraping = scrape !== undefined || (typeof detector === 'object' && detector.needsPool === true);
   return {
-    listen: { host, port: listen.port },
+    ...settled,
     admin: {
-      listen: admin?.port === undefined ? undefined : { host: admin.host ?? host, port: admin.port },
-      token: admin?.token,
-      hosts: admin?.hosts ?? [],
+      listen: admin.port === undefined ? undefined : { host: admin.host ?? file.listen.host, port: admin.port },
+      token: admin.token,
+      hosts: admin.hosts,
     },
-    inspector: file.inspector && {
-      path: file.inspector.path ?? defaultInspectorPath,
-      password: file.inspector.password ?? admin?.token ?? '',
-      fairnessIds: file.inspector.fairnessIds ?? 'shown',
-    },
-    demand: { path: file.demand?.path ?? defaultDemandPath, token: file.demand?.token },
-    openTelemetry: file.openTelemetry && {
-      metrics: file.openTelemetry.metrics ?? true,
-      traces: file.openTelemetry.traces ?? true,
-      pool: file.openTelemetry.pool,
-      fairnessIds: file.openTelemetry.fairnessIds ?? false,
-    },
-    upstreams: file.upstreams.map(({ id, url, labels = {}, weight = 1, metrics, healthPath, apiKey }) => {
-      return { id, url, labels, weight, profile: metrics, healthPath, apiKey };
-    }),
-    scrape: isScraped
-      ? {
-          intervalMs: scrape?.interval ?? 50,
-          idleIntervalMs: Math.max(scrape?.idleInterval ?? 1_000, scrape?.interval ?? 50),
-          timeoutMs: scrape?.timeout ?? 1_000,
-          path: scrape?.path ?? '/metrics',
-          stalenessThresholdMs: scrape?.stalenessThreshold ?? 200,
-        }
-      : undefined,
-    health: {
-      intervalMs: health?.interval ?? 2_000,
-      timeoutMs: health?.timeout ?? 1_000,
-      failures: health?.failures ?? 3,
-      successes: health?.successes ?? 1,
-      whenAllSilent: health?.whenAllSilent ?? 'keep',
-    },
-    timeouts: resolveTimeouts(timeouts),
-    limits: resolveLimits(limits),
-    retry: {
-      enabled: retry?.enabled ?? true,
-      max: retry?.max ?? 1,
-      maxBodyBytes: retry?.maxBodyBytes ?? 2 ** 20,
-      avoidForMs: retry?.avoidFor ?? 5_000,
-    },
-    auth: { keys, anonymous: anonymous && sender(anonymous, 'auth.anonymous') },
-    objectives: file.objectives ?? {},
-    models: { aliases: models?.aliases ?? {}, list: models?.list },
-    cors: cors && { origins: cors.origins, maxAgeMs: cors.maxAge ?? 600_000 },
-    drain: { delayMs: drain?.delay ?? 3_000, waitingMs: drain?.waiting ?? 5_000, streamsMs: drain?.streams ?? 20_000 },
-    log: { format: log?.format ?? 'text', requests: log?.requests ?? true, tenants: log?.tenants ?? true },
-    forwarded: file.forwarded ?? 'set',
-    contract: file.contract ?? 'gateway-api',
-    bandHeadroom: file.bandHeadroom ?? false,
-    flow,
-    hasDefaultDetector:
-      file.saturationDetector === undefined && Object(file.flowControl).saturationDetector === undefined,
-    detectors,
-    flowFingerprint: fingerprint,
-    warnings,
+    inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
+    openTelemetry,
+    scrape: (scrape?.enabled ?? needsScraping) ? scrapeOf(scrape) : undefined,
+    auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, issues) },
+    cors,
+    sharedState,
+  };
+}
+
+function scrapeOf(scrape: GatewayFile['scrape'] = {}): ScrapeConfig {
+  const { interval = 50, idleInterval = 1_000, timeout = 1_000, path = '/metrics', stalenessThreshold = 200 } = scrape;
+  return {
+    intervalMs: interval,
+    idleIntervalMs: Math.max(idleInterval, interval),
+    timeoutMs: timeout,
+    path,
+    stalenessThresholdMs: stalenessThreshold,
   };
 }
