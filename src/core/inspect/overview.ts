@@ -14,7 +14,7 @@ import type { Dispatcher } from '../engine/dispatcher.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
-import { type FlowDemand, takeDemand } from './demand.js';
+import { type BandDemand, type FlowDemand, takeDemand } from './demand.js';
 import { explainWait } from './explain-wait.js';
 import { examineFlows, type FlowStanding, FlowStandings } from './flow-standings.js';
 import { countInFlight, type InFlightByFlow, type LeaseAge, oldestLease } from './in-flight.js';
@@ -158,12 +158,9 @@ export function takeOverview(
       table.offer(found);
       if (found.oldest !== undefined) oldest.offer(found.oldest);
     }
-    const rates = demands.find(({ priority }) => priority === band.priority);
+    const rates = demands.find(({ priority }) => priority === band.priority) as BandDemand;
     const service = serviceOverview(band, bounds.tenants, nowMs);
-    return {
-      ...bandOverview(band, largest.members, inFlight, dispatcher, rates as FlowDemand['bands'][number]),
-      service,
-    };
+    return { ...bandOverview(band, largest.members, inFlight, dispatcher, rates), service };
   });
   const members = endpointSnapshots(dispatcher, nowMs, bounds.endpoints);
   const quotas = dispatcher.gate.quotas(nowMs);
@@ -215,7 +212,7 @@ function bandOverview(
   largest: readonly Flow[],
   inFlight: InFlightByFlow,
   { gate }: Dispatcher,
-  { arrivedPerSecond, dispatchedPerSecond, timeToDrainMs }: FlowDemand['bands'][number],
+  { arrivedPerSecond, dispatchedPerSecond, timeToDrainMs }: BandDemand,
 ): Omit<BandOverview, 'service'> {
   const { priority, waiting, ceiling, held, parked, settings } = band;
   return {

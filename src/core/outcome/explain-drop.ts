@@ -2,6 +2,7 @@
  * Explains a drop to a client: its cause, a status, a sentence. Error contracts and `FlowControlError` both start from
  * here.
  */
+import { inSeconds } from './explanation.js';
 import type { LimitHit } from './limit-hit.js';
 import type { Drop } from './outcome.js';
 
@@ -133,17 +134,17 @@ function describe(cause: DropCause, drop: Drop): string {
     case 'no-endpoints':
       if (drop.limit !== undefined)
         return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
-      return `${noServer(drop)}${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
+      return `${noServer(drop)}${drop.queuedMs > 0 ? `; the request waited ${inSeconds(drop.queuedMs)} for one` : ''}.`;
     case 'ttl-expired':
-      return `The request waited ${seconds(drop.queuedMs)} for its turn, as long as it may.`;
+      return `The request waited ${inSeconds(drop.queuedMs)} for its turn, as long as it may.`;
     case 'cancelled':
-      return `The client left after ${seconds(drop.queuedMs)} in the queue.`;
+      return `The client left after ${inSeconds(drop.queuedMs)} in the queue.`;
     case 'shutting-down':
       return 'The gateway is shutting down.';
     case 'evicted':
       return 'The request was evicted for one of higher priority.';
     case 'infeasible':
-      return `The request waited ${seconds(drop.queuedMs)} and could not have met its deadline.`;
+      return `The request waited ${inSeconds(drop.queuedMs)} and could not have met its deadline.`;
     case 'revoked':
       return `The request may not run any more: ${drop.detail ?? 'it became void while it waited'}.`;
     case 'internal':
@@ -160,8 +161,4 @@ function describeLimit({ scope, resource, max, used }: LimitHit, { priority }: D
   return resource === 'requests'
     ? `At most ${max} requests${where} may wait, and ${used} are waiting.`
     : `Requests${where} that wait may hold at most ${max} bytes; they hold ${used}, and this one does not fit.`;
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1_000).toFixed(1)} s`;
 }

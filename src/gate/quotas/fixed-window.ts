@@ -5,7 +5,7 @@
  * Invariant: what is taken with room in one window is at most the limit. The debt of a window is taken from the next
  * one.
  */
-import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
+import { type QuotaWindow, rounding, type Taking, WholeWindow } from './quota-window.js';
 
 class FixedTaking implements Taking {
   amount: number;
@@ -18,28 +18,13 @@ class FixedTaking implements Taking {
   }
 }
 
-export class FixedWindow implements QuotaWindow {
+export class FixedWindow extends WholeWindow implements QuotaWindow {
   readonly kind = 'fixed';
-  limit: number;
-  perMs: number;
   private taken = 0;
   /** Rises with every window. */
   private window = 0;
   private endMs = Number.NEGATIVE_INFINITY;
   private isEndTold = false;
-
-  constructor(limit: number, perMs: number) {
-    this.limit = limit;
-    this.perMs = perMs;
-  }
-
-  get burst(): number {
-    return this.limit;
-  }
-
-  set burst(limit: number) {
-    this.limit = limit;
-  }
 
   get isGuessing(): boolean {
     return !this.isEndTold;

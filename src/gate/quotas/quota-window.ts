@@ -76,3 +76,22 @@ export interface QuotaSource {
 
 /** Share of a limit by which a balance may miss an amount: less than what rounding can make of a refill. */
 export const rounding = 1e-9;
+
+/** A window whose whole limit may be taken at once. */
+export abstract class WholeWindow {
+  limit: number;
+  perMs: number;
+
+  constructor(limit: number, perMs: number) {
+    this.limit = limit;
+    this.perMs = perMs;
+  }
+
+  get burst(): number {
+    return this.limit;
+  }
+
+  set burst(limit: number) {
+    this.limit = limit;
+  }
+}

@@ -54,7 +54,11 @@ const anthropicUnits = [
 /** Reads an answer that came at `wallNowMs`, ms of the Unix epoch, because instants in headers are calendar times. */
 export function readRateLimitHeaders(answer: ServerAnswer, wallNowMs: number): RateLimitReport {
   const reader = new HeaderReader(answer.headers, wallNowMs);
-  const quotas = [...openAiQuotas(reader), ...anthropicQuotas(reader), ...ietfQuotas(reader)];
+  const quotas = [
+    ...quotasOf(reader, openAiUnits, (figure, name) => `x-ratelimit-${figure}-${name}`, 'span'),
+    ...quotasOf(reader, anthropicUnits, (figure, name) => `anthropic-ratelimit-${name}-${figure}`, 'until'),
+    ...ietfQuotas(reader),
+  ];
   const waitMs = isPuttingOff(answer) ? (waitOf(reader) ?? waitInBody(answer.body)) : undefined;
   return { quotas, waitMs, ignored: reader.ignored, firstIgnored: reader.firstIgnored };
 }
@@ -122,20 +126,17 @@ function decimal(text: string | undefined): number {
   return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }
 
-function* openAiQuotas(reader: HeaderReader): Generator<ReportedQuota, void, undefined> {
-  for (const [name, unit] of openAiUnits) {
-    const limit = reader.limit(reader.text(`x-ratelimit-limit-${name}`));
-    const remaining = reader.remaining(reader.text(`x-ratelimit-remaining-${name}`));
-    const resetInMs = reader.span(reader.text(`x-ratelimit-reset-${name}`));
-    if (limit !== undefined || remaining !== undefined) yield { unit, limit, remaining, resetInMs, perMs: undefined };
-  }
-}
-
-function* anthropicQuotas(reader: HeaderReader): Generator<ReportedQuota, void, undefined> {
-  for (const [name, unit] of anthropicUnits) {
-    const limit = reader.limit(reader.text(`anthropic-ratelimit-${name}-limit`));
-    const remaining = reader.remaining(reader.text(`anthropic-ratelimit-${name}-remaining`));
-    const resetInMs = reader.until(reader.text(`anthropic-ratelimit-${name}-reset`));
+/** The quotas of a provider that has three headers for each. A reset is a span from now, or an instant (`until`). */
+function* quotasOf(
+  reader: HeaderReader,
+  units: typeof openAiUnits | typeof anthropicUnits,
+  header: (figure: 'limit' | 'remaining' | 'reset', name: string) => string,
+  reset: 'span' | 'until',
+): Generator<ReportedQuota, void, undefined> {
+  for (const [name, unit] of units) {
+    const limit = reader.limit(reader.text(header('limit', name)));
+    const remaining = reader.remaining(reader.text(header('remaining', name)));
+    const resetInMs = reader[reset](reader.text(header('reset', name)));
     if (limit !== undefined || remaining !== undefined) yield { unit, limit, remaining, resetInMs, perMs: undefined };
   }
 }

@@ -7,7 +7,7 @@
  * entries `per` apart, so that its debt is paid. There are little more than `mostEntries` entries: takings that lie
  * close together count as one at the end of them.
  */
-import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
+import { type QuotaWindow, rounding, type Taking, WholeWindow } from './quota-window.js';
 
 /** More than this many takings in one window are put together, so that a step costs no more than this. */
 const mostEntries = 512;
@@ -34,26 +34,11 @@ class SlidingTaking implements Taking {
   }
 }
 
-export class SlidingWindow implements QuotaWindow {
+export class SlidingWindow extends WholeWindow implements QuotaWindow {
   readonly kind = 'sliding';
-  limit: number;
-  perMs: number;
   private taken = 0;
   /** Oldest first. */
   private entries: Entry[] = [];
-
-  constructor(limit: number, perMs: number) {
-    this.limit = limit;
-    this.perMs = perMs;
-  }
-
-  get burst(): number {
-    return this.limit;
-  }
-
-  set burst(limit: number) {
-    this.limit = limit;
-  }
 
   used(nowMs: number): number {
     this.expire(nowMs);

@@ -5,7 +5,8 @@
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { optional, type Report, type Schema } from '../../../base/schema/element.js';
+import { type Output, object, withKeys } from '../../../base/schema/containers.js';
+import { optional, type Report, type Schema, type Shape } from '../../../base/schema/element.js';
 import { aboveZero, oneOf, positiveInteger } from '../../../base/schema/types.js';
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
@@ -67,7 +68,7 @@ const defaultMaxLimit = 1000;
 
 type ShapeOf<T> = { readonly [K in keyof T]-?: Schema<T[K]> };
 
-export const adaptiveLimitShape: ShapeOf<AdaptiveLimitOptions> = {
+const limitShape: ShapeOf<AdaptiveLimitOptions> = {
   initialLimit: optional(positiveInteger()),
   minLimit: optional(positiveInteger()),
   maxLimit: optional(positiveInteger()),
@@ -77,8 +78,14 @@ export const adaptiveLimitShape: ShapeOf<AdaptiveLimitOptions> = {
   statistic: optional(oneOf('mean', 'p50', 'p90')),
 };
 
+/** The common options and those of one detector. */
+// @__NO_SIDE_EFFECTS__
+export function adaptiveOptions<S extends Shape>(own: S): Schema<Output<Omit<typeof limitShape, keyof S> & S>> {
+  return object(withKeys(limitShape, own), limitsInOrder);
+}
+
 /** The limits that were given are in order. */
-export function limitsInOrder(
+function limitsInOrder(
   { initialLimit, minLimit = 1, maxLimit = defaultMaxLimit }: AdaptiveLimitOptions,
   report: Report,
 ): void {

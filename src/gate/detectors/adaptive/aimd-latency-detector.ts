@@ -2,7 +2,6 @@
  * Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not.
  */
 
-import { object, withKeys } from '../../../base/schema/containers.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, number } from '../../../base/schema/types.js';
@@ -11,8 +10,7 @@ import {
   type AdaptiveDetector,
   type AdaptiveLimitOptions,
   adaptiveDetector,
-  adaptiveLimitShape,
-  limitsInOrder,
+  adaptiveOptions,
 } from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
@@ -25,10 +23,10 @@ export interface AimdLatencyOptions extends AdaptiveLimitOptions {
   backoffRatio?: number | undefined;
 }
 
-const parameters = object(
-  withKeys(adaptiveLimitShape, { targetMs: aboveZero(), backoffRatio: optional(number({ from: 0.5, to: 0.99 }), 0.9) }),
-  limitsInOrder,
-);
+const parameters = adaptiveOptions({
+  targetMs: aboveZero(),
+  backoffRatio: optional(number({ from: 0.5, to: 0.99 }), 0.9),
+});
 
 /**
  * Additive increase, multiplicative decrease: a window with a drop, or slower than `targetMs`, multiplies the limit by

@@ -1,6 +1,4 @@
 /** Saturation from a limit that follows the ratio of long-term to recent latency. */
-
-import { object, withKeys } from '../../../base/schema/containers.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { atLeastZero, number, positiveInteger, ratioAboveZero } from '../../../base/schema/types.js';
@@ -9,8 +7,7 @@ import {
   type AdaptiveDetector,
   type AdaptiveLimitOptions,
   adaptiveDetector,
-  adaptiveLimitShape,
-  limitsInOrder,
+  adaptiveOptions,
 } from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
@@ -34,17 +31,14 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
   queueSize?: number | undefined;
 }
 
-const parameters = object(
-  withKeys(adaptiveLimitShape, {
-    maxLimit: positiveInteger(),
-    maxFactor: optional(number({ from: 1.2 }), 5),
-    tolerance: optional(number({ from: 1 }), 1.5),
-    longWindows: optional(positiveInteger(), 600),
-    smoothing: optional(ratioAboveZero(), 0.2),
-    queueSize: optional(atLeastZero(), 4),
-  }),
-  limitsInOrder,
-);
+const parameters = adaptiveOptions({
+  maxLimit: positiveInteger(),
+  maxFactor: optional(number({ from: 1.2 }), 5),
+  tolerance: optional(number({ from: 1 }), 1.5),
+  longWindows: optional(positiveInteger(), 600),
+  smoothing: optional(ratioAboveZero(), 0.2),
+  queueSize: optional(atLeastZero(), 4),
+});
 
 /** Windows until the long run is an exponential average; before, it is the mean. */
 const warmUp = 10;

@@ -1,6 +1,5 @@
 /** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
-
-import { object, withKeys } from '../../../base/schema/containers.js';
+import { withKeys } from '../../../base/schema/containers.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/types.js';
@@ -9,8 +8,7 @@ import {
   type AdaptiveDetector,
   type AdaptiveLimitOptions,
   adaptiveDetector,
-  adaptiveLimitShape,
-  limitsInOrder,
+  adaptiveOptions,
 } from './adaptive-limit.js';
 
 /** Parameters that a configuration file can hold. Limits are for the whole pool. */
@@ -33,9 +31,9 @@ export interface VegasOptions extends VegasParameters {
   random?: (() => number) | undefined;
 }
 
-const shape = withKeys(adaptiveLimitShape, { maxLimit: positiveInteger(), probeMultiplier: optional(aboveZero(), 30) });
+const shape = { maxLimit: positiveInteger(), probeMultiplier: optional(aboveZero(), 30) };
 
-const optionsSchema = object(withKeys(shape, { random: optional(randomSource(), () => 1) }), limitsInOrder);
+const optionsSchema = adaptiveOptions(withKeys(shape, { random: optional(randomSource(), () => 1) }));
 
 /**
  * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since
@@ -82,6 +80,6 @@ export function vegas(options: VegasOptions): AdaptiveDetector {
 export const vegasPlugin: DetectorDefinition<VegasParameters> = {
   kind: 'saturationDetector',
   type: 'vegas-detector',
-  parameters: object(shape, limitsInOrder),
+  parameters: adaptiveOptions(shape),
   create: (parameters) => vegas(parameters),
 };

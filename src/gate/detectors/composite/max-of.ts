@@ -168,38 +168,31 @@ function filterBy(
 
 function readChildren(type: string, given: readonly (SaturationDetector | CompositeChild)[]): Child[] {
   const issues: ConfigIssue[] = [];
-  if (given.length === 0) issues.push({ path: 'detectors', expected: 'at least one entry', got: 'none' });
+  const check = (isRight: boolean, path: string, expected: string, got: string): void => {
+    if (!isRight) issues.push({ path, expected, got });
+  };
+  check(given.length > 0, 'detectors', 'at least one entry', 'none');
   const names = new Set<string>();
   const children = given.map((entry, index): Child => {
     const child: CompositeChild =
       typeof entry === 'object' && entry !== null && 'detector' in entry ? entry : { detector: entry };
     const path = `detectors[${index}]`;
-    if (typeof child.detector?.saturation !== 'function') {
-      issues.push({ path, expected: 'a saturation detector', got: describeValue(child.detector) });
-    }
-    if (
-      child.stages !== undefined &&
-      (child.stages.length === 0 || child.stages.some((stage) => stage !== 'prefill' && stage !== 'decode'))
-    ) {
-      issues.push({
-        path: `${path}.stages`,
-        expected: 'at least one of "prefill" and "decode"',
-        got: JSON.stringify(child.stages),
-      });
-    }
-    if (child.name !== undefined && names.has(child.name)) {
-      issues.push({
-        path: `${path}.name`,
-        expected: 'a name that no other child has',
-        got: JSON.stringify(child.name),
-      });
-    }
+    const isDetector = typeof child.detector?.saturation === 'function';
+    check(isDetector, path, 'a saturation detector', describeValue(child.detector));
+    const expected = 'at least one of "prefill" and "decode"';
+    check(areStages(child.stages), `${path}.stages`, expected, JSON.stringify(child.stages));
+    const isNew = child.name === undefined || !names.has(child.name);
+    check(isNew, `${path}.name`, 'a name that no other child has', JSON.stringify(child.name));
     const name = child.name ?? unusedName(child.detector?.type ?? '', names);
     names.add(name);
     return { name, detector: child.detector, stages: child.stages };
   });
   if (issues.length > 0) throw new FlowConfigError(type, issues);
   return children;
+}
+
+function areStages(given: readonly Stage[] | undefined): boolean {
+  return given === undefined || (given.length > 0 && given.every((stage) => stage === 'prefill' || stage === 'decode'));
 }
 
 function unusedName(type: string, used: ReadonlySet<string>): string {

@@ -1,13 +1,12 @@
 /**
  * Shares one band by what requests cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is.
  */
-import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
-import type { Ending, FlowSelector } from '../fairness-policy.js';
-import type { ServiceFigures } from '../service-figures.js';
+import type { BandView, FlowView, ItemView } from '../../views.js';
+import type { FlowSelector } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
+import { CostSelector } from './cost-selector.js';
 import { HeldShares } from './held-shares.js';
-import { RequestCharges } from './request-charges.js';
 import type { ServiceLedger } from './service-ledger.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
@@ -19,15 +18,8 @@ export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
  * Invariant: `known` holds the leaves of the flows that the controller has. A leaf is active while one of its flows can
  * be picked, and keeps its place while a flow of it is held back.
  */
-export class CostFairSelector implements FlowSelector {
-  readonly book: RequestCharges;
-  readonly tree: ShareTree;
-  private readonly meter: CostMeter;
+export class CostFairSelector extends CostSelector implements FlowSelector {
   private readonly leafFor: LeafOf;
-  private readonly band: BandView;
-  private readonly makeLedger: (nowMs: number) => ServiceLedger;
-  /** Undefined until somebody asks for figures. */
-  private ledger: ServiceLedger | undefined = undefined;
   /**
    * The flow that was asked for last, and its leaf, because each request makes several calls for one flow (bench:
    * fair).
@@ -47,16 +39,8 @@ export class CostFairSelector implements FlowSelector {
     leafFor: LeafOf,
     makeLedger: (nowMs: number) => ServiceLedger,
   ) {
-    this.band = band;
-    this.tree = tree;
-    this.meter = meter;
+    super(band, tree, meter, mode, makeLedger);
     this.leafFor = leafFor;
-    this.makeLedger = makeLedger;
-    this.book = new RequestCharges(tree, meter, mode);
-  }
-
-  get ignoredReports(): number {
-    return this.book.ignoredReports;
   }
 
   pick(): FlowView | undefined {
@@ -80,7 +64,7 @@ export class CostFairSelector implements FlowSelector {
     this.leaving = undefined;
     const isBack = this.held.size > 0 && this.held.delete(flow);
     if (isBack) this.tree.releaseHeld(leaf);
-    if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
+    this.ledger?.activated(flow, this.weightOf(flow));
     if (!leaf.addFlow(flow)) return;
     leaf.arrival = flow.head?.sequence ?? leaf.arrival;
     this.tree.activate(leaf, !isBack);
@@ -116,20 +100,6 @@ export class CostFairSelector implements FlowSelector {
     this.meter.throwFault();
   }
 
-  consumed(flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
-    const amount = this.book.consumed(item, total, nowMs);
-    this.ledger?.corrected(flow.fairnessId, amount, nowMs);
-    this.meter.throwFault();
-  }
-
-  settled(flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
-    this.leaving = undefined;
-    const { settledCost } = this.book;
-    const amount = this.book.settled(item, usage, nowMs, ending);
-    this.ledger?.ended(flow.fairnessId, amount, this.book.settledCost - settledCost, nowMs);
-    this.meter.throwFault();
-  }
-
   received(flow: FlowView): number {
     return this.leafOf(flow).received;
   }
@@ -142,28 +112,10 @@ export class CostFairSelector implements FlowSelector {
     return this.tree.lead(this.leafOf(flow), this.weightOf(flow));
   }
 
-  service(nowMs: number): ServiceFigures {
-    if (this.ledger === undefined) {
-      this.ledger = this.makeLedger(nowMs);
-      for (const flow of this.band.activeFlows()) this.enterLedger(this.ledger, flow);
-    }
-    return this.ledger.figures(nowMs);
-  }
-
   flowRemoved(flow: FlowView): void {
     this.tree.orphan(this.leafOf(flow));
     this.latestFlow = undefined;
     this.latestLeaf = undefined;
-  }
-
-  private enterLedger(ledger: ServiceLedger, flow: FlowView): void {
-    ledger.activated(flow, this.weightOf(flow));
-  }
-
-  /** The weight is that of its first request, because this one goes next. */
-  private weightOf(flow: FlowView): number {
-    const { head, weight } = flow;
-    return head === undefined ? weight : this.meter.weightOf(flow.fairnessId, head, weight);
   }
 
   private lookAtFirst(leaf: Share): void {

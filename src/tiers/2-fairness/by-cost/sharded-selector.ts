@@ -17,13 +17,12 @@
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
 import { textHash } from '../../../base/text-hash.js';
-import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
-import type { Ending, FlowSelector } from '../fairness-policy.js';
-import type { ServiceFigures } from '../service-figures.js';
+import type { BandView, FlowView, ItemView } from '../../views.js';
+import type { FlowSelector } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
+import { CostSelector } from './cost-selector.js';
 import { HeldShards } from './held-shards.js';
-import { RequestCharges } from './request-charges.js';
 import { ServiceLedger } from './service-ledger.js';
 import type { ShareTree } from './share-tree.js';
 import { deal, flowHash } from './shuffle-sharding.js';
@@ -69,9 +68,7 @@ class WaitingFlow {
   }
 }
 
-export class ShardedSelector implements FlowSelector {
-  readonly book: RequestCharges;
-  readonly tree: ShareTree;
+export class ShardedSelector extends CostSelector implements FlowSelector {
   readonly shards: readonly Shard[];
   readonly flows: Map<FlowView, WaitingFlow> = new Map();
   readonly places: Map<ItemView, Place> = new Map();
@@ -82,10 +79,6 @@ export class ShardedSelector implements FlowSelector {
   /** Requests placed so far: where the look through a hand begins, so that equally loaded queues take turns. */
   private placed = 0;
   private picked: Place | undefined = undefined;
-  /** Undefined until somebody asks for figures. */
-  private ledger: ServiceLedger | undefined = undefined;
-  private readonly band: BandView;
-  private readonly meter: CostMeter;
   private readonly handSize: number;
   private readonly salt: string;
 
@@ -98,17 +91,10 @@ export class ShardedSelector implements FlowSelector {
     handSize: number,
     salt: string,
   ) {
-    this.band = band;
-    this.tree = tree;
-    this.meter = meter;
-    this.book = new RequestCharges(tree, meter, mode);
+    super(band, tree, meter, mode, (nowMs) => new ServiceLedger(nowMs));
     this.shards = Array.from({ length: queues }, (_, i) => new Shard(String(i)));
     this.handSize = handSize;
     this.salt = salt;
-  }
-
-  get ignoredReports(): number {
-    return this.book.ignoredReports;
   }
 
   pick(): FlowView | undefined {
@@ -131,7 +117,7 @@ export class ShardedSelector implements FlowSelector {
   }
 
   flowActivated(flow: FlowView): void {
-    if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
+    this.ledger?.activated(flow, this.weightOf(flow));
     const waiting = this.flows.get(flow);
     if (waiting?.isHeld !== true) return;
     waiting.isHeld = false;
@@ -182,32 +168,6 @@ export class ShardedSelector implements FlowSelector {
     this.ledger?.dispatched(flow.fairnessId, cost, nowMs, place !== undefined);
     this.forgetItem(flow, item);
     this.meter.throwFault();
-  }
-
-  consumed(flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
-    const amount = this.book.consumed(item, total, nowMs);
-    this.ledger?.corrected(flow.fairnessId, amount, nowMs);
-    this.meter.throwFault();
-  }
-
-  settled(flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
-    const { settledCost } = this.book;
-    const amount = this.book.settled(item, usage, nowMs, ending);
-    this.ledger?.ended(flow.fairnessId, amount, this.book.settledCost - settledCost, nowMs);
-    this.meter.throwFault();
-  }
-
-  service(nowMs: number): ServiceFigures {
-    if (this.ledger === undefined) {
-      this.ledger = new ServiceLedger(nowMs);
-      for (const flow of this.band.activeFlows()) this.enterLedger(this.ledger, flow);
-    }
-    return this.ledger.figures(nowMs);
-  }
-
-  private enterLedger(ledger: ServiceLedger, flow: FlowView): void {
-    const { head } = flow;
-    ledger.activated(flow, head === undefined ? flow.weight : this.meter.weightOf(flow.fairnessId, head, flow.weight));
   }
 
   handOf({ fairnessId }: FlowView): number[] {
