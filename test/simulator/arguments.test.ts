@@ -33,6 +33,7 @@ const right: Record<Called, readonly unknown[]> = {
   heldAgainstLog: [result, rows],
   heldTable: [[held]],
   htmlReport: [[result], 'a title'],
+  leftOut: [simulator.readTrace('arrivalMs,serviceMs\n1,5')],
   loadScenario: [
     'duration: 1s\nservers: [{ model: slots, slots: 1 }]\ntraffic: [{ arrivals: { type: poisson, rate: 5 } }]',
     {},

@@ -7,12 +7,12 @@
  *
  * Further tokens alone do not tell what a prompt costs where answers seldom overlap, and never the overhead.
  */
-import { type Schema, schemas } from '../../index.js';
+import { schemas } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
 import { type ContinuousBatchingOptions, continuousBatchingDefaults } from '../servers/continuous-batching.js';
 import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
 import { Arrivals, LoadCourse } from './load-course.js';
-import { type TraceRow, traceRow } from './trace-row.js';
+import { someRows, type TraceRow } from './trace-row.js';
 
 export interface CalibrateOptions {
   /** Servers that the requests were spread over, evenly. @default those that the rows name, or 1 */
@@ -49,8 +49,7 @@ const mostRequests = 2000;
 /** The interval in which an answer's prompt was computed depends on the overhead: it is found again so often. */
 const rounds = 4;
 
-const { list, object, optional, positiveInteger } = schemas;
-export const someRows: Schema<readonly TraceRow[]> = list(traceRow);
+const { object, optional, positiveInteger } = schemas;
 const ofOptions = object({ servers: optional(positiveInteger()) });
 
 /**

@@ -1,9 +1,9 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
 import { FlowConfigError, schemas } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
-import { type CalibrateOptions, calibrate, serversOf, someRows } from './calibrate.js';
+import { type CalibrateOptions, calibrate, serversOf } from './calibrate.js';
 import { LoadCourse } from './load-course.js';
-import type { TraceRow } from './trace-row.js';
+import { someRows, type TraceRow } from './trace-row.js';
 
 export interface ScenarioFromTraceOptions extends CalibrateOptions {
   readonly name?: string | undefined;

@@ -18,9 +18,9 @@ export interface TraceRow {
   readonly totalMs?: number | undefined;
 }
 
-const { atLeastZero, integer, object, optional, text } = schemas;
+const { atLeastZero, integer, list, object, optional, text } = schemas;
 
-export const traceRow: Schema<TraceRow> = object({
+const traceRow: Schema<TraceRow> = object({
   arrivalMs: atLeastZero(),
   tenant: optional(text()),
   priority: optional(integer()),
@@ -32,3 +32,5 @@ export const traceRow: Schema<TraceRow> = object({
   ttftMs: optional(atLeastZero()),
   totalMs: optional(atLeastZero()),
 });
+
+export const someRows: Schema<readonly TraceRow[]> = list(traceRow);

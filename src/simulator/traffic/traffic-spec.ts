@@ -2,7 +2,7 @@
 import { type Schema, schemas } from '../../index.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
-import { type TraceRow, traceRow } from '../traces/trace-row.js';
+import { someRows, type TraceRow } from '../traces/trace-row.js';
 
 /** When requests come. Times are ms; rates are requests per second. */
 export type Arrivals =
@@ -118,7 +118,6 @@ const {
   element,
   flag,
   integer,
-  list,
   object,
   oneOf,
   optional,
@@ -145,7 +144,7 @@ const arrivalShapes: Record<(typeof arrivalTypes)[number], Schema<object>> = {
     requestsPerThread: optional(positiveInteger()),
   }),
   sessions: object({ type, rate: rate(), turns: counts, toolTime: optional(times) }),
-  trace: object({ type, rows: list(traceRow), speed: optional(aboveZero()) }),
+  trace: object({ type, rows: someRows, speed: optional(aboveZero()) }),
 };
 
 const arrivals: Schema<Arrivals> = element((given, report) => {
