@@ -9,9 +9,9 @@
  * Invariant: over any span of time what is taken costs at most burst + span, plus what settling charged later.
  * Source: ITU-T I.371, the virtual scheduling algorithm.
  */
-import { finiteText, type Script, script } from '../store/script.js';
+import { finiteText } from '../store/script.js';
 
-export const budgetText: string = `
+export const budgetScript: string = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.0f', number) end
@@ -45,10 +45,3 @@ for i, key in ipairs(KEYS) do
 end
 return reply
 `;
-
-let made: Script | undefined;
-
-export function budgetScript(): Script {
-  made ??= script('budget', budgetText);
-  return made;
-}

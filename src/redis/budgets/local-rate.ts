@@ -1,7 +1,8 @@
 /**
  * The rates of one payer in this process alone, while the store is away: the same algorithm, with a part of the limit.
  */
-import { type BudgetSettings, partOf, spanOf } from './budget-options.js';
+import { fallbackPart } from '../store/fallback-part.js';
+import { type BudgetSettings, spanOf } from './budget-options.js';
 
 export class LocalRates {
   private readonly tats = new Map<string, number[]>();
@@ -13,8 +14,8 @@ export class LocalRates {
 
   /** Takes all costs or none. Returns the ms until the request would pass; 0 when it did. O(rates). */
   take(payer: string, costs: readonly number[]): number {
-    const { rates, clock, maxPayers, fallback, replicas } = this.settings;
-    const part = partOf(fallback, replicas);
+    const { rates, clock, maxPayers } = this.settings;
+    const part = fallbackPart(this.settings);
     if (part === Number.POSITIVE_INFINITY) return 0;
     if (part === 0) return 1_000;
     const nowUs = clock.now() * 1_000;

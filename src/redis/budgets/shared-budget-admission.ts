@@ -73,19 +73,19 @@ export function sharedBudgetAdmission<R = unknown>(
     return account;
   }
 
-  /** The oldest payer makes room; it gives back what it did not use. */
+  /** The oldest payer makes room. */
   function forgetOldest(): void {
-    for (const [payer, { balances }] of accounts) {
+    for (const [payer, account] of accounts) {
       accounts.delete(payer);
-      void store
-        .call(
-          'settle',
-          payer,
-          balances.map((balance) => -Math.max(0, balance)),
-        )
-        .catch(() => {});
+      void giveBack(payer, account);
       return;
     }
+  }
+
+  /** Gives back what was bought and not used. Never rejects. */
+  async function giveBack(payer: string, { balances }: Account): Promise<void> {
+    const unused = balances.map((balance) => -Math.max(0, balance));
+    if (unused.some((amount) => amount < 0)) await store.call('settle', payer, unused).catch(() => {});
   }
 
   async function charge(payer: string, account: Account, amounts: readonly number[]): Promise<void> {
@@ -164,11 +164,7 @@ export function sharedBudgetAdmission<R = unknown>(
     async close() {
       const all = [...accounts];
       accounts.clear();
-      const back = all.map(([payer, { balances }]) => {
-        const unused = balances.map((balance) => -Math.max(0, balance));
-        return unused.some((amount) => amount < 0) ? store.call('settle', payer, unused).catch(() => {}) : undefined;
-      });
-      await Promise.all(back);
+      await Promise.all(all.map(([payer, account]) => giveBack(payer, account)));
       store.close();
     },
   };

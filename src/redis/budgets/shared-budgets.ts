@@ -16,7 +16,7 @@ import type {
 } from '../../index.js';
 import { schemas } from '../../index.js';
 import { numbersOf } from '../store/answer.js';
-import { keyPart } from '../store/key-part.js';
+import { budgetKeys } from '../store/keys.js';
 import { ProblemListeners } from '../store/problem-listeners.js';
 import { type RedisClient, redisClient } from '../store/redis-client.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
@@ -232,9 +232,7 @@ export class BudgetStore {
   constructor(client: RedisClient, settings: BudgetSettings) {
     this.settings = settings;
     const { timeoutMs, clock, random, name } = settings;
-    const missed = (problem: EngineProblem): void => this.problems.tell(problem);
-    const breaker = (isOpen: boolean): void => this.problems.breaker(isOpen);
-    this.link = new StoreLink(client, { timeoutMs, clock, random, where: `budgets "${name}"` }, { missed, breaker });
+    this.link = new StoreLink(client, { timeoutMs, clock, random, where: `budgets "${name}"` }, this.problems);
   }
 
   get figures(): LinkFigures {
@@ -258,6 +256,7 @@ export class BudgetStore {
     undoesLate = false,
   ): Promise<BudgetAnswer> {
     const { rates } = this.settings;
+    const keys = budgetKeys(this.settings, payer, rates);
     const args: string[] = [mode];
     for (const [index, rate] of rates.entries())
       args.push(String(spanOf(rate, amounts[index] as number)), String(spanOf(rate, rate.burst)));
@@ -269,7 +268,7 @@ export class BudgetStore {
           amounts.map((amount) => -amount),
         ).catch(() => {});
     };
-    return this.link.ask(budgetScript(), this.keysOf(payer), args, (reply) => answerOf(reply, rates), undo);
+    return this.link.ask(budgetScript, keys, args, (reply) => answerOf(reply, rates), undo);
   }
 
   onProblem(listener: (problem: EngineProblem) => void): () => void {
@@ -278,12 +277,5 @@ export class BudgetStore {
 
   close(): void {
     this.link.close();
-  }
-
-  /** All rates of one payer are in one slot. */
-  private keysOf(payer: string): string[] {
-    const { prefix, name, rates, hashKeys } = this.settings;
-    const who = keyPart(payer, hashKeys);
-    return rates.map((rate) => `${prefix}:{${name}:${who}}:${rate.name}`);
   }
 }

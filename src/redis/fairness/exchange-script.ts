@@ -5,9 +5,9 @@
  *     ARGV  how long a flow is remembered, ms; number of flows; then for each flow its name and the cost to add, in thousandths
  *     reply the cost of each flow, in thousandths
  */
-import { type Script, script, scriptHead } from '../store/script.js';
+import { scriptHead } from '../store/script.js';
 
-const exchangeText: string = `
+export const exchangeScript: string = `
 ${scriptHead}
 local horizon = tonumber(ARGV[1])
 local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - horizon), 'LIMIT', 0, 1000)
@@ -24,10 +24,3 @@ end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, text(2 * horizon)) end
 return reply
 `;
-
-let made: Script | undefined;
-
-export function exchangeScript(): Script {
-  made ??= script('exchange', exchangeText);
-  return made;
-}

@@ -11,23 +11,21 @@
 import { letProcessEnd } from '../../base/clock.js';
 import {
   type BandView,
-  type Clock,
   type Duration,
   FlowConfigError,
   type FlowFairnessPolicy,
   type FlowSelector,
   type FlowView,
-  realClock,
   schemas,
 } from '../../index.js';
-import { keyName } from '../leases/lease-options.js';
 import { numbersOf } from '../store/answer.js';
-import { hashedName } from '../store/key-part.js';
+import { fairnessKeys, hashedName } from '../store/keys.js';
 import { type RedisClient, redisClient } from '../store/redis-client.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
 import { exchangeScript } from './exchange-script.js';
 
-export interface SharedFairnessOptions {
+export interface SharedFairnessOptions extends StoreOptions {
   /** Replicas with this name exchange what their flows received. */
   readonly name: string;
   /** From one exchange to the next, give or take a tenth. @default '1s' */
@@ -39,14 +37,6 @@ export interface SharedFairnessOptions {
    * @default 2000
    */
   readonly maxFlows?: number | undefined;
-  /** Opens the names of keys. @default 'headgate' */
-  readonly prefix?: string | undefined;
-  /** How long a call may take. @default '50ms' */
-  readonly callTimeout?: Duration | undefined;
-  /** The clock of the controller. @default realClock */
-  readonly clock?: Clock | undefined;
-  /** Source of jitter, 0…1. @default Math.random */
-  readonly random?: (() => number) | undefined;
 }
 
 /** The policy, and its connection to the other replicas. */
@@ -57,17 +47,14 @@ export interface SharedFairness extends FlowFairnessPolicy {
   close(): void;
 }
 
-const { clock, flag, object, optional, parse, positiveDuration, positiveInteger, randomSource } = schemas;
+const { flag, object, optional, parse, positiveDuration, positiveInteger } = schemas;
 
 const optionsSchema = object({
+  ...storeShape,
   name: keyName,
   interval: optional(positiveDuration('1s'), 1_000),
   hashKeys: optional(flag(), false),
   maxFlows: optional(positiveInteger(), 2_000),
-  prefix: optional(keyName, 'headgate'),
-  callTimeout: optional(positiveDuration('50ms'), 50),
-  clock: optional(clock(), realClock),
-  random: optional(randomSource(), Math.random),
 });
 
 /** The account of one flow with the other replicas, in thousandths of cost. */
@@ -97,9 +84,10 @@ export function sharedFairness(
 ): SharedFairness {
   parse(redisClient, client, 'sharedFairness: client');
   const settings = parse(optionsSchema, options, 'sharedFairness');
-  const { name, prefix, interval, callTimeout: timeoutMs, clock: time, random, maxFlows, hashKeys } = settings;
-  const link = new StoreLink(client, { timeoutMs, clock: time, random, where: `fairness "${name}"` });
-  const keys = ['served', 'heard'].map((part) => `${prefix}:{${name}}:fairness:${part}`);
+  const { interval, callTimeout: timeoutMs, clock: time, random, maxFlows, hashKeys } = settings;
+  const where = `fairness "${settings.name}"`;
+  const link = new StoreLink(client, { timeoutMs, clock: time, random, where });
+  const keys = fairnessKeys(settings);
   const bands = new Map<number, { readonly band: BandView; readonly selector: FlowSelector }>();
   const accounts = new WeakMap<FlowView, Account>();
   let exchanges = 0;
@@ -131,7 +119,7 @@ export function sharedFairness(
     }
     if (told.length === 0) return;
     const head = [rememberedIntervals * interval, told.length].map(String);
-    const totals = await link.ask(exchangeScript(), keys, [...head, ...args], (reply) => numbersOf(reply, told.length));
+    const totals = await link.ask(exchangeScript, keys, [...head, ...args], (reply) => numbersOf(reply, told.length));
     exchanges++;
     for (const [index, { flow, selector, account, delta }] of told.entries()) {
       const total = totals[index] ?? 0;

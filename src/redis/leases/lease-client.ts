@@ -120,7 +120,7 @@ export class LeaseClient {
     const leases = [...this.leases.values()];
     try {
       if (leases.length > 0)
-        await this.link.run(leaseScript(), keysOf(leases), this.argumentsFor(leases, ++this.sequence, 'leave'));
+        await this.link.run(leaseScript, keysOf(leases), this.argumentsFor(leases, ++this.sequence, 'leave'));
     } catch {
       // The store learns of it when the lease ends.
     }
@@ -149,7 +149,7 @@ export class LeaseClient {
     this.asked = leases;
     const args = this.argumentsFor(leases, this.sequence, 'call');
     this.link
-      .ask(leaseScript(), keysOf(leases), args, (reply) => this.takeReply(reply))
+      .ask(leaseScript, keysOf(leases), args, (reply) => this.takeReply(reply))
       .then(
         () => this.ended(),
         (error) => {
@@ -218,7 +218,7 @@ export class LeaseClient {
       hasRisen ||= lease.cap(nowMs) > before;
     }
     this.watchExpiry(nowMs);
-    if (hasRisen) for (const listener of [...this.listeners]) listener();
+    if (hasRisen) this.risen();
     return true;
   }
 
@@ -245,7 +245,7 @@ export class LeaseClient {
     const before = lease.cap(nowMs);
     lease.missed(nowMs);
     // A replica that finds no store for a lease begins with its first share.
-    if (lease.cap(nowMs) > before) for (const listener of [...this.listeners]) listener();
+    if (lease.cap(nowMs) > before) this.risen();
   }
 
   /** Its own limit, or the safe share, may be larger than the grant that ended. Operators want to know of it too. */
@@ -272,6 +272,11 @@ export class LeaseClient {
       this.expired.set(lease.key, nowMs);
       this.events.emit('expired', { key: lease.key, limit: lease.cap(nowMs) });
     }
+    this.risen();
+  }
+
+  /** A limit may have risen. */
+  private risen(): void {
     for (const listener of [...this.listeners]) listener();
   }
 

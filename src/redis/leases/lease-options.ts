@@ -1,13 +1,12 @@
 /** The options of the leases of a pool, and their checks. */
-import { type Clock, type Duration, FlowConfigError, realClock, type Schema, schemas } from '../../index.js';
+import { type Duration, FlowConfigError, type Schema, schemas } from '../../index.js';
+import { keyName, newReplicaId, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 import type { LeaseFallback } from './capacity-lease.js';
 import type { LeaseClientSettings } from './lease-client.js';
 
-export interface LeaseOptions {
+export interface LeaseOptions extends StoreOptions {
   /** The name of the pool: all replicas with this name share one limit. */
   pool: string;
-  /** Opens the names of keys. @default 'headgate' */
-  prefix?: string | undefined;
   /**
    * This replica's part compared with others of weight 1, when not all get what they want; an integer from 1 up.
    * @default 1
@@ -39,19 +38,9 @@ export interface LeaseOptions {
   drainDuration?: Duration | undefined;
   /** How long its safe share stays reserved after that. @default '10m' */
   forgetAfter?: Duration | undefined;
-  /** How long a call may take. @default '50ms' */
-  callTimeout?: Duration | undefined;
-  /** The clock of the controller. @default realClock */
-  clock?: Clock | undefined;
-  /** Source of jitter, 0…1. @default Math.random */
-  random?: (() => number) | undefined;
 }
 
-const { clock, element, oneOf, optional, positiveDuration, positiveInteger, randomSource, value } = schemas;
-
-const isName = (candidate: unknown): candidate is string =>
-  typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);
-export const keyName: Schema<string> = value('a name of up to 200 characters without blanks and braces', isName);
+const { element, oneOf, optional, positiveDuration, positiveInteger } = schemas;
 
 const words = oneOf('safe', 'closed');
 const fallback: Schema<LeaseFallback> = element((given, report) => {
@@ -62,9 +51,8 @@ const fallback: Schema<LeaseFallback> = element((given, report) => {
 });
 
 /** The options with their defaults and units resolved. */
-export interface ParsedLeaseOptions {
+export interface ParsedLeaseOptions extends StoreSettings {
   readonly pool: string;
-  readonly prefix: string;
   readonly weight: number;
   readonly maxShare?: number | undefined;
   readonly fallback: LeaseFallback;
@@ -73,14 +61,11 @@ export interface ParsedLeaseOptions {
   readonly leaseDuration: number;
   readonly drainDuration: number;
   readonly forgetAfter: number;
-  readonly callTimeout: number;
-  readonly clock: Clock;
-  readonly random: () => number;
 }
 
 export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<ParsedLeaseOptions[K]> } = {
+  ...storeShape,
   pool: keyName,
-  prefix: optional(keyName, 'headgate'),
   weight: optional(positiveInteger(), 1),
   maxShare: optional(positiveInteger()),
   fallback: optional(fallback, 'safe'),
@@ -89,9 +74,6 @@ export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<Pa
   leaseDuration: optional(positiveDuration('5s'), 5_000),
   drainDuration: optional(schemas.duration(), 60_000),
   forgetAfter: optional(schemas.duration(), 600_000),
-  callTimeout: optional(positiveDuration('50ms'), 50),
-  clock: optional(clock(), realClock),
-  random: optional(randomSource(), Math.random),
 };
 
 /** A lease must outlast one lost call. */
@@ -146,10 +128,4 @@ const longestMs = 7 * 86_400_000;
 /** A span that fits into the store's integers; Infinity becomes a week. */
 function finite(ms: number): number {
   return Math.min(ms, longestMs);
-}
-
-/** It is never the same twice, because a restarted replica must not be taken for the one that died. */
-export function newReplicaId(): string {
-  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(9));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -17,12 +17,12 @@
  * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
  * and Gallager, "Data Networks" (1992), 6.5.
  */
-import { type Script, script, scriptHead } from '../store/script.js';
+import { scriptHead } from '../store/script.js';
 
 /** The number of texts in the reply for each key. */
 export const replyWidth = 12;
 
-const leaseText: string = `
+export const leaseScript: string = `
 ${scriptHead}
 local self, lease, drain, forget, isLeaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'leave'
 
@@ -159,11 +159,3 @@ for i, key in ipairs(KEYS) do
 end
 return reply
 `;
-
-let made: Script | undefined;
-
-/** Made on first use, so that an import of the package costs nothing. */
-export function leaseScript(): Script {
-  made ??= script('lease', leaseText);
-  return made;
-}

@@ -1,5 +1,6 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
 import { type Clock, type SaturationDetector, schemas } from '../../index.js';
+import { leaseKey } from '../store/keys.js';
 import { type RedisClient, redisClient } from '../store/redis-client.js';
 import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
@@ -89,9 +90,14 @@ export class HeldLeases {
 
   /** A lease of the pool, or of one of its endpoints. */
   lease(endpoint: string | undefined, limit: number, demand: () => LeaseDemand): CapacityLease {
-    const { prefix, pool, weight, maxShare, fallback, replicas, leaseDuration: leaseMs } = this.options;
-    const key = `${prefix}:{${pool}}:lease${endpoint === undefined ? '' : `:${endpoint}`}`;
-    const lease = new CapacityLease(key, demand, { limit, weight, leaseMs, fallback, replicas });
+    const { prefix, pool: name, weight, maxShare, fallback, replicas, leaseDuration: leaseMs } = this.options;
+    const lease = new CapacityLease(leaseKey({ prefix, name }, endpoint), demand, {
+      limit,
+      weight,
+      leaseMs,
+      fallback,
+      replicas,
+    });
     if (maxShare !== undefined) lease.maxShare = maxShare;
     this.client.add(lease);
     return lease;

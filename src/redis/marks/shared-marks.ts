@@ -5,8 +5,9 @@
  * one refusal.
  */
 import { type EndpointPool, type EndpointView, realClock, schemas } from '../../index.js';
-import { keyName, newReplicaId } from '../leases/lease-options.js';
+import { channelOf } from '../store/keys.js';
 import { keepListening, type MessagePublisher, type MessageSubscriber } from '../store/pub-sub.js';
+import { keyName, newReplicaId, storeShape } from '../store/store-options.js';
 
 export type MarkPublisher = MessagePublisher;
 export type MarkSubscriber = MessageSubscriber;
@@ -30,7 +31,7 @@ const longestMs = 600_000;
 /** Marks that differ by less are the same. */
 const sameMs = 50;
 
-const optionsSchema = schemas.object({ name: keyName, prefix: schemas.optional(keyName, 'headgate') });
+const optionsSchema = schemas.object({ name: keyName, prefix: storeShape.prefix });
 
 /**
  * Shares the overload marks of a pool. Endpoints are known by their IDs, which all replicas must use alike. Requests
@@ -42,9 +43,8 @@ export function sharedMarks(
   pool: EndpointPool,
   options: SharedMarksOptions,
 ): SharedMarks {
-  const { name, prefix } = schemas.parse(optionsSchema, options, 'sharedMarks');
+  const channel = channelOf(schemas.parse(optionsSchema, options, 'sharedMarks'), 'marks');
   const self = newReplicaId();
-  const channel = `${prefix}:{${name}}:marks`;
   /** For each endpoint, the end of the last mark that came from another replica. */
   const fromElsewhere = new WeakMap<EndpointView, number>();
   let sent = 0;

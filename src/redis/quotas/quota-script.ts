@@ -14,9 +14,9 @@
  * gone gives back nothing. A bucket is kept until all of it has leaked, because a new bucket tells replicas that the
  * store has lost theirs.
  */
-import { finiteText, type Script, script } from '../store/script.js';
+import { finiteText } from '../store/script.js';
 
-export const quotaText: string = `
+export const quotaScript: string = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.17g', number) end
@@ -47,10 +47,3 @@ redis.call('HSET', key, 'e', epoch, 't', text(taken), 'l', text(leaked), 'a', st
 redis.call('PEXPIRE', key, string.format('%.0f', math.min(math.ceil((level + burst) / rate / 1000) + 1, 31536000000)))
 return { epoch, text(taken), text(sold), text(level) }
 `;
-
-let made: Script | undefined;
-
-export function quotaScript(): Script {
-  made ??= script('quota', quotaText);
-  return made;
-}

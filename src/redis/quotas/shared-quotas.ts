@@ -6,12 +6,12 @@
  */
 import { type QuotaSource, type QuotaTerms, type QuotaWindow, schemas } from '../../index.js';
 import { numbersOf } from '../store/answer.js';
-import { keyPart } from '../store/key-part.js';
+import { quotaKey } from '../store/keys.js';
 import { ProblemListeners } from '../store/problem-listeners.js';
 import { type RedisClient, redisClient } from '../store/redis-client.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import type { EngineProblem } from '../store/store-problem.js';
-import { type QuotaSettings, quotaSettings, type SharedQuotasOptions } from './quota-options.js';
+import { quotaSettings, type SharedQuotasOptions } from './quota-options.js';
 import { quotaScript } from './quota-script.js';
 import { type Purchase, type PurchaseAnswer, SharedWindow } from './shared-window.js';
 
@@ -62,7 +62,7 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
   const link = new StoreLink(
     client,
     { timeoutMs, clock, random, where: `quotas "${name}"`, longestRetryMs: refreshMs },
-    { missed: (problem) => problems.tell(problem), breaker: (isOpen) => problems.breaker(isOpen) },
+    problems,
   );
   const windows = new Map<string, SharedWindow>();
   /** The quotas that were given a first chunk on credit: a reload must not give another. */
@@ -70,7 +70,7 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
 
   function market(key: string, purchase: Purchase, onLate: (sale: PurchaseAnswer) => void): Promise<PurchaseAnswer> {
     const read = (reply: unknown): PurchaseAnswer | undefined => saleOf(reply, purchase);
-    return link.ask(quotaScript(), [keyOf(settings, key)], argumentsOf(purchase), read, onLate);
+    return link.ask(quotaScript, [quotaKey(settings, key)], argumentsOf(purchase), read, onLate);
   }
 
   return {
@@ -109,12 +109,6 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
 
 /** Quotas that are remembered when nothing of them is used any more. */
 const mostKnown = 10_000;
-
-/** All of one quota is in one slot. Names of groups may hold anything. */
-function keyOf({ prefix, name, hashKeys }: QuotaSettings, key: string): string {
-  const isLong = key.length > 200;
-  return `${prefix}:{${name}:${keyPart(key, hashKeys || isLong)}}:quota`;
-}
 
 function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Purchase): string[] {
   const batches = back.flatMap(([{ epoch, end }, amount]) => [epoch, end, String(amount)]);

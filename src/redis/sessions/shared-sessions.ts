@@ -8,17 +8,10 @@
  * from others. A lost message is repaired when the session is told again.
  */
 import { letProcessEnd } from '../../base/clock.js';
-import {
-  type Clock,
-  type ResidentSession,
-  realClock,
-  type SessionClaim,
-  type SessionLimit,
-  schemas,
-} from '../../index.js';
-import { keyName, newReplicaId } from '../leases/lease-options.js';
-import { hashedName } from '../store/key-part.js';
+import { type Clock, type ResidentSession, type SessionClaim, type SessionLimit, schemas } from '../../index.js';
+import { channelOf, hashedName } from '../store/keys.js';
 import { keepListening, type MessagePublisher, type MessageSubscriber } from '../store/pub-sub.js';
+import { keyName, newReplicaId, storeShape } from '../store/store-options.js';
 import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
 
@@ -64,14 +57,14 @@ const growth = 1.25;
 /** Hashes are kept, because the session of a waiting request is asked for again and again. */
 const mostHashes = 10_000;
 
-const { clock: clockSchema, flag, object, optional, parse, positiveInteger, value } = schemas;
+const { flag, object, optional, parse, positiveInteger, value } = schemas;
 
 const optionsSchema = object({
   name: keyName,
   hashKeys: optional(flag(), false),
   maxElsewhere: optional(positiveInteger()),
-  prefix: optional(keyName, 'headgate'),
-  clock: optional(clockSchema(), realClock),
+  prefix: storeShape.prefix,
+  clock: storeShape.clock,
 });
 
 const isLimit = (given: unknown): given is SessionLimit =>
@@ -113,9 +106,10 @@ export function sharedSessions(
   limit: SessionLimit,
   options: SharedSessionsOptions,
 ): SharedSessions {
-  const { name, prefix, hashKeys, clock, maxElsewhere } = parse(optionsSchema, options, 'sharedSessions');
+  const settings = parse(optionsSchema, options, 'sharedSessions');
+  const { hashKeys, clock, maxElsewhere } = settings;
   const self = newReplicaId();
-  const channel = `${prefix}:{${name}}:sessions`;
+  const channel = channelOf(settings, 'sessions');
   /** The last message about a session. */
   const told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
   /**

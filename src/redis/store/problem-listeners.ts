@@ -1,7 +1,8 @@
 /** Listeners for problems. They hear each kind once, until the store has answered again. */
+import type { LinkListener } from './store-link.js';
 import type { EngineProblem } from './store-problem.js';
 
-export class ProblemListeners {
+export class ProblemListeners implements LinkListener {
   private readonly listeners = new Set<(problem: EngineProblem) => void>();
   private toldCode: string | undefined = undefined;
 
@@ -14,7 +15,7 @@ export class ProblemListeners {
     if (!isOpen) this.toldCode = undefined;
   }
 
-  tell(problem: EngineProblem): void {
+  missed(problem: EngineProblem): void {
     if (problem.code === this.toldCode) return;
     this.toldCode = problem.code;
     for (const listener of [...this.listeners]) {

@@ -1,16 +1,4 @@
-/** A Lua script and the digest that the store knows it by. */
-import { hexDigest } from './digest.js';
-
-export interface Script {
-  /** For messages: `lease`, `take`. */
-  readonly name: string;
-  readonly text: string;
-  readonly digest: string;
-}
-
-export function script(name: string, text: string): Script {
-  return { name, text, digest: hexDigest('sha1', text) };
-}
+/** What scripts begin with. A script is its text, in Lua. */
 
 /**
  * Reads what a key holds. Lua takes "inf" and "nan" for numbers, with which nothing can be reckoned. The error is that

@@ -9,8 +9,8 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
+import { hexDigest } from './digest.js';
 import { type RedisClient, type ScriptCaller, scriptCaller } from './redis-client.js';
-import type { Script } from './script.js';
 import { badReply, type EngineProblem, problemOf, StoreError } from './store-problem.js';
 
 export interface LinkSettings {
@@ -62,6 +62,8 @@ export class StoreLink {
   private problem: EngineProblem | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
+  /** The digests of scripts, by which the store knows them. */
+  private readonly digests = new Map<string, string>();
   /** The last error of the client about its connection, since the last answer. */
   private connectionError: unknown = undefined;
   private readonly settings: LinkSettings;
@@ -93,7 +95,7 @@ export class StoreLink {
    * @throws (rejects) StoreError
    */
   run(
-    script: Script,
+    script: string,
     keys: readonly string[],
     args: readonly string[],
     onLate?: (reply: unknown) => void,
@@ -138,7 +140,7 @@ export class StoreLink {
    * @throws (rejects) StoreError
    */
   async ask<T>(
-    script: Script,
+    script: string,
     keys: readonly string[],
     args: readonly string[],
     read: (reply: unknown) => T | undefined,
@@ -166,12 +168,14 @@ export class StoreLink {
     }
   }
 
-  private async send({ digest, text }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  private async send(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const digest = this.digests.get(script) ?? hexDigest('sha1', script);
+    this.digests.set(script, digest);
     try {
       return await this.caller.byDigest(digest, keys, args);
     } catch (error) {
       if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error;
-      return await this.caller.byText(text, keys, args);
+      return await this.caller.byText(script, keys, args);
     }
   }
 

@@ -1,7 +1,7 @@
 /** The script of the budgets against a token bucket, operation by operation. */
 import { expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { budgetText } from '../../../src/redis/budgets/budget-script.js';
+import { budgetScript } from '../../../src/redis/budgets/budget-script.js';
 import { withVirtualTime } from '../support/virtual-world.js';
 import { describeWithClient } from '../support/with-store.js';
 
@@ -61,7 +61,7 @@ describeWithClient('the script of the budgets', { timeout: 180_000 }, (redis) =>
     }
 
     // Keys expire by the real clock, which runs more slowly here than the virtual one.
-    const text = withVirtualTime(budgetText).replace('math.ceil((tat - now) / 1000)', '86400000');
+    const text = withVirtualTime(budgetScript).replace('math.ceil((tat - now) / 1000)', '86400000');
     const digest = (await redis().script('LOAD', text)) as string;
     let mismatches = 0;
     let taken = 0;

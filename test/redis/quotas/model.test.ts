@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
 import { rounding, type Taking } from '../../../src/gate/quotas/quota-window.js';
-import { quotaText } from '../../../src/redis/quotas/quota-script.js';
+import { quotaScript } from '../../../src/redis/quotas/quota-script.js';
 import { withVirtualTime } from '../support/virtual-world.js';
 import { describeWithClient } from '../support/with-store.js';
 import { withoutExpiry } from './quota-world.js';
@@ -65,7 +65,7 @@ describeWithClient('the script of the quotas', { timeout: 180_000 }, (redis) => 
       return { args: [...args, ...back, ...clock], end: taken, sold, level: window.used(nowMs) };
     }
 
-    const text = withVirtualTime(withoutExpiry(quotaText));
+    const text = withVirtualTime(withoutExpiry(quotaScript));
     const digest = (await redis().script('LOAD', text)) as string;
     // The bucket is there from the beginning, so that its name is known.
     await redis().hset('model', { e: epoch, t: '0', l: '0', a: String(startMs * 1_000) });

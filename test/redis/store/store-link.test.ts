@@ -7,7 +7,7 @@ import type { IoRedisClient } from '../../../src/redis/index.js';
 import { StoreLink } from '../../../src/redis/store/store-link.js';
 import { ManualClock } from '../../../src/testing/index.js';
 
-const script = { name: 'any', text: 'return 1', digest: '0'.repeat(40) };
+const script = 'return 1';
 const timeoutMs = 50;
 
 /** A client that leaves without a reply, for ever, the calls that `isLost` names; they are counted from 0. */

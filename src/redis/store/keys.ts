@@ -1,0 +1,59 @@
+/**
+ * The names of all keys and channels of shared state.
+ *
+ *     prefix:{pool}:lease            prefix:{name:payer}:rate     prefix:{name}:marks
+ *     prefix:{pool}:lease:endpoint   prefix:{name:quota}:quota    prefix:{name}:sessions
+ *     prefix:{name}:fairness:served  prefix:{name}:fairness:heard
+ *
+ * Invariant: keys of one call have the same text in braces, so that they are in one slot of a cluster.
+ */
+import { hexDigest } from './digest.js';
+
+/** Opens a name: the prefix, and what all replicas call the shared thing. */
+export interface KeySpace {
+  readonly prefix: string;
+  readonly name: string;
+}
+
+export function leaseKey({ prefix, name }: KeySpace, endpoint: string | undefined): string {
+  return `${prefix}:{${name}}:lease${endpoint === undefined ? '' : `:${endpoint}`}`;
+}
+
+/** One for each rate. */
+export function budgetKeys(
+  { prefix, name, hashKeys }: KeySpace & { readonly hashKeys: boolean },
+  payer: string,
+  rates: readonly { readonly name: string }[],
+): string[] {
+  const who = keyPart(payer, hashKeys);
+  return rates.map((rate) => `${prefix}:{${name}:${who}}:${rate.name}`);
+}
+
+/** Names of groups may hold anything, of any length. */
+export function quotaKey({ prefix, name, hashKeys }: KeySpace & { readonly hashKeys: boolean }, quota: string): string {
+  return `${prefix}:{${name}:${keyPart(quota, hashKeys || quota.length > longestQuota)}}:quota`;
+}
+
+/** The cost of flows, and when they were last heard of. */
+export function fairnessKeys({ prefix, name }: KeySpace): string[] {
+  return ['served', 'heard'].map((part) => `${prefix}:{${name}}:fairness:${part}`);
+}
+
+export function channelOf({ prefix, name }: KeySpace, kind: 'marks' | 'sessions'): string {
+  return `${prefix}:{${name}}:${kind}`;
+}
+
+/** What stands for a name that is secret or long: 32 hexadecimal digits, the first half of its SHA-256. */
+export function hashedName(text: string): string {
+  return hexDigest('sha256', text).slice(0, 32);
+}
+
+/** Quotas with longer names are known by a hash. */
+const longestQuota = 200;
+
+/** A hash, or the text with everything encoded that means something in a key. Never throws. */
+function keyPart(text: string, isHashed: boolean): string {
+  if (isHashed) return hashedName(text);
+  // Half a surrogate pair cannot be encoded. A hash takes it for the same character.
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
+}
