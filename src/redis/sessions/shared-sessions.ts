@@ -106,10 +106,9 @@ export function sharedSessions(
   limit: SessionLimit,
   options: SharedSessionsOptions,
 ): SharedSessions {
-  const settings = parse(optionsSchema, options, 'sharedSessions');
-  const { hashKeys, clock, maxElsewhere } = settings;
+  const { hashKeys, clock, maxElsewhere, ...space } = parse(optionsSchema, options, 'sharedSessions');
   const self = newReplicaId();
-  const channel = channelOf(settings, 'sessions');
+  const channel = channelOf(space, 'sessions');
   /** The last message about a session. */
   const told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
   /**
