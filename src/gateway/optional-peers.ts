@@ -7,34 +7,23 @@ import type { RedisClient } from '../redis/index.js';
 
 /** @throws FlowConfigError that says how to install it */
 export async function loadUndici(): Promise<typeof import('undici')> {
-  try {
-    return await import('undici');
-  } catch (error) {
-    throw isMissing(error, 'undici') ? missing('undici', 'for connections to the model servers') : error;
-  }
+  const undici = await ifInstalled('undici', () => import('undici'));
+  return undici ?? missing('undici', 'for connections to the model servers');
 }
 
 /** Undefined when it is not installed: the gateway then has no metrics. */
 export async function loadPromClient(): Promise<typeof import('prom-client') | undefined> {
-  try {
-    // A CommonJS package: not every loader finds its names.
-    return (await import('prom-client')).default;
-  } catch (error) {
-    if (isMissing(error, 'prom-client')) return undefined;
-    throw error;
-  }
+  // A CommonJS package: not every loader finds its names.
+  return (await ifInstalled('prom-client', () => import('prom-client')))?.default;
 }
 
 /** @throws FlowConfigError that says how to install it */
 export async function loadOpenTelemetry(): Promise<
   typeof import('../observability/opentelemetry/index.js') & Pick<typeof import('@opentelemetry/api'), 'trace'>
 > {
-  try {
-    const { trace } = await import('@opentelemetry/api');
-    return { ...(await import('../observability/opentelemetry/index.js')), trace };
-  } catch (error) {
-    throw isMissing(error, '@opentelemetry/api') ? missing('@opentelemetry/api', 'for openTelemetry') : error;
-  }
+  const api = await ifInstalled('@opentelemetry/api', () => import('@opentelemetry/api'));
+  const { trace } = api ?? missing('@opentelemetry/api', 'for openTelemetry');
+  return { ...(await import('../observability/opentelemetry/index.js')), trace };
 }
 
 /** A connection to Redis or Valkey that queues nothing while it is broken. */
@@ -56,43 +45,42 @@ export async function connectStore(url: string, leaseMs: number): Promise<StoreC
     Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());
   const patience = { connectTimeout: longestMs, socketTimeout: leaseMs };
   const options = { ...patience, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: reconnectMs };
-  try {
-    const { Redis } = await import('ioredis');
-    const client = new Redis(url, options);
+  const ioredis = await ifInstalled('ioredis', () => import('ioredis'));
+  if (ioredis !== undefined) {
+    const client = new ioredis.Redis(url, options);
     return { client, end: () => client.disconnect() };
-  } catch (error) {
-    if (!isMissing(error, 'ioredis')) throw error;
   }
-  try {
-    const { Redis } = await import('iovalkey');
-    const client = new Redis(url, options);
+  const iovalkey = await ifInstalled('iovalkey', () => import('iovalkey'));
+  if (iovalkey !== undefined) {
+    const client = new iovalkey.Redis(url, options);
     return { client, end: () => client.disconnect() };
-  } catch (error) {
-    if (!isMissing(error, 'iovalkey')) throw error;
   }
+  const redis = await ifInstalled('redis', () => import('redis'));
+  const { createClient } = redis ?? missing('ioredis', 'or iovalkey, or redis, for sharedState');
+  // Its `socketTimeout` begins anew with every call that is sent, and never ends.
+  const client = createClient({
+    url,
+    disableOfflineQueue: true,
+    socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs },
+  });
+  // Without this listener an error would end the process. The leases report what is wrong.
+  client.on('error', () => {});
+  client.connect().catch(() => {});
+  return { client, end: () => client.destroy() };
+}
+
+/** Undefined when the package `name`, which `load` imports, is not installed. */
+async function ifInstalled<M>(name: string, load: () => Promise<M>): Promise<M | undefined> {
   try {
-    const { createClient } = await import('redis');
-    // Its `socketTimeout` begins anew with every call that is sent, and never ends.
-    const client = createClient({
-      url,
-      disableOfflineQueue: true,
-      socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs },
-    });
-    // Without this listener an error would end the process. The leases report what is wrong.
-    client.on('error', () => {});
-    client.connect().catch(() => {});
-    return { client, end: () => client.destroy() };
+    return await load();
   } catch (error) {
-    throw isMissing(error, 'redis') ? missing('ioredis', 'or iovalkey, or redis, for sharedState') : error;
+    const isNotFound = error instanceof Error && 'code' in error && /MODULE_NOT_FOUND$/.test(String(error.code));
+    if (isNotFound && error.message.includes(`'${name}'`)) return undefined;
+    throw error;
   }
 }
 
-function isMissing(error: unknown, name: string): boolean {
-  const isNotFound = error instanceof Error && 'code' in error && /MODULE_NOT_FOUND$/.test(String(error.code));
-  return isNotFound && error.message.includes(`'${name}'`);
-}
-
-function missing(name: string, purpose: string): FlowConfigError {
+function missing(name: string, purpose: string): never {
   const expected = `the package ${name}, ${purpose}: npm install ${name}`;
-  return new FlowConfigError('gateway', [{ path: '', expected, got: 'no such package' }]);
+  throw new FlowConfigError('gateway', [{ path: '', expected, got: 'no such package' }]);
 }

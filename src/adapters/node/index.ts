@@ -1,14 +1,7 @@
 /** `headgate/node`: flow control for node:http and node:http2, and what other adapters are made of. */
-export type {
-  AdapterGate,
-  Classification,
-  ContextScope,
-  FlowControlOptions,
-  HttpFlowRequest,
-  RequestContext,
-} from '../http/adapter-options.js';
-export type { RelayEnd, RelayOptions, UpstreamAnswer } from '../http/relayed-answer.js';
-export type { RequestFlow, WithFlow } from '../http/request-flow.js';
+export type * from '../http/middleware-types.js';
+export type { RelayEnd } from '../http/relayed-answer.js';
+export type { WithFlow } from '../http/request-flow.js';
 export { type DiagnosticsMessage, publishDiagnostics } from './diagnostics.js';
 export {
   type EventLoopLagDetector,

@@ -14,7 +14,7 @@ import {
 } from '../../index.js';
 import { audit } from '../audit.js';
 import { ManualClock } from '../manual-clock.js';
-import { expectSame, expectThat } from './contract-case.js';
+import { type ContractCase, expectSame, expectThat } from './contract-case.js';
 import { pluginFaults } from './plugin-faults.js';
 
 export interface ControllerFixture {
@@ -123,6 +123,11 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
   return { dispatched, rejected, pluginErrors };
 }
 
+/** The same for a plugin without faults. */
+export async function serveWithoutFaults(options: Partial<FlowControllerOptions>): Promise<void> {
+  expectNoFaults((await serveAll(options)).pluginErrors);
+}
+
 /**
  * Sends requests while every method of a plugin breaks its contract. Expects that every invariant holds all the time,
  * and that every caller gets an answer, at the latest when the controller closes.
@@ -154,6 +159,14 @@ export async function survive(options: Partial<FlowControllerOptions>): Promise<
   await settle();
   expectBalanced(flow);
   expectSame(answers, requests, 'callers that got an answer');
+}
+
+/** The last promise of a contract; the options that `broken` makes have the plugin `sabotaged`. */
+export function survivalCase(broken: () => Partial<FlowControllerOptions>): ContractCase {
+  return {
+    name: 'breaks no caller when every method of it answers anything, or throws',
+    run: () => survive(broken()),
+  };
 }
 
 function end(lease: Lease | undefined): void {

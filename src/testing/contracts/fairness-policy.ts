@@ -3,10 +3,10 @@ import { type FairnessPolicy, globalStrict, type Lease } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import {
   expectBalanced,
-  expectNoFaults,
   makeFixture,
   sabotaged,
   serveAll,
+  serveWithoutFaults,
   survive,
   Valve,
 } from './controller-fixture.js';
@@ -114,20 +114,15 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
     { name: 'may come to and go from a queue that is in use', run: () => replaceInUse(make) },
     {
       name: 'serves requests of every tenant and priority, and is never at fault',
-      async run() {
-        expectNoFaults((await serveAll({ defaultBand: { fairness: make() }, bands: bandsWith(make) })).pluginErrors);
-      },
+      run: () => serveWithoutFaults({ defaultBand: { fairness: make() }, bands: bandsWith(make) }),
     },
     {
       name: 'serves on when its picks are lost: a fault costs one decision',
       async run() {
         const policy = make();
         if ('sharedQueue' in policy) return; // nobody asks it
-        const broken = (): FairnessPolicy => ({
-          type: policy.type,
-          createSelector: (band) => sabotaged(policy.createSelector(band), 'pick'),
-        });
-        expectThat((await serveAll({ bands: bandsWith(broken) })).pluginErrors > 0, 'faults were not reported');
+        const { pluginErrors } = await serveAll({ bands: bandsWith(() => withBrokenSelectors(policy, 'pick')) });
+        expectThat(pluginErrors > 0, 'faults were not reported');
       },
     },
     {
@@ -135,14 +130,16 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
       async run() {
         const policy = make();
         if ('sharedQueue' in policy) return; // nobody asks it
-        const broken = (): FairnessPolicy => ({
-          type: policy.type,
-          createSelector: (band) => sabotaged(policy.createSelector(band)),
-        });
-        await survive({ bands: bandsWith(broken) });
+        await survive({ bands: bandsWith(() => withBrokenSelectors(policy)) });
       },
     },
   ];
+}
+
+type SelectingPolicy = Extract<FairnessPolicy, { createSelector: unknown }>;
+
+function withBrokenSelectors(policy: SelectingPolicy, method?: 'pick'): FairnessPolicy {
+  return { type: policy.type, createSelector: (band) => sabotaged(policy.createSelector(band), method) };
 }
 
 function bandsWith(make: () => FairnessPolicy): { priority: number; fairness: FairnessPolicy }[] {
