@@ -37,5 +37,4 @@ export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from 
 export type { IoRedisSubscriber, MessagePublisher, MessageSubscriber, NodeRedisSubscriber } from './store/pub-sub.js';
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './store/redis-client.js';
 export type { LinkFigures } from './store/store-link.js';
-export type { StoreOptions } from './store/store-options.js';
 export type { EngineProblem, EngineProblemCode } from './store/store-problem.js';

@@ -54,7 +54,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
       'gate/detectors/composite/stage-aware.ts byStage': 90,
       'gate/detectors/utilization-detector.ts utilizationDetector': 87,
       'observability/inspector/inspector.ts inspector': 88,
-      'redis/budgets/shared-budget-admission.ts sharedBudgetAdmission': 132,
+      'redis/budgets/shared-budget-admission.ts sharedBudgetAdmission': 128,
       'redis/fairness/shared-fairness.ts sharedFairness': 99,
       'redis/sessions/shared-sessions.ts sharedSessions': 152,
       'testing/contracts/saturation-detector.ts saturationDetectorContract': 88,

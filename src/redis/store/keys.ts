@@ -10,7 +10,7 @@
 import { hexDigest } from './digest.js';
 
 /** Opens a name: the prefix, and what all replicas call the shared thing. */
-export interface KeySpace {
+interface KeySpace {
   readonly prefix: string;
   readonly name: string;
 }
