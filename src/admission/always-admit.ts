@@ -1,5 +1,5 @@
 /** Admits every request, so that the queue alone decides. */
-import { noParameters } from '../base/policy-definition.js';
+import { withoutParameters } from '../base/policy-definition.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 
 const type = 'always-admit';
@@ -9,9 +9,4 @@ export function alwaysAdmit(): AdmissionPolicy {
   return { type, admit: () => 'admit' };
 }
 
-export const alwaysAdmitPlugin: AdmissionDefinition = {
-  kind: 'admission',
-  type,
-  parameters: noParameters,
-  create: alwaysAdmit,
-};
+export const alwaysAdmitPlugin: AdmissionDefinition = withoutParameters('admission', type, alwaysAdmit);

@@ -1,5 +1,5 @@
 /** While every worker is busy, no request waits: each is rejected at once, whatever its priority. */
-import { noParameters } from '../base/policy-definition.js';
+import { withoutParameters } from '../base/policy-definition.js';
 import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
 
 const type = 'all-workers-busy';
@@ -21,9 +21,4 @@ export function refuseWhenAllBusy(): AdmissionPolicy {
   };
 }
 
-export const refuseWhenAllBusyPlugin: AdmissionDefinition = {
-  kind: 'admission',
-  type,
-  parameters: noParameters,
-  create: refuseWhenAllBusy,
-};
+export const refuseWhenAllBusyPlugin: AdmissionDefinition = withoutParameters('admission', type, refuseWhenAllBusy);

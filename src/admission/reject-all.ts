@@ -1,5 +1,5 @@
 /** Rejects every request: for drills, maintenance, and tests of how clients handle rejections. */
-import { noParameters } from '../base/policy-definition.js';
+import { withoutParameters } from '../base/policy-definition.js';
 import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
 
 const type = 'reject-all';
@@ -11,9 +11,4 @@ export function rejectAll(): AdmissionPolicy {
   return { type, admit: () => refusal };
 }
 
-export const rejectAllPlugin: AdmissionDefinition = {
-  kind: 'admission',
-  type,
-  parameters: noParameters,
-  create: rejectAll,
-};
+export const rejectAllPlugin: AdmissionDefinition = withoutParameters('admission', type, rejectAll);

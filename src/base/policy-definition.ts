@@ -14,5 +14,12 @@ export interface PolicyDefinition<K extends string, P, T, R = unknown> {
   create(parameters: P, references: R): T;
 }
 
-/** For policies without parameters: any key is an error. */
-export const noParameters: Schema<object> = /* @__PURE__ */ object({});
+/** The definition of a policy without parameters: any key is an error. */
+// @__NO_SIDE_EFFECTS__
+export function withoutParameters<K extends string, T>(
+  kind: K,
+  type: string,
+  create: () => T,
+): PolicyDefinition<K, object, T> {
+  return { kind, type, parameters: object({}), create };
+}

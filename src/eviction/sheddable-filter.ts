@@ -1,5 +1,5 @@
 /** Only requests of negative priority may be evicted. */
-import { noParameters } from '../base/policy-definition.js';
+import { withoutParameters } from '../base/policy-definition.js';
 import type { EvictionFilter, EvictionFilterDefinition } from './eviction-policy.js';
 
 const type = 'sheddable-eviction-filter';
@@ -12,9 +12,4 @@ export function sheddableOnly(): EvictionFilter {
   return { type, accepts: (request) => request.priority < 0 };
 }
 
-export const sheddableOnlyPlugin: EvictionFilterDefinition = {
-  kind: 'evictionFilter',
-  type,
-  parameters: noParameters,
-  create: sheddableOnly,
-};
+export const sheddableOnlyPlugin: EvictionFilterDefinition = withoutParameters('evictionFilter', type, sheddableOnly);

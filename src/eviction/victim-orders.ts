@@ -1,5 +1,5 @@
 /** Orders of victims. Every order begins with the lowest priority. */
-import { noParameters } from '../base/policy-definition.js';
+import { withoutParameters } from '../base/policy-definition.js';
 import type { EvictionOrdering, EvictionOrderingDefinition, InFlightView } from './eviction-policy.js';
 
 function lowestPriority(a: InFlightView, b: InFlightView): number {
@@ -44,23 +44,20 @@ export function largestFootprint(): EvictionOrdering {
   };
 }
 
-export const priorityThenTimePlugin: EvictionOrderingDefinition = {
-  kind: 'evictionOrdering',
-  type: 'priority-then-time-eviction-order-policy',
-  parameters: noParameters,
-  create: priorityThenTime,
-};
+export const priorityThenTimePlugin: EvictionOrderingDefinition = withoutParameters(
+  'evictionOrdering',
+  'priority-then-time-eviction-order-policy',
+  priorityThenTime,
+);
 
-export const leastProgressPlugin: EvictionOrderingDefinition = {
-  kind: 'evictionOrdering',
-  type: 'least-progress-eviction-order-policy',
-  parameters: noParameters,
-  create: leastProgress,
-};
+export const leastProgressPlugin: EvictionOrderingDefinition = withoutParameters(
+  'evictionOrdering',
+  'least-progress-eviction-order-policy',
+  leastProgress,
+);
 
-export const largestFootprintPlugin: EvictionOrderingDefinition = {
-  kind: 'evictionOrdering',
-  type: 'largest-footprint-eviction-order-policy',
-  parameters: noParameters,
-  create: largestFootprint,
-};
+export const largestFootprintPlugin: EvictionOrderingDefinition = withoutParameters(
+  'evictionOrdering',
+  'largest-footprint-eviction-order-policy',
+  largestFootprint,
+);

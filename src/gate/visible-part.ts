@@ -26,11 +26,15 @@ export class VisiblePart implements PoolView {
   }
 
   get inFlightRequests(): number {
-    return this.endpoints.reduce((sum, endpoint) => sum + endpoint.inFlightRequests, 0);
+    let sum = 0;
+    for (const endpoint of this.endpoints) sum += endpoint.inFlightRequests;
+    return sum;
   }
 
   get inFlightTokens(): number {
-    return this.endpoints.reduce((sum, endpoint) => sum + endpoint.inFlightTokens, 0);
+    let sum = 0;
+    for (const endpoint of this.endpoints) sum += endpoint.inFlightTokens;
+    return sum;
   }
 }
 

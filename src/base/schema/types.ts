@@ -119,32 +119,27 @@ export function quantity(example: Quantity = '1k'): Schema<number> {
 /** A span of time in ms; Infinity for ever. */
 // @__NO_SIDE_EFFECTS__
 export function duration(example: Duration = '60s'): Schema<number> {
-  return element((candidate, report) => {
-    const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
-    if (ms >= 0) return ms;
-    report(`ms from 0 up, Infinity, or a duration like "${example}"`);
-    return Number.NaN;
-  });
+  return span(`ms from 0 up, Infinity, or a duration like "${example}"`, (ms) => ms >= 0);
 }
 
 /** A span of time in ms, above 0 and finite. */
 // @__NO_SIDE_EFFECTS__
 export function positiveDuration(example: Duration = '5m'): Schema<number> {
-  return element((candidate, report) => {
-    const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
-    if (ms > 0 && ms < Infinity) return ms;
-    report(`ms above 0, or a duration like "${example}"`);
-    return Number.NaN;
-  });
+  return span(`ms above 0, or a duration like "${example}"`, (ms) => ms > 0 && ms < Infinity);
 }
 
 /** A span of time in ms, above 0; Infinity for ever. */
 // @__NO_SIDE_EFFECTS__
 export function durationAboveZero(example: Duration = '5s'): Schema<number> {
+  return span(`ms above 0, Infinity, or a duration like "${example}"`, (ms) => ms > 0);
+}
+
+// @__NO_SIDE_EFFECTS__
+function span(expected: string, isRight: (ms: number) => boolean): Schema<number> {
   return element((candidate, report) => {
     const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
-    if (ms > 0) return ms;
-    report(`ms above 0, Infinity, or a duration like "${example}"`);
+    if (isRight(ms)) return ms;
+    report(expected);
     return Number.NaN;
   });
 }

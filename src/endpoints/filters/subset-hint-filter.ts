@@ -1,5 +1,5 @@
 /** Requests go to the endpoints that a load balancer in front allows. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import { object } from '../../base/schema/containers.js';
 import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
@@ -42,9 +42,8 @@ export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): End
   };
 }
 
-export const subsetHintPlugin: EndpointFilterDefinition = {
-  kind: 'endpointFilter',
-  type: 'subset-hint-filter',
-  parameters: noParameters,
-  create: () => subsetHint(),
-};
+export const subsetHintPlugin: EndpointFilterDefinition = withoutParameters(
+  'endpointFilter',
+  'subset-hint-filter',
+  () => subsetHint(),
+);

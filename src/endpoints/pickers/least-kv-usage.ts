@@ -1,5 +1,5 @@
 /** Sends a request where the KV cache has the most room. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 import { isLessLoaded } from './load-order.js';
@@ -43,9 +43,4 @@ export function leastKvUsage(): EndpointPicker {
   };
 }
 
-export const leastKvUsagePlugin: EndpointPickerDefinition = {
-  kind: 'endpointPicker',
-  type,
-  parameters: noParameters,
-  create: leastKvUsage,
-};
+export const leastKvUsagePlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', type, leastKvUsage);

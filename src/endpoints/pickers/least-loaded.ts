@@ -1,5 +1,5 @@
 /** Sends a request where the fewest are running. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 import { leastLoadedOf } from './load-order.js';
 
@@ -13,9 +13,4 @@ export function leastLoaded(): EndpointPicker {
   return { type, pick: leastLoadedOf };
 }
 
-export const leastLoadedPlugin: EndpointPickerDefinition = {
-  kind: 'endpointPicker',
-  type,
-  parameters: noParameters,
-  create: leastLoaded,
-};
+export const leastLoadedPlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', type, leastLoaded);

@@ -73,7 +73,6 @@ interface Load {
  * @throws FlowConfigError
  */
 export function utilizationDetector(options: UtilizationDetectorOptions = {}): UtilizationDetector {
-  const parsed = parse(parameters, options, 'utilizationDetector');
   const {
     queueDepthThreshold,
     kvCacheUtilThreshold,
@@ -81,7 +80,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     stalenessPolicy,
     headroom,
     lagCompensation,
-  } = parsed;
+  } = parse(parameters, options, 'utilizationDetector');
   const queueBurst = queueDepthThreshold * (1 + headroom);
   const kvBurst = kvCacheUtilThreshold * (1 + headroom);
   /** Endpoints found stale at the last reading, or when they were looked at for it. */

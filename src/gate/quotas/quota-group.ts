@@ -84,7 +84,7 @@ export class QuotaGroup {
       const roomAtMs = window.roomAtMs(amount, nowMs);
       if (roomAtMs > atMs) {
         atMs = roomAtMs;
-        missing = `${inWhole(amount)} ${amount === 1 ? singular[unit] : plural[unit]} of ${this.name}`;
+        missing = `${inWhole(amount)} ${nouns[unit][amount === 1 ? 0 : 1]} of ${this.name}`;
       }
       // The span of a limit that was learnt from answers is a guess, so no request is dropped because of it.
       if (isLearnt && window.isGuessing === true) continue;
@@ -203,20 +203,12 @@ export class QuotaGroup {
   }
 }
 
-const plural: Readonly<Record<QuotaUnit, string>> = {
-  requests: 'requests',
-  inputTokens: 'input tokens',
-  outputTokens: 'output tokens',
-  tokens: 'tokens',
-  cost: 'units of cost',
-};
-
-const singular: Readonly<Record<QuotaUnit, string>> = {
-  requests: 'request',
-  inputTokens: 'input token',
-  outputTokens: 'output token',
-  tokens: 'token',
-  cost: 'unit of cost',
+const nouns: Readonly<Record<QuotaUnit, readonly [one: string, several: string]>> = {
+  requests: ['request', 'requests'],
+  inputTokens: ['input token', 'input tokens'],
+  outputTokens: ['output token', 'output tokens'],
+  tokens: ['token', 'tokens'],
+  cost: ['unit of cost', 'units of cost'],
 };
 
 /** `12,400`; small costs keep their figures. */

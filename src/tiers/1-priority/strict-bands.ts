@@ -1,5 +1,5 @@
 /** Strict priority, as a plugin that files can name. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
 
 const type = 'strict-band-selection-policy';
@@ -12,9 +12,4 @@ export function strictBands(): BandOrderPolicy {
   return { type, strict: true, rank: () => undefined };
 }
 
-export const strictBandsPlugin: BandOrderDefinition = {
-  kind: 'bandOrder',
-  type,
-  parameters: noParameters,
-  create: strictBands,
-};
+export const strictBandsPlugin: BandOrderDefinition = withoutParameters('bandOrder', type, strictBands);

@@ -1,5 +1,5 @@
 /** Serves the whole band in the order of its ordering policy, without regard to flows. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import type { FairnessDefinition, FairnessPolicy } from './fairness-policy.js';
 
 const type = 'global-strict-fairness-policy';
@@ -16,9 +16,4 @@ export function globalStrict(): FairnessPolicy {
   return { type, sharedQueue: true };
 }
 
-export const globalStrictPlugin: FairnessDefinition = {
-  kind: 'fairness',
-  type,
-  parameters: noParameters,
-  create: globalStrict,
-};
+export const globalStrictPlugin: FairnessDefinition = withoutParameters('fairness', type, globalStrict);

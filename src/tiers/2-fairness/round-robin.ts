@@ -1,5 +1,5 @@
 /** Gives each flow with waiting requests one turn in each round. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView } from '../views.js';
 import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
@@ -118,9 +118,4 @@ export function roundRobin(): FlowFairnessPolicy {
   return { type, createSelector: () => new RoundRobinSelector() };
 }
 
-export const roundRobinPlugin: FairnessDefinition = {
-  kind: 'fairness',
-  type,
-  parameters: noParameters,
-  create: roundRobin,
-};
+export const roundRobinPlugin: FairnessDefinition = withoutParameters('fairness', type, roundRobin);

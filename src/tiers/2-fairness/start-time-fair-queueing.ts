@@ -1,15 +1,11 @@
 /** Start-time fair queueing by cost: a flow that returns begins at the virtual time. */
-import { object } from '../../base/schema/containers.js';
 import { parse } from '../../base/schema/parse.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
-import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
+import { type CostOptions, type CostParameters, costOptions, costParameters } from './by-cost/cost-options.js';
 import { VirtualCounters } from './by-cost/virtual-counters.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
 const type = 'start-time-fair-queueing-fairness-policy';
-
-const fileParameters = object(costShape);
-const codeOptions = object(costCodeShape);
 
 /**
  * Start-time fair queueing by cost: the same counters, and a flow that returns begins at the largest start tag
@@ -18,13 +14,13 @@ const codeOptions = object(costCodeShape);
  * @throws FlowConfigError
  */
 export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPolicy {
-  const costs = parse(codeOptions, options, 'startTimeFairQueueing');
+  const costs = parse(costOptions, options, 'startTimeFairQueueing');
   return costFairPolicy(type, costs, () => new VirtualCounters('floor'));
 }
 
 export const startTimeFairQueueingPlugin: FairnessDefinition<CostParameters> = {
   kind: 'fairness',
   type,
-  parameters: fileParameters,
+  parameters: costParameters,
   create: startTimeFairQueueing,
 };

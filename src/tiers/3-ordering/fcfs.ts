@@ -1,5 +1,5 @@
 /** First come, first served. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
 const type = 'fcfs-ordering-policy';
@@ -12,4 +12,4 @@ export function fcfs(): OrderingPolicy {
   return { type, arrivalOrder: true, compare: (a, b) => a.sequence - b.sequence };
 }
 
-export const fcfsPlugin: OrderingDefinition = { kind: 'ordering', type, parameters: noParameters, create: fcfs };
+export const fcfsPlugin: OrderingDefinition = withoutParameters('ordering', type, fcfs);

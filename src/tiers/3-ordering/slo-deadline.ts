@@ -1,5 +1,5 @@
 /** Earliest time-to-first-token deadline first. */
-import { noParameters } from '../../base/policy-definition.js';
+import { withoutParameters } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
@@ -19,9 +19,4 @@ export function sloDeadline(): OrderingPolicy {
   return { type, compare: compareSloDeadlines };
 }
 
-export const sloDeadlinePlugin: OrderingDefinition = {
-  kind: 'ordering',
-  type,
-  parameters: noParameters,
-  create: sloDeadline,
-};
+export const sloDeadlinePlugin: OrderingDefinition = withoutParameters('ordering', type, sloDeadline);

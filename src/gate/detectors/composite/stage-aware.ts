@@ -10,6 +10,7 @@ import { optional, type Report, type Schema } from '../../../base/schema/element
 import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
+import { VisiblePart } from '../../visible-part.js';
 import { fewestSeats } from './fewest-seats.js';
 import { forwardNotifications } from './forward-notifications.js';
 import { judgeRequests } from './judge-requests.js';
@@ -55,25 +56,12 @@ export function partitionByRole(endpoints: readonly EndpointView[]): StagePartit
 }
 
 /** The endpoints of one stage as a pool. */
-class StagePool implements PoolView {
+class StagePool extends VisiblePart {
   readonly stage: Stage;
-  readonly endpoints: readonly EndpointView[];
 
   constructor(stage: Stage, endpoints: readonly EndpointView[]) {
+    super(endpoints, undefined);
     this.stage = stage;
-    this.endpoints = endpoints;
-  }
-
-  get inFlightRequests(): number {
-    let sum = 0;
-    for (const endpoint of this.endpoints) sum += endpoint.inFlightRequests;
-    return sum;
-  }
-
-  get inFlightTokens(): number {
-    let sum = 0;
-    for (const endpoint of this.endpoints) sum += endpoint.inFlightTokens;
-    return sum;
   }
 }
 

@@ -1,4 +1,5 @@
 /** The cost of a request: its work, and the options by which the policies that share by cost put a price on it. */
+import { object } from '../../../base/schema/containers.js';
 import { callable, objectWith, optional, type Schema, value } from '../../../base/schema/element.js';
 import { aboveZero, oneOf } from '../../../base/schema/types.js';
 import type { ItemView } from '../../views.js';
@@ -96,3 +97,7 @@ export const costCodeShape: ShapeOf<CostOptions> = {
   modelOf: optional(callable()),
   weightOf: optional(callable()),
 };
+
+/** Of policies with no options but those of costs. */
+export const costParameters: Schema<CostParameters> = /* @__PURE__ */ object(costShape);
+export const costOptions: Schema<CostOptions> = /* @__PURE__ */ object(costCodeShape);
