@@ -329,9 +329,12 @@ export class Gate {
   }
 
   private get announces(): boolean {
-    const isToldAll =
-      this.own === undefined ? this.shared.announces : this.detectors().every((detector) => detector.announces);
-    return isToldAll && !(this.detectors().some(({ fades }) => fades) && holdsAnyBack(this, this.bands));
+    const { shared } = this;
+    if (this.own === undefined) return shared.announces && !(shared.fades && holdsAnyBack(this, this.bands));
+    const all = this.detectors();
+    return (
+      all.every(({ announces }) => announces) && !(all.some(({ fades }) => fades) && holdsAnyBack(this, this.bands))
+    );
   }
 
   private limitOf({ ceiling, priority }: PriorityBand): number {

@@ -25,6 +25,8 @@ export class GuardedDetector {
   /** The last reading, scaled so that 1 is full; 0 before the first. */
   saturation = 0;
   readonly detector: SaturationDetector;
+  /** True when the reading also falls by time alone. */
+  readonly fades: boolean;
   private isReading = false;
   private readonly mayBeBlind: boolean;
   /** True when the detector announces every change of the last reading. */
@@ -48,6 +50,7 @@ export class GuardedDetector {
     this.detector = detector;
     this.settings = settings;
     this.guard = new PluginGuard('saturationDetector', detector, errors);
+    this.fades = this.guard.read(detector, 'fades') === true;
     this.mayBeBlind = this.guard.has(detector, 'isBlindTo');
     this.subscribe(onAnnounced);
   }
@@ -61,11 +64,6 @@ export class GuardedDetector {
     const { closeAt, openAt } = this.settings;
     if (settings.closeAt !== closeAt || settings.openAt !== openAt) this.isLatched = false;
     this.settings = settings;
-  }
-
-  /** True when the reading also falls by time alone. */
-  get fades(): boolean {
-    return this.detector.fades === true;
   }
 
   /** Asks the detector. An empty pool is full. */

@@ -9,7 +9,7 @@
  */
 import { schemas } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
-import { type ContinuousBatchingOptions, continuousBatchingDefaults } from '../servers/continuous-batching.js';
+import { continuousBatchingDefaults } from '../servers/continuous-batching.js';
 import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
 import { Arrivals, LoadCourse } from './load-course.js';
 import { someRows, type TraceRow } from './trace-row.js';
@@ -20,9 +20,7 @@ export interface CalibrateOptions {
 }
 
 export interface Calibration {
-  readonly model: Required<
-    Pick<ContinuousBatchingOptions, 'stepMs' | 'decodeMs' | 'kvTokenMs' | 'prefillTokenMs' | 'overheadMs'>
-  >;
+  readonly model: Readonly<Record<'stepMs' | 'decodeMs' | 'kvTokenMs' | 'prefillTokenMs' | 'overheadMs', number>>;
   /** Requests that the fit rests on. */
   readonly requests: number;
   /** Median of the relative error of the time between tokens, in the data that it was fitted to. */

@@ -135,7 +135,7 @@ describe('calibrate', () => {
     expect(scenarioFromTrace(log)).toMatchObject({ servers: [{ count: 2 }] });
     const found = calibrate(log)!.model;
     for (const time of ['stepMs', 'decodeMs', 'prefillTokenMs'] as const)
-      expect(Math.abs(found[time] / model[time] - 1), time).toBeLessThan(0.1);
+      expect(Math.abs(found[time] / model[time]! - 1), time).toBeLessThan(0.1);
   });
 
   it('is held against the log, and not trusted where it is a quarter off', () => {
