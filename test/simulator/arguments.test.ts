@@ -32,7 +32,6 @@ const right: Record<Called, readonly unknown[]> = {
   formatFigure: [1, 'ms'],
   heldAgainstLog: [result, rows],
   heldTable: [[held]],
-  leftOut: [simulator.readTrace('arrivalMs\n1')],
   htmlReport: [[result], 'a title'],
   leftOut: [simulator.readTrace('arrivalMs,serviceMs\n1,5')],
   loadScenario: [

@@ -4,8 +4,7 @@ import { checkArguments } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import { oneResult } from '../engine/result-schema.js';
 import { type Latency, Samples } from '../measures/samples.js';
-import { someRows } from '../traces/calibrate.js';
-import type { TraceRow } from '../traces/trace-row.js';
+import { someRows, type TraceRow } from '../traces/trace-row.js';
 import { columns, ms, percent } from './format.js';
 
 /** A time as it was recorded and as it was simulated, ms. */
