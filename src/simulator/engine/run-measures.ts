@@ -12,9 +12,10 @@ import type { ResolvedSimulation } from './simulation-options.js';
 /** Tenants beyond these are counted together. */
 const mostTenants = 1000;
 
+/** Where a request counts. */
 interface Groups {
-  readonly tenant: Group;
-  readonly class: Group;
+  /** All requests, those of its tenant, and those of its class. */
+  readonly each: readonly Group[];
   readonly className: string;
 }
 
@@ -47,43 +48,32 @@ export class RunMeasures {
     this.open?.add(request);
     if (!this.isMeasured(request)) return;
     const isRetry = request.attempts > 1;
-    const groups = this.groups(request);
-    this.all.sent(isRetry);
-    groups.tenant.sent(isRetry);
-    groups.class.sent(isRetry);
+    for (const group of this.groups(request).each) group.sent(isRetry);
   }
 
   /** `cost` was served at this instant. */
   served(request: SimRequest, cost: number, nowMs: number): void {
     this.series.served(request.key.fairnessId, cost);
     if (nowMs < this.options.warmUpMs) return;
-    const groups = this.groups(request);
-    this.all.service += cost;
-    groups.tenant.service += cost;
-    groups.class.service += cost;
+    for (const group of this.groups(request).each) group.service += cost;
   }
 
   /** A server begins to work on it, or no longer does. */
   seatsTaken(request: SimRequest, sign: 1 | -1, nowMs: number): void {
     const { warmUpMs, durationMs } = this.options;
     const measuredMs = Math.max(0, Math.min(nowMs, durationMs) - warmUpMs);
-    const groups = this.groups(request);
-    this.all.seatsTaken(sign * request.seats, measuredMs);
-    groups.tenant.seatsTaken(sign * request.seats, measuredMs);
-    groups.class.seatsTaken(sign * request.seats, measuredMs);
+    for (const group of this.groups(request).each) group.seatsTaken(sign * request.seats, measuredMs);
   }
 
   ended(request: SimRequest, ending: Ending, nowMs: number): void {
     this.records?.push(recordOf(request, ending, nowMs));
     this.open?.delete(request);
-    const groups = this.groups(request);
-    if (ending === 'completed') this.series.completed(groups.className, request.firstTokenAtMs - request.arrivedAtMs);
+    const { each, className } = this.groups(request);
+    if (ending === 'completed') this.series.completed(className, request.firstTokenAtMs - request.arrivedAtMs);
     else this.series.droppedOne();
     if (!this.isMeasured(request)) return;
     const isGood = ending === 'completed' && isWithin(this.options.traffic[request.traffic]?.slo, request, nowMs);
-    this.all.ended(request, ending, isGood, nowMs);
-    groups.tenant.ended(request, ending, isGood, nowMs);
-    groups.class.ended(request, ending, isGood, nowMs);
+    for (const group of each) group.ended(request, ending, isGood, nowMs);
   }
 
   closeBucket(nowMs: number, reading: BucketReading): void {
@@ -123,7 +113,7 @@ export class RunMeasures {
     const { fairnessId, priority = 0 } = request.key;
     const className = this.options.traffic[request.traffic]?.class ?? `priority ${priority}`;
     const tenant = this.tenants.has(fairnessId) || this.tenants.size < mostTenants ? fairnessId : 'others';
-    groups = { tenant: groupOf(this.tenants, tenant), class: groupOf(this.classes, className), className };
+    groups = { each: [this.all, groupOf(this.tenants, tenant), groupOf(this.classes, className)], className };
     this.groupsOf.set(request.key, groups);
     return groups;
   }

@@ -3,6 +3,7 @@
  * 0 up.
  */
 import { type Schema, schemas } from '../../index.js';
+import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { exponential, gamma, normal, type Random } from './random-streams.js';
 
 /**
@@ -26,11 +27,10 @@ export type Distribution<N = number> =
 /** Draws one figure. */
 export type Sampler = () => number;
 
-const types = ['fixed', 'exponential', 'uniform', 'lognormal', 'gamma', 'values', 'sequence'] as const;
-const { aboveZero, atLeastZero, element, list, object, oneOf, optional } = schemas;
+const { aboveZero, anything, atLeastZero, list, object, optional } = schemas;
 
-function shapesOf(figure: Schema<number>): Record<(typeof types)[number], Schema<object>> {
-  const type = oneOf(...types);
+function shapesOf(figure: Schema<number>): Shapes<Exclude<Distribution, number>['type']> {
+  const type = anything();
   const values = list(figure);
   return {
     fixed: object({ type, value: figure }),
@@ -53,14 +53,7 @@ function shapesOf(figure: Schema<number>): Record<(typeof types)[number], Schema
 /** Figures are read by `figure`: a number, or a span of time such as '100ms'. */
 export function distribution(figure: Schema<number> = atLeastZero()): Schema<Distribution> {
   const shapes = shapesOf(figure);
-  return element((given, report) => {
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) return figure.read(given, report);
-    const type: unknown = Reflect.get(given, 'type');
-    const shape = types.find((name) => name === type);
-    if (shape !== undefined) return shapes[shape].read(given, report) as Distribution;
-    report(`a number, or one of the types ${types.join(', ')}`, ['type'], schemas.describeValue(type));
-    return 0;
-  });
+  return oneOfShapes('type', shapes, `a number, or one of the types ${Object.keys(shapes).join(', ')}`, figure);
 }
 
 /** A function that draws from a distribution with these random numbers. */

@@ -5,6 +5,7 @@
  *          └──────────► t
  */
 import { type Schema, schemas } from '../../index.js';
+import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 
 /** Requests per second. A number is a steady rate. */
 export type Rate =
@@ -24,12 +25,11 @@ export type Rate =
   /** The rate changes at these times, ms from the start. */
   | { readonly type: 'steps'; readonly steps: readonly { readonly at: number; readonly rate: number }[] };
 
-const { atLeastZero, durationAboveZero, duration, element, list, object, oneOf, optional } = schemas;
-const types = ['ramp', 'on-off', 'daily', 'steps'] as const;
+const { anything, atLeastZero, durationAboveZero, duration, list, object, optional } = schemas;
 const dayMs = 86_400_000;
 
-const type = oneOf(...types);
-const shapes: Record<(typeof types)[number], Schema<object>> = {
+const type = anything();
+const shapes: Shapes<Exclude<Rate, number>['type']> = {
   ramp: object({ type, from: atLeastZero(), to: atLeastZero(), over: durationAboveZero('10m') }),
   'on-off': object({
     type,
@@ -49,14 +49,8 @@ const shapes: Record<(typeof types)[number], Schema<object>> = {
 };
 
 export function rate(): Schema<Rate> {
-  return element((given, report) => {
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) return atLeastZero().read(given, report);
-    const named: unknown = Reflect.get(given, 'type');
-    const shape = types.find((name) => name === named);
-    if (shape !== undefined) return shapes[shape].read(given, report) as Rate;
-    report(`requests per second, or one of the types ${types.join(', ')}`, ['type'], schemas.describeValue(named));
-    return 0;
-  });
+  const expected = `requests per second, or one of the types ${Object.keys(shapes).join(', ')}`;
+  return oneOfShapes<Rate>('type', shapes, expected, atLeastZero());
 }
 
 /** A straight piece: rates per ms at both ends. */

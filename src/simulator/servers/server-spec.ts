@@ -1,5 +1,6 @@
 /** Servers as a scenario writes them. */
 import { type Schema, schemas } from '../../index.js';
+import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type ContinuousBatchingOptions, continuousBatching } from './continuous-batching.js';
 import type { ServerFactory } from './sim-server.js';
@@ -26,28 +27,26 @@ export type ServerSpec = Common &
 
 const {
   aboveZero,
+  anything,
   atLeastZero,
   callable,
   durationAboveZero,
-  element,
   object,
-  oneOf,
   optional,
   positiveInteger,
   record,
   text,
 } = schemas;
 
-const models = ['slots', 'continuous-batching', 'vtc-serving', 'custom'] as const;
 const common = {
-  model: oneOf(...models),
+  model: anything(),
   count: optional(positiveInteger()),
   name: optional(text('a name')),
   labels: optional(record(text())),
 };
 const timeAboveZero: Schema<Distribution> = distribution(durationAboveZero('100ms'));
 
-const shapes: Record<(typeof models)[number], Schema<object>> = {
+const shapes: Shapes<ServerSpec['model']> = {
   slots: object({ ...common, slots: positiveInteger(), serviceTime: optional(timeAboveZero) }),
   'continuous-batching': object({
     ...common,
@@ -71,13 +70,14 @@ const shapes: Record<(typeof models)[number], Schema<object>> = {
   custom: object({ ...common, create: callable<ServerFactory>() }),
 };
 
-export const serverSpec: Schema<ServerSpec> = element((given, report) => {
-  const named: unknown = Reflect.get(Object(given), 'model');
-  const shape = models.find((name) => name === named);
-  if (shape !== undefined) return shapes[shape].read(given, report) as ServerSpec;
-  report(`one of the models ${models.slice(0, 3).join(', ')}`, ['model'], schemas.describeValue(named));
-  return undefined;
-});
+/** A custom model is no word of a scenario file. */
+const writtenModels = Object.keys(shapes).filter((model) => model !== 'custom');
+
+export const serverSpec: Schema<ServerSpec> = oneOfShapes(
+  'model',
+  shapes,
+  `one of the models ${writtenModels.join(', ')}`,
+);
 
 /** The factory of servers of that kind. */
 export function factoryOf(spec: ServerSpec): ServerFactory {

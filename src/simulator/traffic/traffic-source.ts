@@ -11,12 +11,7 @@ export interface TrafficHost {
   readonly clock: VirtualClock;
   /** No source sends after this, ms. */
   readonly trafficEndsAtMs: number;
-  send(
-    source: TrafficSource,
-    draft: RequestDraft,
-    tenant: string | undefined,
-    priority: number | undefined,
-  ): SimRequest;
+  send(source: TrafficSource, draft: RequestDraft, tenant?: string, priority?: number): SimRequest;
   /** A source has something left to do, or no longer. */
   sourceOpened(): void;
   sourceClosed(): void;
@@ -120,7 +115,7 @@ class OpenLoop extends TrafficSource {
   ended(): void {}
 
   private readonly arrive = (): void => {
-    this.host.send(this, this.drafts.next(), undefined, undefined);
+    this.host.send(this, this.drafts.next());
     this.start();
   };
 }
@@ -157,7 +152,7 @@ class ClosedLoop extends TrafficSource {
   private issue(): void {
     if (this.left <= 0) return;
     this.left--;
-    this.host.send(this, this.drafts.next(), undefined, undefined);
+    this.host.send(this, this.drafts.next());
   }
 }
 
@@ -193,7 +188,7 @@ class Sessions extends TrafficSource {
   }
 
   private turn(left: number, saidTokens: number): void {
-    const request = this.host.send(this, this.drafts.next(saidTokens), undefined, undefined);
+    const request = this.host.send(this, this.drafts.next(saidTokens));
     if (!request.hasEnded) this.turnsLeft.set(request, left - 1);
   }
 }

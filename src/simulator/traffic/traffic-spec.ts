@@ -1,5 +1,6 @@
 /** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
 import { type Schema, schemas } from '../../index.js';
+import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';
@@ -112,10 +113,10 @@ export interface TrafficSpec {
 
 const {
   aboveZero,
+  anything,
   atLeastZero,
   duration,
   durationAboveZero,
-  element,
   flag,
   integer,
   object,
@@ -128,11 +129,10 @@ const {
 
 const span = durationAboveZero('30s');
 const times: Schema<Distribution> = distribution(duration('100ms'));
-const arrivalTypes = ['poisson', 'gamma', 'fixed', 'closed-loop', 'sessions', 'trace'] as const;
-const type = oneOf(...arrivalTypes);
+const type = anything();
 const counts: Schema<Distribution> = distribution(atLeastZero());
 
-const arrivalShapes: Record<(typeof arrivalTypes)[number], Schema<object>> = {
+const arrivalShapes: Shapes<Arrivals['type']> = {
   poisson: object({ type, rate: rate() }),
   gamma: object({ type, rate: rate(), cv: aboveZero() }),
   fixed: object({ type, rate: rate(), offset: optional(ratio()) }),
@@ -147,20 +147,11 @@ const arrivalShapes: Record<(typeof arrivalTypes)[number], Schema<object>> = {
   trace: object({ type, rows: someRows, speed: optional(aboveZero()) }),
 };
 
-const arrivals: Schema<Arrivals> = element((given, report) => {
-  const named: unknown = Reflect.get(Object(given), 'type');
-  const shape = arrivalTypes.find((name) => name === named);
-  if (shape !== undefined)
-    return shape === 'trace'
-      ? readTrace(given as Arrivals, report)
-      : (arrivalShapes[shape].read(given, report) as Arrivals);
-  report(`one of the types ${arrivalTypes.join(', ')}`, ['type'], schemas.describeValue(named));
-  return undefined;
-});
-
-function readTrace(given: Arrivals, report: Parameters<Schema<object>['read']>[1]): Arrivals {
-  return arrivalShapes.trace.read(given, report) as Arrivals;
-}
+const arrivals: Schema<Arrivals> = oneOfShapes(
+  'type',
+  arrivalShapes,
+  `one of the types ${Object.keys(arrivalShapes).join(', ')}`,
+);
 
 const retries: Schema<RetrySpec> = object({
   max: optional(integer({ from: 0 })),

@@ -1,0 +1,21 @@
+/** Values of several shapes, told apart by the name in one of their fields. */
+import { type Schema, schemas } from '../index.js';
+
+/** By name. */
+export type Shapes<Name extends string> = Readonly<Record<Name, Schema<object>>>;
+
+/**
+ * Reads a value by the shape that its field `key` names. `expected` tells of the names; `plain` reads what is no
+ * object, where that may stand, too.
+ */
+export function oneOfShapes<T>(key: string, shapes: Shapes<string>, expected: string, plain?: Schema<T>): Schema<T> {
+  return schemas.element((given, report) => {
+    const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
+    if (!isObject && plain !== undefined) return plain.read(given, report);
+    const name: unknown = Reflect.get(Object(given), key);
+    const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+    if (shape !== undefined) return shape.read(given, report) as T;
+    report(expected, [key], schemas.describeValue(name));
+    return undefined;
+  });
+}
