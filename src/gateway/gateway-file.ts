@@ -9,24 +9,13 @@ export interface FileSender {
   readonly trusted: boolean;
 }
 
-type Settled =
-  | 'listen'
-  | 'demand'
-  | 'upstreams'
-  | 'health'
-  | 'timeouts'
-  | 'limits'
-  | 'retry'
-  | 'objectives'
-  | 'models'
-  | 'drain'
-  | 'log'
-  | 'forwarded'
-  | 'contract'
-  | 'bandHeadroom';
+/** What is read elsewhere, by `headgate/config`. */
+type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'flowFingerprint' | 'warnings';
+/** Sections that may be missing, or whose settings depend on others. */
+type Open = 'admin' | 'inspector' | 'openTelemetry' | 'scrape' | 'auth' | 'cors' | 'sharedState';
 
 export interface GatewayFile
-  extends Pick<GatewayConfig, Settled>,
+  extends Omit<GatewayConfig, FlowSettings | Open>,
     Partial<Pick<GatewayConfig, 'openTelemetry' | 'cors'>> {
   readonly admin: {
     readonly host?: string | undefined;

@@ -76,34 +76,21 @@ export interface HandlerParts {
 }
 
 export class RequestHandler {
-  private readonly upstreams: Upstreams;
-  private readonly bodies: BodyReader;
-  private readonly log: GatewayLog;
-  private readonly counters: GatewayCounters;
-  private readonly knownModels: KnownModels;
-  private readonly isDraining: () => boolean;
+  private readonly parts: HandlerParts;
   private readonly gate: ReturnType<typeof gateOf>;
   private readonly models = new ModelsRoute();
   private readonly refusals: RefusalTracker;
   private setup: Setup;
 
-  constructor(
-    { flow, upstreams, bodies, log, counters, knownModels, isDraining }: HandlerParts,
-    config: GatewayConfig,
-    agent: Agent,
-  ) {
-    this.upstreams = upstreams;
-    this.bodies = bodies;
-    this.log = log;
-    this.counters = counters;
-    this.knownModels = knownModels;
-    this.isDraining = isDraining;
+  constructor(parts: HandlerParts, config: GatewayConfig, agent: Agent) {
+    const { flow, upstreams } = parts;
+    this.parts = parts;
     this.refusals = new RefusalTracker(upstreams.pool);
     this.gate = gateOf(flow);
     flow.on('dropped', ({ request, outcome }) => {
       const state = knownStateOf(request.req);
       if (state === undefined) return;
-      if (flow.isShadow && this.upstreams.pool.endpoints.length > 0) {
+      if (flow.isShadow && upstreams.pool.endpoints.length > 0) {
         state.wouldDrop = outcome;
         return;
       }
@@ -167,7 +154,7 @@ export class RequestHandler {
     }
     if (req.destroyed && !req.complete) return; // the client left while it was sending
     state.failure = 'internal';
-    this.log('error', 'internal', {
+    this.parts.log('error', 'internal', {
       id: state.id,
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });
@@ -178,7 +165,7 @@ export class RequestHandler {
   }
 
   private makeLimit({ contract, bandHeadroom }: GatewayConfig): FlowControlMiddleware {
-    const hasEndpoints = (): boolean => this.upstreams.pool.endpoints.length > 0;
+    const hasEndpoints = (): boolean => this.parts.upstreams.pool.endpoints.length > 0;
     return flowControl<GatewayHttpRequest>(this.gate, {
       contract: gatewayContract(contract, hasEndpoints),
       body: 'openai',
@@ -209,7 +196,7 @@ export class RequestHandler {
   /** Every body is received before the gate, so that no upload holds a seat. */
   private enter(state: RequestState): void {
     if (!isSafePath(state.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
-    this.bodies.checkDeclared(state.req);
+    this.parts.bodies.checkDeclared(state.req);
     checkMediaType(state);
     const encoding = state.isJson ? encodingOf(state) : undefined;
     if (state.awaitsContinue) state.res.writeContinue();
@@ -228,11 +215,11 @@ export class RequestHandler {
       }
     };
     const from = { sender: state.share, mostBytes: undefined, fail };
-    if (encoding === undefined || look === undefined) this.bodies.receive(state.req, { ...from, look, done });
+    if (encoding === undefined || look === undefined) this.parts.bodies.receive(state.req, { ...from, look, done });
     else {
       const unpack = (packed: Buffer): unknown =>
-        this.bodies.unpack(packed, encoding, state.share, look).then(done, fail);
-      this.bodies.receive(state.req, { ...from, look: undefined, done: unpack });
+        this.parts.bodies.unpack(packed, encoding, state.share, look).then(done, fail);
+      this.parts.bodies.receive(state.req, { ...from, look: undefined, done: unpack });
     }
   }
 
@@ -252,7 +239,7 @@ export class RequestHandler {
       state.targetModel === undefined || state.targetModel === state.model
         ? bytes
         : withModel(bytes, body, state.targetModel);
-    if (state.targetModel !== undefined && !this.upstreams.serves(state.targetModel)) {
+    if (state.targetModel !== undefined && !this.parts.upstreams.serves(state.targetModel)) {
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
     }
     this.askFlowControl(state);
@@ -298,7 +285,7 @@ export class RequestHandler {
     try {
       if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
       state.attempts.push(endpoint.id);
-      this.counters.sentTo(endpoint.id);
+      this.parts.counters.sentTo(endpoint.id);
       state.queuedMs += state.req.flow?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
       const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;
@@ -306,14 +293,15 @@ export class RequestHandler {
         agent: this.setup.agent,
         config,
         detectors,
-        upstream: this.upstreams.configOf(endpoint),
+        upstream: this.parts.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
         avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
         mayRetry,
-        firstTokenMs: mayRetry && this.upstreams.hasOther(state) ? firstTokenMsOf(state, config.timeouts) : undefined,
+        firstTokenMs:
+          mayRetry && this.parts.upstreams.hasOther(state) ? firstTokenMsOf(state, config.timeouts) : undefined,
         isRetry: state.attempts.length > 1,
-        counters: this.counters,
-        closesConnection: this.isDraining(),
+        counters: this.parts.counters,
+        closesConnection: this.parts.isDraining(),
       };
       forward(state, lease, attempt, (result) => this.forwarded(state, lease, endpoint, result));
     } catch (error) {
@@ -327,8 +315,8 @@ export class RequestHandler {
       this.fail(state, result.error);
       return;
     }
-    this.log('warn', 'retry', { id: state.id, endpoint: endpoint.id, code: result.error.code });
-    this.counters.retried(endpoint.id);
+    this.parts.log('warn', 'retry', { id: state.id, endpoint: endpoint.id, code: result.error.code });
+    this.parts.counters.retried(endpoint.id);
     state.failure = undefined;
     if (lease.isPutOff) state.putOff = lease;
     else lease.release();
@@ -336,12 +324,12 @@ export class RequestHandler {
   }
 
   private async answerModels({ path, res }: RequestState): Promise<void> {
-    const upstreams = this.upstreams.pool.endpoints.map((endpoint) => this.upstreams.configOf(endpoint));
+    const upstreams = this.parts.upstreams.pool.endpoints.map((endpoint) => this.parts.upstreams.configOf(endpoint));
     const wanted = decoded(path.slice('/v1/models/'.length));
     const { models, json } = await this.models.offer(
       this.setup.config.models,
       upstreams,
-      (model) => this.upstreams.serves(model),
+      (model) => this.parts.upstreams.serves(model),
       this.setup.agent,
     );
     const one = models.get(wanted);
@@ -352,13 +340,13 @@ export class RequestHandler {
   }
 
   private ended(state: RequestState, isSent: boolean): void {
-    if (state.isServed && state.model !== undefined) this.knownModels.served(state.model, state.targetModel);
-    const cutBy = cutterOf(state, isSent, this.isDraining());
-    this.counters.ended(state, cutBy);
+    if (state.isServed && state.model !== undefined) this.parts.knownModels.served(state.model, state.targetModel);
+    const cutBy = cutterOf(state, isSent, this.parts.isDraining());
+    this.parts.counters.ended(state, cutBy);
     const { requests, tenants } = this.setup.config.log;
     if (!requests) return;
     const { level, fields } = requestLogLine(state, isSent, cutBy, tenants);
-    this.log(level, 'request', fields);
+    this.parts.log(level, 'request', fields);
   }
 
   private setUp(config: GatewayConfig, agent: Agent): Setup {

@@ -57,7 +57,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
       'redis/budgets/shared-budget-admission.ts sharedBudgetAdmission': 128,
       'redis/fairness/shared-fairness.ts sharedFairness': 99,
       'redis/sessions/shared-sessions.ts sharedSessions': 152,
-      'testing/contracts/saturation-detector.ts saturationDetectorContract': 88,
+      'testing/contracts/saturation-detector.ts saturationDetectorContract': 82,
     },
   },
   'paths through a function': {

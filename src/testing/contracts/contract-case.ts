@@ -1,6 +1,7 @@
 /**
  * The parts of a contract suite, and how its cases say what they expect. No test framework: a case that fails throws.
  */
+import type { EndpointView } from '../../index.js';
 
 /** One promise of a contract. */
 export interface ContractCase {
@@ -23,6 +24,16 @@ export function expectThat(holds: boolean, violation: string): asserts holds {
 export function expectSame(got: unknown, expected: unknown, what: string): void {
   const [a, b] = [JSON.stringify(got), JSON.stringify(expected)];
   expectThat(a === b, `${what}: expected ${b}, got ${a}`);
+}
+
+/** What a filter answers is some of what it was given, in the same order. */
+export function expectPart(kept: readonly EndpointView[], given: readonly EndpointView[]): void {
+  const ids = (endpoints: readonly EndpointView[]): string[] => endpoints.map(({ id }) => id);
+  expectThat(
+    kept.every((endpoint) => given.includes(endpoint)),
+    'it answers an endpoint that it was not given',
+  );
+  expectSame(ids(kept), ids(given.filter((endpoint) => kept.includes(endpoint))), 'what it keeps');
 }
 
 /** Every plugin has a type: small letters, digits and hyphens, as configuration files write it. */

@@ -7,8 +7,8 @@ import {
   EndpointPool,
   FlowController,
   type FlowControllerOptions,
-  type FlowRequest,
   type Lease,
+  type Outcome,
   type SaturationDetector,
   type ServerAnswer,
 } from '../../index.js';
@@ -79,29 +79,39 @@ const requests = 240;
 const answer: ServerAnswer = { status: 200, headers: { 'content-type': 'application/json' } };
 const priorities = [10, 0, -10, 5] as const;
 
+/** The leases of requests that run are in `running`, in the order of dispatch. */
+function withThreeEndpoints(
+  options: Partial<FlowControllerOptions>,
+): ControllerFixture & { pool: EndpointPool; running: Lease[] } {
+  const pool = new EndpointPool();
+  for (const id of ['a', 'b', 'c']) pool.add(id);
+  const running: Lease[] = [];
+  const { flow, clock } = makeFixture({ pool, ...options });
+  flow.on('dispatched', ({ lease }) => running.push(lease));
+  return { pool, flow, clock, running };
+}
+
+/** The request number `i`, of one of several tenants and priorities. */
+function enqueue(flow: FlowController, i: number): Promise<Outcome> {
+  const key = { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number };
+  return flow.enqueue({ byteSize: i, tokens: i % 50 }, key);
+}
+
 /**
  * Sends requests of several tenants and priorities through a controller with three endpoints, and releases each.
  * Expects that none is left, that none was evicted, and that every invariant holds all the time.
  */
 export async function serveAll(options: Partial<FlowControllerOptions>): Promise<Served> {
-  const pool = new EndpointPool();
-  for (const id of ['a', 'b', 'c']) pool.add(id);
-  const { flow, clock } = makeFixture({
-    pool,
+  const { pool, flow, clock, running } = withThreeEndpoints({
     saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
     bands: [{ priority: 10 }, { priority: 0 }, { priority: -10 }],
     ...options,
   });
-  const running: Lease[] = [];
-  flow.on('dispatched', ({ lease }) => running.push(lease));
   const report = (): void => {
     for (const { id } of pool.endpoints) pool.report(id, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
   };
   report();
-  for (let i = 0; i < requests; i++) {
-    const request: FlowRequest = { byteSize: i, tokens: i % 50 };
-    void flow.enqueue(request, { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number });
-  }
+  for (let i = 0; i < requests; i++) void enqueue(flow, i);
   for (let round = 0; round < 2000 && (running.length > 0 || flow.stats().waiting > 0); round++) {
     const lease = running.shift();
     lease?.answered(answer);
@@ -133,20 +143,10 @@ export async function serveWithoutFaults(options: Partial<FlowControllerOptions>
  * and that every caller gets an answer, at the latest when the controller closes.
  */
 export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
-  const pool = new EndpointPool();
-  for (const id of ['a', 'b', 'c']) pool.add(id);
-  const { flow, clock } = makeFixture({
-    pool,
-    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
-    eviction: {},
-    ...options,
-  });
-  const running: Lease[] = [];
-  flow.on('dispatched', ({ lease }) => running.push(lease));
+  const { flow, clock, running } = withThreeEndpoints({ eviction: {}, ...options });
   let answers = 0;
   for (let i = 0; i < requests; i++) {
-    const key = { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number };
-    void flow.enqueue({ byteSize: i, tokens: i % 50 }, key).then(() => answers++);
+    void enqueue(flow, i).then(() => answers++);
     if (i % 3 === 0) end(running.shift());
     if (i % 20 === 0) {
       clock.advance(10);

@@ -1,6 +1,6 @@
 /** The contract of every saturation detector. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
-import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectPart, expectThat, typeCase } from './contract-case.js';
 import { sabotaged, serveAll, serveWithoutFaults, survivalCase } from './controller-fixture.js';
 import { judgedRequestCases } from './judged-requests.js';
 import { Random } from './random.js';
@@ -118,13 +118,7 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
         const detector = make();
         for (let i = 0; i < 200; i++) {
           const endpoints = Object.freeze([...randomPool(random).endpoints]);
-          const kept = detector.filter?.(endpoints, nowMs) ?? endpoints;
-          const ids = (of: readonly EndpointView[]): string[] => of.map(({ id }) => id);
-          expectThat(
-            kept.every((endpoint) => endpoints.includes(endpoint)),
-            'it answers an endpoint that it was not given',
-          );
-          expectSame(ids(kept), ids(endpoints.filter((endpoint) => kept.includes(endpoint))), 'what it keeps');
+          expectPart(detector.filter?.(endpoints, nowMs) ?? endpoints, endpoints);
         }
       },
     },
