@@ -56,7 +56,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowActivated(flow: FlowView): void {
     try {
-      if (this.selector.flowActivated !== undefined) this.guard.ignored(this.selector.flowActivated(flow));
+      if (this.selector.flowActivated === undefined) return;
+      const answer: unknown = this.selector.flowActivated(flow);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -64,8 +66,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowDeactivated(flow: FlowView, isParked = false): void {
     try {
-      if (this.selector.flowDeactivated !== undefined)
-        this.guard.ignored(this.selector.flowDeactivated(flow, isParked));
+      if (this.selector.flowDeactivated === undefined) return;
+      const answer: unknown = this.selector.flowDeactivated(flow, isParked);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -73,7 +76,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   itemAdded(flow: FlowView, item: ItemView): void {
     try {
-      if (this.selector.itemAdded !== undefined) this.guard.ignored(this.selector.itemAdded(flow, item));
+      if (this.selector.itemAdded === undefined) return;
+      const answer: unknown = this.selector.itemAdded(flow, item);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -81,7 +86,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   itemRemoved(flow: FlowView, item: ItemView): void {
     try {
-      if (this.selector.itemRemoved !== undefined) this.guard.ignored(this.selector.itemRemoved(flow, item));
+      if (this.selector.itemRemoved === undefined) return;
+      const answer: unknown = this.selector.itemRemoved(flow, item);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -89,7 +96,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
     try {
-      if (this.selector.dispatched !== undefined) this.guard.ignored(this.selector.dispatched(flow, item, nowMs));
+      if (this.selector.dispatched === undefined) return;
+      const answer: unknown = this.selector.dispatched(flow, item, nowMs);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -97,8 +106,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   consumed(flow: FlowView, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
     try {
-      if (this.selector.consumed !== undefined)
-        this.guard.ignored(this.selector.consumed(flow, usage, nowMs, item, total));
+      if (this.selector.consumed === undefined) return;
+      const answer: unknown = this.selector.consumed(flow, usage, nowMs, item, total);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -106,8 +116,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     try {
-      if (this.selector.settled !== undefined)
-        this.guard.ignored(this.selector.settled(flow, usage, nowMs, tokens, item, ending));
+      if (this.selector.settled === undefined) return;
+      const answer: unknown = this.selector.settled(flow, usage, nowMs, tokens, item, ending);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -182,7 +193,9 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowRemoved(flow: FlowView): void {
     try {
-      if (this.selector.flowRemoved !== undefined) this.guard.ignored(this.selector.flowRemoved(flow));
+      if (this.selector.flowRemoved === undefined) return;
+      const answer: unknown = this.selector.flowRemoved(flow);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
