@@ -2,7 +2,7 @@
  * Shuffle sharding: deals every tenant a hand of queues, so that hardly any two tenants have all of their queues in
  * common.
  */
-import { sha256 } from '../../../base/sha256.js';
+import { sha256 } from '@noble/hashes/sha2';
 
 /** The most bits of a hash that a hand may take, because the hash alone must decide the hand. */
 export const mostHashBits = 60;
@@ -21,7 +21,8 @@ const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
  * (hashFlowID).
  */
 export function flowHash(salt: string, name: string): bigint {
-  return sha256(encoder.encode(`${salt}\u0000${name}`)).getBigUint64(0, true);
+  const digest = sha256(encoder.encode(`${salt}\u0000${name}`));
+  return new DataView(digest.buffer, digest.byteOffset).getBigUint64(0, true);
 }
 
 /**
