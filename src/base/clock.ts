@@ -27,11 +27,13 @@ export const realClock: Clock = {
 };
 
 /**
- * Node's timers keep the process alive; this one must not. Timers of other platforms and clocks are left as they are.
+ * Node's timers keep the process alive; this one, which it returns, must not. Timers of other platforms and clocks are
+ * left as they are.
  */
-export function letProcessEnd(timer: unknown): void {
+export function letProcessEnd<T>(timer: T): T {
   const handle = timer as { unref?: unknown } | null | undefined;
   if (typeof handle?.unref === 'function') handle.unref();
+  return timer;
 }
 
 /**

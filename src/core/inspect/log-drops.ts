@@ -73,8 +73,7 @@ export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void
   const stopListening = flow.on('dropped', ({ outcome }) => {
     if (period === undefined) {
       period = new Period(clock.now(), fairnessIds);
-      timer = clock.setTimeout(tell, everyMs);
-      letProcessEnd(timer);
+      timer = letProcessEnd(clock.setTimeout(tell, everyMs));
     }
     period.count(outcome);
   });

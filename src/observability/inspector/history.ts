@@ -52,8 +52,7 @@ export class History {
   }
 
   private wait(): void {
-    this.timer = this.clock.setTimeout(() => this.turn(), spanMs);
-    letProcessEnd(this.timer);
+    this.timer = letProcessEnd(this.clock.setTimeout(() => this.turn(), spanMs));
   }
 
   private turn(): void {

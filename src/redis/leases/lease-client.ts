@@ -134,8 +134,7 @@ export class LeaseClient {
     if (this.isClosed || this.isCalling || atMs >= this.dueAtMs) return;
     clock.clearTimeout(this.timer);
     this.dueAtMs = atMs;
-    this.timer = clock.setTimeout(() => this.call(), delayMs);
-    letProcessEnd(this.timer);
+    this.timer = letProcessEnd(clock.setTimeout(() => this.call(), delayMs));
   }
 
   private call(): void {
@@ -256,8 +255,7 @@ export class LeaseClient {
   private expireIn(delayMs: number): void {
     const { clock } = this.settings;
     clock.clearTimeout(this.expiryTimer);
-    this.expiryTimer = clock.setTimeout(() => this.expire(), Math.max(0, delayMs) + 1);
-    letProcessEnd(this.expiryTimer);
+    this.expiryTimer = letProcessEnd(clock.setTimeout(() => this.expire(), Math.max(0, delayMs) + 1));
   }
 
   private expire(): void {

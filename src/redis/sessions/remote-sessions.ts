@@ -52,8 +52,9 @@ export class RemoteSessions {
   private scanAt(atMs: number): void {
     this.stopTimer();
     this.timerAtMs = atMs;
-    this.timer = this.clock.setTimeout(() => this.scan(), Math.min(atMs - this.clock.now(), 2 ** 31 - 1));
-    letProcessEnd(this.timer);
+    this.timer = letProcessEnd(
+      this.clock.setTimeout(() => this.scan(), Math.min(atMs - this.clock.now(), 2 ** 31 - 1)),
+    );
   }
 
   private scan(): void {

@@ -212,8 +212,7 @@ export function sharedSessions(
   }
 
   function later(run: () => void, delayMs: number): unknown {
-    const timer = clock.setTimeout(run, delayMs);
-    letProcessEnd(timer);
+    const timer = letProcessEnd(clock.setTimeout(run, delayMs));
     return timer;
   }
 

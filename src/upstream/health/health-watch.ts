@@ -68,8 +68,7 @@ export class HealthWatch {
     this.pool = pool;
     this.settings = settings;
     // The listeners of the host are there by then.
-    this.timer = settings.clock.setTimeout(() => this.round(), 0);
-    letProcessEnd(this.timer);
+    this.timer = letProcessEnd(settings.clock.setTimeout(() => this.round(), 0));
   }
 
   /**
@@ -88,8 +87,7 @@ export class HealthWatch {
 
   private round(): void {
     const { clock, intervalMs } = this.settings;
-    this.timer = clock.setTimeout(() => this.round(), intervalMs);
-    letProcessEnd(this.timer);
+    this.timer = letProcessEnd(clock.setTimeout(() => this.round(), intervalMs));
     for (const endpoint of this.pool.endpoints) {
       const checked = this.checkedOf(endpoint);
       if (checked.url !== undefined && !checked.isUnderWay) void this.check(endpoint, checked, checked.url);

@@ -30,8 +30,7 @@ export class IdleBatch {
     this.targets.add(target);
     if (this.timer !== undefined) return;
     this.atMs = atMs;
-    this.timer = this.clock.setTimeout(() => this.begin(), Math.max(atMs - this.clock.now(), 0));
-    letProcessEnd(this.timer);
+    this.timer = letProcessEnd(this.clock.setTimeout(() => this.begin(), Math.max(atMs - this.clock.now(), 0)));
   }
 
   leave(target: Target): void {
