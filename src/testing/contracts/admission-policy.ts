@@ -1,7 +1,7 @@
 /** The contract of every admission policy. */
 import type { AdmissionPolicy, AdmissionView, Usage } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { sabotaged, serveAll, serveWithoutFaults, survivalCase } from './controller-fixture.js';
+import { controllerCases, serveAll } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
 
@@ -68,14 +68,6 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
       run: () => expectSame(live(make(), 2), live(make(), 2), 'a history played twice'),
     },
     {
-      name: 'leaves every request to a controller that it admits, and is never at fault',
-      run: () => serveWithoutFaults({ admission: make() }),
-    },
-    {
-      name: 'is passed over when its answers are lost: the request comes in',
-      run: async () => void (await serveAll({ admission: sabotaged(make(), 'admit') })),
-    },
-    {
       name: 'hears of the end of every request that it admitted, once',
       async run() {
         const policy = make();
@@ -96,7 +88,11 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
         expectSame(open, 0, 'requests that were admitted and did not end');
       },
     },
-    survivalCase(() => ({ admission: sabotaged(make()) })),
+    ...controllerCases(make, (each) => ({ admission: each() }), {
+      served: 'leaves every request to a controller that it admits, and is never at fault',
+      method: 'admit',
+      lost: 'is passed over when its answers are lost: the request comes in',
+    }),
   ];
 }
 

@@ -1,7 +1,7 @@
 /** The contract of every band selection policy. */
 import type { BandOrderPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { sabotaged, serveAll, serveWithoutFaults, survivalCase } from './controller-fixture.js';
+import { controllerCases } from './controller-fixture.js';
 import { Random } from './random.js';
 
 interface Ranking {
@@ -69,15 +69,11 @@ export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCa
         }
       },
     },
-    {
-      name: 'lets the requests of every band go in the end, and is never at fault',
-      run: () => serveWithoutFaults({ bandOrder: make() }),
-    },
-    {
-      name: 'lets every request go in the end when its order is lost: a fault leaves the highest band first',
-      run: async () => void (await serveAll({ bandOrder: sabotaged(make(), 'rank') })),
-    },
-    survivalCase(() => ({ bandOrder: sabotaged(make()) })),
+    ...controllerCases(make, (each) => ({ bandOrder: each() }), {
+      served: 'lets the requests of every band go in the end, and is never at fault',
+      method: 'rank',
+      lost: 'lets every request go in the end when its order is lost: a fault leaves the highest band first',
+    }),
   ];
 }
 

@@ -169,6 +169,36 @@ export function survivalCase(broken: () => Partial<FlowControllerOptions>): Cont
   };
 }
 
+/** What a contract promises of a controller with the plugin. */
+export interface ControllerPromises<P> {
+  /** It serves every request, without a fault. */
+  readonly served: string;
+  /** The method whose answers are lost, and what holds then. */
+  readonly method: keyof P & string;
+  readonly lost: string;
+  /** The faults must be told as well. @default false */
+  readonly tellsFaults?: boolean;
+}
+
+/** The last promises of a contract; `using` makes the options of a controller with plugins of that kind. */
+export function controllerCases<P extends object>(
+  make: () => P,
+  using: (make: () => P) => Partial<FlowControllerOptions>,
+  { served, method, lost, tellsFaults = false }: ControllerPromises<P>,
+): ContractCase[] {
+  return [
+    { name: served, run: () => serveWithoutFaults(using(make)) },
+    {
+      name: lost,
+      async run() {
+        const { pluginErrors } = await serveAll(using(() => sabotaged(make(), method)));
+        expectThat(!tellsFaults || pluginErrors > 0, 'faults were not reported');
+      },
+    },
+    survivalCase(() => using(() => sabotaged(make()))),
+  ];
+}
+
 function end(lease: Lease | undefined): void {
   lease?.answered(answer);
   lease?.report({ promptTokens: 7 });

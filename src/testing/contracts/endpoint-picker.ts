@@ -1,15 +1,7 @@
 /** The contract of every endpoint picker. */
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
 import { type ContractCase, expectThat, typeCase } from './contract-case.js';
-import {
-  expectBalanced,
-  expectNoFaults,
-  makeFixture,
-  sabotaged,
-  serveAll,
-  serveWithoutFaults,
-  survivalCase,
-} from './controller-fixture.js';
+import { controllerCases, expectBalanced, expectNoFaults, makeFixture } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
 
@@ -19,18 +11,12 @@ export function endpointPickerContract(make: () => EndpointPicker): ContractCase
     typeCase(make),
     { name: 'picks one of what it was given, and changes nothing in it', run: () => pickFromRandom(make()) },
     { name: 'works for a pool that changes, and is never at fault', run: () => changePool(make()) },
-    {
-      name: 'serves requests of every tenant and priority, and is never at fault',
-      run: () => serveWithoutFaults({ endpointPicker: make() }),
-    },
-    {
-      name: 'serves on when its choices are lost: the least loaded endpoint gets the request',
-      async run() {
-        const { pluginErrors } = await serveAll({ endpointPicker: sabotaged(make(), 'pick') });
-        expectThat(pluginErrors > 0, 'faults were not reported');
-      },
-    },
-    survivalCase(() => ({ endpointPicker: sabotaged(make()) })),
+    ...controllerCases(make, (each) => ({ endpointPicker: each() }), {
+      served: 'serves requests of every tenant and priority, and is never at fault',
+      method: 'pick',
+      lost: 'serves on when its choices are lost: the least loaded endpoint gets the request',
+      tellsFaults: true,
+    }),
   ];
 }
 

@@ -6,6 +6,7 @@ import {
   type InFlightView,
   type Lease,
 } from '../../index.js';
+import { comparisonCases } from './comparison.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makeFixture, sabotaged, survivalCase } from './controller-fixture.js';
 import { Random } from './random.js';
@@ -92,35 +93,9 @@ export function evictionFilterContract(make: () => EvictionFilter): ContractCase
 
 /** The contract of eviction orderings, as cases for any test framework. */
 export function evictionOrderingContract(make: () => EvictionOrdering): ContractCase[] {
-  const { compare } = make();
-  const leases = randomLeases(2, 40);
-  const sign = (a: InFlightView, b: InFlightView): number => Math.sign(compare(a, b));
   return [
     typeCase(make),
-    {
-      name: 'always answers with a number',
-      run() {
-        for (const a of leases) {
-          for (const b of leases) {
-            const answer: unknown = compare(a, b);
-            expectThat(typeof answer === 'number' && !Number.isNaN(answer), `compare answers ${String(answer)}`);
-          }
-        }
-      },
-    },
-    {
-      name: 'is an order: equal to itself, opposite when turned round, and transitive',
-      run() {
-        for (const a of leases) {
-          expectThat(compare(a, a) === 0, 'a request is not equal to itself');
-          for (const b of leases) {
-            expectThat(sign(a, b) + sign(b, a) === 0, 'two requests are not opposite when turned round');
-            for (const c of leases)
-              expectThat(sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0, 'three requests: not transitive');
-          }
-        }
-      },
-    },
+    ...comparisonCases('always answers with a number', make().compare, randomLeases(2, 40)),
     {
       name: 'lets important requests have seats, and is never at fault',
       run: () => expectNoFaults(evictUnder({ ordering: make() })),

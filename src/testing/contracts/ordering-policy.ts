@@ -1,15 +1,8 @@
 /** The contract of every ordering policy. */
 import { globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
-import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import {
-  expectNoFaults,
-  makeFixture,
-  sabotaged,
-  serveAll,
-  serveWithoutFaults,
-  survivalCase,
-  Valve,
-} from './controller-fixture.js';
+import { comparisonCases } from './comparison.js';
+import { type ContractCase, expectSame, typeCase } from './contract-case.js';
+import { controllerCases, expectNoFaults, makeFixture, Valve } from './controller-fixture.js';
 import { Random } from './random.js';
 import { itemView } from './views.js';
 
@@ -49,58 +42,31 @@ const extremes: readonly ItemView[] = [
 export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase[] {
   const { compare, arrivalOrder } = make();
   const items = [...randomItems(7, 40), ...extremes.map((item) => ({ ...item, sequence: item.sequence + 40 }))];
-  const sign = (a: ItemView, b: ItemView): number => Math.sign(compare(a, b));
   return [
     typeCase(make),
-    {
-      name: 'always answers with a number, for requests without deadlines and with the largest values too',
-      run() {
-        for (const a of items) {
-          for (const b of items) {
-            const answer: unknown = compare(a, b);
-            expectThat(typeof answer === 'number' && !Number.isNaN(answer), `compare answers ${String(answer)}`);
-          }
-        }
-      },
-    },
-    {
-      name: 'is an order: equal to itself, opposite when turned round, and transitive',
-      run() {
-        for (const a of items) {
-          expectThat(compare(a, a) === 0, `request ${a.sequence} is not equal to itself`);
-          for (const b of items) {
-            expectThat(
-              sign(a, b) + sign(b, a) === 0,
-              `requests ${a.sequence} and ${b.sequence} are not opposite when turned round`,
-            );
-            for (const c of items) {
-              const isTransitive = sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0;
-              expectThat(isTransitive, `requests ${a.sequence}, ${b.sequence}, ${c.sequence}: not transitive`);
-            }
-          }
-        }
-      },
-    },
+    ...comparisonCases(
+      'always answers with a number, for requests without deadlines and with the largest values too',
+      compare,
+      items,
+    ),
     {
       name: 'is nothing but the order of arrival where it says arrivalOrder',
       run() {
         if (arrivalOrder !== true) return;
         for (const a of items) {
-          for (const b of items)
-            expectSame(sign(a, b), Math.sign(a.sequence - b.sequence), `requests ${a.sequence} and ${b.sequence}`);
+          for (const b of items) {
+            const byArrival = Math.sign(a.sequence - b.sequence);
+            expectSame(Math.sign(compare(a, b)), byArrival, `requests ${a.sequence} and ${b.sequence}`);
+          }
         }
       },
     },
     { name: 'lets requests go in its order, ties by arrival', run: () => dispatchInOrder(make()) },
-    {
-      name: 'serves requests of every tenant and priority, and is never at fault',
-      run: () => serveWithoutFaults({ bands: bandsWith(make) }),
-    },
-    {
-      name: 'serves on when its comparisons are lost',
-      run: async () => void (await serveAll({ bands: bandsWith(() => sabotaged(make(), 'compare')) })),
-    },
-    survivalCase(() => ({ bands: bandsWith(() => sabotaged(make())) })),
+    ...controllerCases(make, (each) => ({ bands: bandsWith(each) }), {
+      served: 'serves requests of every tenant and priority, and is never at fault',
+      method: 'compare',
+      lost: 'serves on when its comparisons are lost',
+    }),
   ];
 }
 

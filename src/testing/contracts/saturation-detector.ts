@@ -1,7 +1,7 @@
 /** The contract of every saturation detector. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
 import { type ContractCase, expectPart, expectThat, typeCase } from './contract-case.js';
-import { sabotaged, serveAll, serveWithoutFaults, survivalCase } from './controller-fixture.js';
+import { controllerCases } from './controller-fixture.js';
 import { judgedRequestCases } from './judged-requests.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
@@ -134,17 +134,11 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
       },
     },
     ...judgedRequestCases(make),
-    {
-      name: 'lets every request of a queue go in the end, and is never at fault',
-      run: () => serveWithoutFaults({ saturationDetector: make() }),
-    },
-    {
-      name: 'lets every request go in the end when its readings are lost: a fault closes the gate for one reading',
-      async run() {
-        const { pluginErrors } = await serveAll({ saturationDetector: sabotaged(make(), 'saturation') });
-        expectThat(pluginErrors > 0, 'faults were not reported');
-      },
-    },
-    survivalCase(() => ({ saturationDetector: sabotaged(make()) })),
+    ...controllerCases(make, (each) => ({ saturationDetector: each() }), {
+      served: 'lets every request of a queue go in the end, and is never at fault',
+      method: 'saturation',
+      lost: 'lets every request go in the end when its readings are lost: a fault closes the gate for one reading',
+      tellsFaults: true,
+    }),
   ];
 }

@@ -1,7 +1,7 @@
 /** The contract of every usage-limit policy. */
 import type { UsageLimitPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { sabotaged, serveAll, serveWithoutFaults, survivalCase } from './controller-fixture.js';
+import { controllerCases } from './controller-fixture.js';
 import { Random } from './random.js';
 
 function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[]): number[] {
@@ -61,15 +61,11 @@ export function usageLimitPolicyContract(make: () => UsageLimitPolicy): Contract
         }
       },
     },
-    {
-      name: 'lets the requests of every band go in the end, and is never at fault',
-      run: () => serveWithoutFaults({ usageLimitPolicy: make() }),
-    },
-    {
-      name: 'lets every request go in the end when its ceilings are lost: a fault leaves them at 1',
-      run: async () => void (await serveAll({ usageLimitPolicy: sabotaged(make(), 'computeLimits') })),
-    },
-    survivalCase(() => ({ usageLimitPolicy: sabotaged(make()) })),
+    ...controllerCases(make, (each) => ({ usageLimitPolicy: each() }), {
+      served: 'lets the requests of every band go in the end, and is never at fault',
+      method: 'computeLimits',
+      lost: 'lets every request go in the end when its ceilings are lost: a fault leaves them at 1',
+    }),
   ];
 }
 
