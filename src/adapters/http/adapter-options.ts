@@ -170,22 +170,14 @@ const optionsSchema = object({
  * @throws FlowConfigError that lists every problem.
  */
 export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, options: object): void {
-  if (!isFunction(gate?.enqueue)) {
-    const issue = {
-      path: 'flow',
-      expected: 'a FlowController, or what has its enqueue',
-      got: schemas.describeValue(gate),
-    };
-    throw new FlowConfigError('flowControl', [issue]);
-  }
+  if (!isFunction(gate?.enqueue)) throw lacking('enqueue', 'flowControl', 'flow');
   const { bandHeadroom } = schemas.parse(optionsSchema, options, 'flowControl options');
-  if (bandHeadroom === true && !isFunction(gate?.bandHeadroom)) {
-    const issue = {
-      path: 'bandHeadroom',
-      expected: 'a FlowController, or what has its bandHeadroom',
-      got: schemas.describeValue(gate),
-    };
-    throw new FlowConfigError('flowControl options', [issue]);
+  if (bandHeadroom === true && !isFunction(gate?.bandHeadroom))
+    throw lacking('bandHeadroom', 'flowControl options', 'bandHeadroom');
+
+  function lacking(method: keyof AdapterGate, subject: string, path: string): FlowConfigError {
+    const expected = `a FlowController, or what has its ${method}`;
+    return new FlowConfigError(subject, [{ path, expected, got: schemas.describeValue(gate) }]);
   }
 }
 

@@ -46,11 +46,8 @@ export class WatchedBody {
 
   private awaitReader(): void {
     if (this.isOver) return;
-    this.unread = setTimeout(
-      () => this.abortResponse(new DOMException('Nobody reads the response', 'TimeoutError')),
-      unreadMs,
-    );
-    letProcessEnd(this.unread);
+    const abort = (): void => this.abortResponse(new DOMException('Nobody reads the response', 'TimeoutError'));
+    this.unread = letProcessEnd(setTimeout(abort, unreadMs));
   }
 
   private async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {

@@ -133,15 +133,8 @@ export function sharedFairness(
 
   function later(): void {
     if (isClosed) return;
-    timer = time.setTimeout(
-      () => {
-        exchange()
-          .catch(() => {})
-          .finally(later);
-      },
-      interval * (0.9 + 0.2 * random()),
-    );
-    letProcessEnd(timer);
+    const exchangeOnce = (): void => void exchange().then(later, later);
+    timer = letProcessEnd(time.setTimeout(exchangeOnce, interval * (0.9 + 0.2 * random())));
   }
   later();
 

@@ -52,9 +52,8 @@ export class RemoteSessions {
   private scanAt(atMs: number): void {
     this.stopTimer();
     this.timerAtMs = atMs;
-    this.timer = letProcessEnd(
-      this.clock.setTimeout(() => this.scan(), Math.min(atMs - this.clock.now(), 2 ** 31 - 1)),
-    );
+    const delayMs = Math.min(atMs - this.clock.now(), 2 ** 31 - 1);
+    this.timer = letProcessEnd(this.clock.setTimeout(() => this.scan(), delayMs));
   }
 
   private scan(): void {

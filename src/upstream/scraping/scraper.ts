@@ -180,11 +180,8 @@ export class Scraper {
     const aborted = new Promise<never>((_, reject) =>
       signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
     );
-    const timer = clock.setTimeout(
-      () => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`)),
-      timeoutMs,
-    );
-    letProcessEnd(timer);
+    const late = (): void => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`));
+    const timer = letProcessEnd(clock.setTimeout(late, timeoutMs));
     target.underWay = controller;
     const answer = new Answer(target);
     try {
@@ -233,11 +230,8 @@ export class Scraper {
 
   private askAgain(target: Target, intervalMs: number): void {
     const { clock } = this.settings;
-    target.timer = clock.setTimeout(
-      () => this.due(target),
-      Math.max(target.askedAtMs + this.jittered(intervalMs) - clock.now(), 0),
-    );
-    letProcessEnd(target.timer);
+    const delayMs = Math.max(target.askedAtMs + this.jittered(intervalMs) - clock.now(), 0);
+    target.timer = letProcessEnd(clock.setTimeout(() => this.due(target), delayMs));
   }
 
   private askSeldom(target: Target): void {
