@@ -36,7 +36,7 @@ export function max<T>(help: string, read: Read<T>): FigureOf<T> {
   return { kind: 'max', help, read };
 }
 
-export function min<T>(help: string, read: Read<T>): FigureOf<T> {
+function min<T>(help: string, read: Read<T>): FigureOf<T> {
   return { kind: 'min', help, read };
 }
 
