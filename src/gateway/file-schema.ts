@@ -4,21 +4,8 @@ import { type MetricProfile, metricProfiles } from '../upstream/index.js';
 import type { GatewayFile } from './gateway-file.js';
 import { type SecretSources, secret, section } from './secrets.js';
 
-const {
-  aboveZero,
-  flag,
-  integer,
-  list,
-  object,
-  oneOf,
-  optional,
-  orEmpty,
-  positiveDuration,
-  quantity,
-  record,
-  text,
-  value,
-} = schemas;
+const { list, object, oneOf, optional, orEmpty, record, value } = schemas;
+const { aboveZero, flag, integer, positiveDuration, quantity, text } = schemas;
 
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 

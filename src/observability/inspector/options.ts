@@ -89,22 +89,8 @@ export interface ResolvedInspectorOptions {
   readonly clock: Clock;
 }
 
-const {
-  callable,
-  clock,
-  element,
-  flag,
-  integer,
-  list,
-  number,
-  object,
-  oneOf,
-  optional,
-  parse,
-  positiveInteger,
-  text,
-  validate,
-} = schemas;
+const { callable, element, list, object, oneOf, optional, parse, validate } = schemas;
+const { clock, flag, integer, number, positiveInteger, text } = schemas;
 
 /** Where hosts usually have it. */
 function usualId(request: unknown): string | undefined {

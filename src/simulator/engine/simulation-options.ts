@@ -81,20 +81,8 @@ export interface ResolvedSimulation {
   readonly serviceDifference: ServiceDifferenceOptions | undefined;
 }
 
-const {
-  aboveZero,
-  atLeastZero,
-  duration,
-  durationAboveZero,
-  flag,
-  integer,
-  list,
-  object,
-  oneOf,
-  optional,
-  positiveInteger,
-  text,
-} = schemas;
+const { list, object, oneOf, optional } = schemas;
+const { aboveZero, atLeastZero, duration, durationAboveZero, flag, integer, positiveInteger, text } = schemas;
 
 const differenceShape = object({
   duration: optional(durationAboveZero('10m')),

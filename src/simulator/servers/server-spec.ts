@@ -25,18 +25,8 @@ export type ServerSpec = Common &
     | { readonly model: 'custom'; readonly create: ServerFactory }
   );
 
-const {
-  aboveZero,
-  anything,
-  atLeastZero,
-  callable,
-  durationAboveZero,
-  object,
-  optional,
-  positiveInteger,
-  record,
-  text,
-} = schemas;
+const { anything, callable, object, optional, record } = schemas;
+const { aboveZero, atLeastZero, durationAboveZero, positiveInteger, text } = schemas;
 
 const common = {
   model: anything(),

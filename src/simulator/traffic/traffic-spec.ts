@@ -111,21 +111,8 @@ export interface TrafficSpec {
   readonly endAt?: number | undefined;
 }
 
-const {
-  aboveZero,
-  anything,
-  atLeastZero,
-  duration,
-  durationAboveZero,
-  flag,
-  integer,
-  object,
-  oneOf,
-  optional,
-  positiveInteger,
-  ratio,
-  text,
-} = schemas;
+const { anything, object, oneOf, optional } = schemas;
+const { aboveZero, atLeastZero, duration, durationAboveZero, flag, integer, positiveInteger, ratio, text } = schemas;
 
 const span = durationAboveZero('30s');
 const times: Schema<Distribution> = distribution(duration('100ms'));
