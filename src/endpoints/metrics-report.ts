@@ -1,4 +1,5 @@
 /** Checks the report of a model server, and merges it with the metrics known so far. */
+import { rankFigures } from '../base/rank-figures.js';
 import { list, openObject } from '../base/schema/containers.js';
 import { optional, orNull, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
@@ -20,14 +21,6 @@ export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs' | 'ranks'> & {
   travelMs?: number | undefined;
   readonly ranks?: readonly RankReport[] | undefined;
 };
-
-const rankFigures = [
-  'activeDecodeBlocks',
-  'kvUsedBlocks',
-  'activePrefillTokens',
-  'totalBlocks',
-  'maxNumBatchedTokens',
-] as const;
 
 /**
  * The metrics after a report: `ranks` and `loraAdapters` stay as they were if the report leaves them out. Undefined

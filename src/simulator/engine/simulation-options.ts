@@ -127,15 +127,14 @@ const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report)
     report('less than `duration`', ['warmUp']);
   if (length === Number.POSITIVE_INFINITY) report('a time that ends', ['duration']);
   const names = new Set<string>();
-  for (const [index, server] of (Array.isArray(servers) ? servers : []).entries()) {
+  const entries: ScenarioBody['servers'] = Array.isArray(servers) ? servers : [];
+  for (const [index, server] of entries.entries()) {
     if (server?.model === undefined) continue;
     const { name = 'server' } = server;
     if (names.has(name)) report('a name that no other server has', ['servers', index, 'name'], JSON.stringify(name));
     names.add(name);
   }
-  const ids = (Array.isArray(servers) ? servers : []).flatMap((server) =>
-    server?.model === undefined ? [] : namesOf(server),
-  );
+  const ids = entries.flatMap((server) => (server?.model === undefined ? [] : namesOf(server)));
   for (const faults of ['outages', 'slowdowns'] as const) {
     for (const [index, fault] of (Array.isArray(given[faults]) ? given[faults] : []).entries()) {
       const name: unknown = fault?.server;

@@ -1,4 +1,5 @@
 /** From the samples of one exposition to a report for the pool, by the sources of one engine. */
+import { rankFigures } from '../../base/rank-figures.js';
 import type { LoraAdapters, MetricsReport, RankLoad } from '../../index.js';
 import type { SampleSink } from './exposition-reader.js';
 import { parseValue } from './exposition-reader.js';
@@ -7,13 +8,6 @@ import { ScrapeError } from './scrape-error.js';
 
 /** Figures that every report has. */
 const basics = ['waitingQueueSize', 'runningRequests', 'kvCacheUsage'] as const;
-const rankFigures = [
-  'activeDecodeBlocks',
-  'kvUsedBlocks',
-  'activePrefillTokens',
-  'totalBlocks',
-  'maxNumBatchedTokens',
-] as const;
 
 type Figure = (typeof basics)[number] | (typeof rankFigures)[number];
 
