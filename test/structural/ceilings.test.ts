@@ -55,9 +55,8 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
       'gate/detectors/utilization-detector.ts utilizationDetector': 87,
       'observability/inspector/inspector.ts inspector': 88,
       'redis/budgets/shared-budget-admission.ts sharedBudgetAdmission': 128,
-      'redis/fairness/shared-fairness.ts sharedFairness': 99,
+      'redis/fairness/shared-fairness.ts sharedFairness': 92,
       'redis/sessions/shared-sessions.ts sharedSessions': 152,
-      'testing/contracts/saturation-detector.ts saturationDetectorContract': 82,
     },
   },
   'paths through a function': {
