@@ -61,16 +61,11 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /** @throws FlowConfigError listing everything that is wrong with the options */
   constructor(options: FlowControllerOptions<R>) {
     this.options = resolveOptions(options);
-    this.given = this.standing(options);
+    this.given = standing(options, this.options);
     warnOfShortTtls(options, this.options.clock);
     warnOfLimitSums(options, this.options);
     this.dispatcher = new Dispatcher(this.options, this.events);
     this.entry = engineOrShadow(this.dispatcher, this.dispatcher, this.options);
-  }
-
-  /** The options as the next `reconfigure` finds them: the detector that `maxConcurrency` was short for stays. */
-  private standing(given: FlowControllerOptions<R>): FlowControllerOptions<R> {
-    return { ...given, maxConcurrency: undefined, saturationDetector: this.options.saturationDetector };
   }
 
   /** True in mode `shadow`: figures, events and explanations then tell what would have happened. */
@@ -179,7 +174,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     const given = { ...this.given, ...changes, clock, pool };
     if (changes.maxConcurrency !== undefined) given.saturationDetector = changes.saturationDetector;
     this.options = resolveOptions(given, 'reconfigure');
-    this.given = this.standing(given);
+    this.given = standing(given, this.options);
     warnOfShortTtls(changes, this.options.clock);
     if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
     this.dispatcher.reconfigure(this.options);
@@ -278,6 +273,14 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
       takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, nowMs),
     );
   }
+}
+
+/** The options as the next `reconfigure` finds them: the detector that `maxConcurrency` was short for stays. */
+function standing<R extends FlowRequest>(
+  given: FlowControllerOptions<R>,
+  { saturationDetector }: ResolvedOptions,
+): FlowControllerOptions<R> {
+  return { ...given, maxConcurrency: undefined, saturationDetector };
 }
 
 function withCause(error: FlowControlError, cause: unknown): FlowControlError {
