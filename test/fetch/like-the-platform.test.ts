@@ -234,12 +234,13 @@ describe.each<[string, Fetch, typeof Request]>([
 });
 
 describe('the platform’s fetch', () => {
-  it('tells where a Request comes from, which undici’s own forgets', async () => {
-    const heard = await compare(async (fetch, url) => {
-      const request = new Request(url, { referrer: `${url}/page`, referrerPolicy: 'unsafe-url' });
-      return (await toldBy(await fetch(request))).headers;
-    }, globalThis.fetch);
-    expect(heard).toContain('referer\nhttp://HOST/page');
+  it('tells where a Request comes from', async () => {
+    const url = await listen(createServer(echo));
+    const setup = gated({ fetch: globalThis.fetch });
+    const request = new Request(url, { referrer: `${url}/page`, referrerPolicy: 'unsafe-url' });
+    // Not compared with the platform: that of Node 24 forgets it, too.
+    expect((await toldBy(await setup.fetch(request))).headers).toContain('referer\nhttp://HOST/page');
+    await expectIdle(setup);
   });
 });
 

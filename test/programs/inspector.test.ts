@@ -194,7 +194,7 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
       '0.7 s',
     ]);
     expect(await page.locator('#shared-counts').textContent()).toBe(
-      '4 replicas · engine answers in 1 ms · 2 of 10 calls missed · breaker open · engine began anew once · over the limit by an estimated 3 · 2 quotas drawn, 1 by a fallback share',
+      '4 replicas · store answers in 1 ms · 2 of 10 calls missed · breaker open · store began anew once · over the limit by an estimated 3 · 2 quotas drawn, 1 by a fallback share',
     );
     expect(await page.locator('#shared-problem:visible').textContent()).toContain('connect ECONNREFUSED');
     expect(complaints).toEqual([]);

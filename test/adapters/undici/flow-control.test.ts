@@ -137,10 +137,6 @@ describe('leases', () => {
       },
     ],
     [
-      'the call is aborted before it begins',
-      (url, dispatcher) => request(url, { dispatcher, signal: AbortSignal.abort() }),
-    ],
-    [
       'undici refuses the options',
       (url, dispatcher) => request(url, { dispatcher, headers: { expect: '100-continue' } }),
     ],
@@ -153,6 +149,16 @@ describe('leases', () => {
     await call(url, controlled(gate)).catch(() => {});
     await until('it is released', () => gate.flow.stats().inFlight === 0);
     expect(gate.releases).toEqual([1]);
+  });
+
+  it('comes back, where it was taken, when the call is aborted before it begins', async () => {
+    const gate = countingGate(1);
+    const { url } = await upstream((_, res) => res.end());
+    const call = request(url, { dispatcher: controlled(gate), signal: AbortSignal.abort() });
+    await expect(call).rejects.toThrow();
+    await until('no seat is taken', () => gate.flow.stats().inFlight === 0);
+    // Undici 8 may end the call before a seat is asked for.
+    expect([[], [1]]).toContainEqual(gate.releases);
   });
 
   it('releaseOn manual leaves it to the caller', async () => {
