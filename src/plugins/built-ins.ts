@@ -10,6 +10,10 @@ import { rejectAllPlugin } from '../admission/reject-all.js';
 import { tenantBudgetsPlugin } from '../admission/tenant-budgets.js';
 import { tierShedPlugin } from '../admission/tier-shed.js';
 import { tokenBucketPlugin } from '../admission/token-bucket.js';
+import { circuitBreakerPlugin } from '../constraints/circuit-breaker.js';
+import { mostBudgetLeftPlugin } from '../constraints/quotas/most-budget-left.js';
+import { quotaPlugin } from '../constraints/quotas/quota-detector.js';
+import { sessionLimitPlugin } from '../constraints/sessions/session-limit.js';
 import { labelFilterPlugin } from '../endpoints/filters/label-filter.js';
 import { subsetHintPlugin } from '../endpoints/filters/subset-hint-filter.js';
 import { affinityPlugin } from '../endpoints/pickers/affinity.js';
@@ -25,16 +29,12 @@ import { aimdLatencyPlugin } from '../gate/detectors/adaptive/aimd-latency-detec
 import { gradient2Plugin } from '../gate/detectors/adaptive/gradient2-detector.js';
 import { vegasPlugin } from '../gate/detectors/adaptive/vegas-detector.js';
 import { busyThresholdDetectorPlugin } from '../gate/detectors/busy-threshold-detector.js';
-import { circuitBreakerPlugin } from '../gate/detectors/circuit-breaker.js';
 import { hysteresisPlugin } from '../gate/detectors/composite/hysteresis.js';
 import { maxOfPlugin, meanOfPlugin } from '../gate/detectors/composite/max-of-plugin.js';
 import { stageAwarePlugin } from '../gate/detectors/composite/stage-aware.js';
 import { concurrencyDetectorPlugin } from '../gate/detectors/concurrency-detector.js';
 import { scrapedConcurrencyPlugin } from '../gate/detectors/scraped-concurrency-detector.js';
 import { utilizationDetectorPlugin } from '../gate/detectors/utilization-detector.js';
-import { mostBudgetLeftPlugin } from '../gate/quotas/most-budget-left.js';
-import { quotaPlugin } from '../gate/quotas/quota-detector.js';
-import { sessionLimitPlugin } from '../gate/sessions/session-limit.js';
 import { strictBandsPlugin } from '../tiers/1-priority/strict-bands.js';
 import { weightedBandsPlugin } from '../tiers/1-priority/weighted-bands.js';
 import { deficitRoundRobinPlugin } from '../tiers/2-fairness/deficit-round-robin.js';
@@ -63,6 +63,30 @@ export { rejectAll } from '../admission/reject-all.js';
 export { type TenantBudgets, tenantBudgets } from '../admission/tenant-budgets.js';
 export { tierShed } from '../admission/tier-shed.js';
 export { type TokenBucket, tokenBucket } from '../admission/token-bucket.js';
+export { type CircuitBreaker, type CircuitState, circuitBreaker } from '../constraints/circuit-breaker.js';
+export { mostBudgetLeft } from '../constraints/quotas/most-budget-left.js';
+export { type QuotaDetector, quotaDetector } from '../constraints/quotas/quota-detector.js';
+export type {
+  QuotaDetectorOptions,
+  QuotaEstimate,
+  QuotaGroupOptions,
+  QuotaOptions,
+} from '../constraints/quotas/quota-options.js';
+export type {
+  QuotaSource,
+  QuotaTerms,
+  QuotaWindow,
+  Taking as QuotaTaking,
+} from '../constraints/quotas/quota-window.js';
+export { type SessionLimit, sessionLimit } from '../constraints/sessions/session-limit.js';
+export type { SessionLimitOptions } from '../constraints/sessions/session-options.js';
+export type {
+  ResidentSession,
+  SessionClaim,
+  SessionPeer,
+  SessionSharing,
+} from '../constraints/sessions/session-sharing.js';
+export type { SharedPrefix } from '../constraints/sessions/session-table.js';
 export { labelFilter } from '../endpoints/filters/label-filter.js';
 export { type SubsetHint, subsetHint } from '../endpoints/filters/subset-hint-filter.js';
 export { affinity } from '../endpoints/pickers/affinity.js';
@@ -82,26 +106,12 @@ export {
   type BusyThresholds,
   busyThresholdDetector,
 } from '../gate/detectors/busy-threshold-detector.js';
-export { type CircuitBreaker, type CircuitState, circuitBreaker } from '../gate/detectors/circuit-breaker.js';
 export { type HysteresisDetector, withHysteresis } from '../gate/detectors/composite/hysteresis.js';
 export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
 export { byStage, roleLabel, type StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
 export { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
 export { scrapedConcurrency } from '../gate/detectors/scraped-concurrency-detector.js';
 export { type UtilizationDetector, utilizationDetector } from '../gate/detectors/utilization-detector.js';
-export { mostBudgetLeft } from '../gate/quotas/most-budget-left.js';
-export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector.js';
-export type {
-  QuotaDetectorOptions,
-  QuotaEstimate,
-  QuotaGroupOptions,
-  QuotaOptions,
-} from '../gate/quotas/quota-options.js';
-export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../gate/quotas/quota-window.js';
-export { type SessionLimit, sessionLimit } from '../gate/sessions/session-limit.js';
-export type { SessionLimitOptions } from '../gate/sessions/session-options.js';
-export type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from '../gate/sessions/session-sharing.js';
-export type { SharedPrefix } from '../gate/sessions/session-table.js';
 export { strictBands } from '../tiers/1-priority/strict-bands.js';
 export { type WeightedBandsOptions, weightedBands } from '../tiers/1-priority/weighted-bands.js';
 export { deficitRoundRobin } from '../tiers/2-fairness/deficit-round-robin.js';

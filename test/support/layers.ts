@@ -9,7 +9,7 @@ export const layers: readonly (readonly string[])[] = [
   ['tiers'],
   ['endpoints'],
   ['gate'],
-  ['admission', 'eviction'],
+  ['constraints', 'admission', 'eviction'],
   ['plugins'],
   ['core'],
   ['index.ts'],

@@ -1,8 +1,8 @@
 /** The script of the quotas against the window of one process, operation by operation. */
 import { expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
-import { rounding, type Taking } from '../../../src/gate/quotas/quota-window.js';
+import { GcraWindow } from '../../../src/constraints/quotas/gcra-window.js';
+import { rounding, type Taking } from '../../../src/constraints/quotas/quota-window.js';
 import { quotaScript } from '../../../src/redis/quotas/quota-script.js';
 import { withVirtualTime } from '../support/virtual-world.js';
 import { describeWithClient } from '../support/with-store.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { GroupTable } from '../../../src/gate/quotas/group-table.js';
-import type { ResolvedGroup } from '../../../src/gate/quotas/quota-options.js';
-import { localWindows } from '../../../src/gate/quotas/quota-windows.js';
+import { GroupTable } from '../../../src/constraints/quotas/group-table.js';
+import type { ResolvedGroup } from '../../../src/constraints/quotas/quota-options.js';
+import { localWindows } from '../../../src/constraints/quotas/quota-windows.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 
 const bare: ResolvedGroup = {

@@ -6,7 +6,7 @@
  * Invariant: a group that knows nothing yet, or has just rested, has one request under way at most until its server has
  * answered.
  */
-import type { QuotaFigure } from '../quota-figure.js';
+import type { QuotaFigure } from '../../gate/quota-figure.js';
 import { FixedWindow } from './fixed-window.js';
 import { type Hold, Quota } from './quota.js';
 import type { ResolvedGroup } from './quota-options.js';

@@ -11,7 +11,7 @@
  */
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import { parseDuration } from '../../base/schema/duration.js';
-import { isPuttingOff, type ServerAnswer } from '../server-answer.js';
+import { isPuttingOff, type ServerAnswer } from '../../gate/server-answer.js';
 
 /** The unit of a quota. */
 export type QuotaUnit = 'requests' | 'inputTokens' | 'outputTokens' | 'tokens' | 'cost';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mostBudgetLeftPlugin } from '../../../src/gate/quotas/most-budget-left.js';
+import { mostBudgetLeftPlugin } from '../../../src/constraints/quotas/most-budget-left.js';
 import {
   type EndpointView,
   FlowConfigError,

@@ -8,15 +8,15 @@
  * Invariant: an open endpoint gets no request; a half-open one has at most `probes` requests that try it, whatever else
  * runs there.
  */
-import { object } from '../../base/schema/containers.js';
-import type { Duration } from '../../base/schema/duration.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
-import { positiveDuration, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
-import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { ItemView } from '../../tiers/views.js';
-import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
-import { isPuttingOff, type SeatView, type ServerAnswer } from '../server-answer.js';
+import { object } from '../base/schema/containers.js';
+import type { Duration } from '../base/schema/duration.js';
+import { optional } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { positiveDuration, positiveInteger, ratioAboveZero } from '../base/schema/types.js';
+import type { EndpointView } from '../endpoints/endpoint.js';
+import type { DetectorDefinition, RequestWait, SaturationDetector } from '../gate/saturation-detector.js';
+import { isPuttingOff, type SeatView, type ServerAnswer } from '../gate/server-answer.js';
+import type { ItemView } from '../tiers/views.js';
 
 export interface CircuitBreakerOptions {
   /** How far back calls count. @default '10s' */

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FixedWindow } from '../../../src/gate/quotas/fixed-window.js';
-import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
-import type { QuotaWindow, Taking } from '../../../src/gate/quotas/quota-window.js';
-import { SlidingWindow } from '../../../src/gate/quotas/sliding-window.js';
+import { FixedWindow } from '../../../src/constraints/quotas/fixed-window.js';
+import { GcraWindow } from '../../../src/constraints/quotas/gcra-window.js';
+import type { QuotaWindow, Taking } from '../../../src/constraints/quotas/quota-window.js';
+import { SlidingWindow } from '../../../src/constraints/quotas/sliding-window.js';
 
 const limit = 10;
 const perMs = 1000;

@@ -8,10 +8,10 @@
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { parse } from '../../base/schema/parse.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { DetectorDefinition, RequestWait, SaturationDetector } from '../../gate/saturation-detector.js';
+import type { SeatView } from '../../gate/server-answer.js';
+import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ItemView } from '../../tiers/views.js';
-import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
-import type { SeatView } from '../server-answer.js';
-import type { SessionFigures } from '../session-figures.js';
 import {
   type SessionLimitOptions,
   type SessionLimitParameters,

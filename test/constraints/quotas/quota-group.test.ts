@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { FixedWindow } from '../../../src/gate/quotas/fixed-window.js';
-import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
-import { Quota } from '../../../src/gate/quotas/quota.js';
-import { QuotaGroup } from '../../../src/gate/quotas/quota-group.js';
-import type { ResolvedQuota } from '../../../src/gate/quotas/quota-options.js';
-import type { QuotaTerms, QuotaWindow } from '../../../src/gate/quotas/quota-window.js';
-import { localWindows, windowsFrom } from '../../../src/gate/quotas/quota-windows.js';
-import type { ReportedQuota } from '../../../src/gate/quotas/rate-limit-headers.js';
-import type { Amounts } from '../../../src/gate/quotas/request-estimate.js';
-import { SlidingWindow } from '../../../src/gate/quotas/sliding-window.js';
+import { FixedWindow } from '../../../src/constraints/quotas/fixed-window.js';
+import { GcraWindow } from '../../../src/constraints/quotas/gcra-window.js';
+import { Quota } from '../../../src/constraints/quotas/quota.js';
+import { QuotaGroup } from '../../../src/constraints/quotas/quota-group.js';
+import type { ResolvedQuota } from '../../../src/constraints/quotas/quota-options.js';
+import type { QuotaTerms, QuotaWindow } from '../../../src/constraints/quotas/quota-window.js';
+import { localWindows, windowsFrom } from '../../../src/constraints/quotas/quota-windows.js';
+import type { ReportedQuota } from '../../../src/constraints/quotas/rate-limit-headers.js';
+import type { Amounts } from '../../../src/constraints/quotas/request-estimate.js';
+import { SlidingWindow } from '../../../src/constraints/quotas/sliding-window.js';
 
 const amounts = (more: Partial<Amounts> = {}): Amounts => ({
   requests: 1,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readRateLimitHeaders } from '../../../src/gate/quotas/rate-limit-headers.js';
+import { readRateLimitHeaders } from '../../../src/constraints/quotas/rate-limit-headers.js';
 
 const now = Date.parse('2025-06-01T12:00:00.000Z');
 

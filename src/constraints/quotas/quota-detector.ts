@@ -10,10 +10,10 @@
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import { parse } from '../../base/schema/parse.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { QuotaFigures } from '../../gate/quota-figure.js';
+import type { DetectorDefinition, RequestWait, SaturationDetector } from '../../gate/saturation-detector.js';
+import { isPuttingOff, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { ItemView } from '../../tiers/views.js';
-import type { QuotaFigures } from '../quota-figure.js';
-import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
-import { isPuttingOff, type SeatView, type ServerAnswer } from '../server-answer.js';
 import { GroupTable } from './group-table.js';
 import type { Hold } from './quota.js';
 import { QuotaGroup } from './quota-group.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SessionClaim } from '../../../src/gate/sessions/session-sharing.js';
+import type { SessionClaim } from '../../../src/constraints/sessions/session-sharing.js';
 import {
   type EndpointView,
   FlowConfigError,

@@ -6,7 +6,7 @@ import { optional } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
 import { isLessLoaded } from '../../endpoints/pickers/load-order.js';
-import type { DetectorReferences } from '../saturation-detector.js';
+import type { DetectorReferences } from '../../gate/saturation-detector.js';
 import type { QuotaDetector } from './quota-detector.js';
 
 const type = 'most-budget-left-picker';

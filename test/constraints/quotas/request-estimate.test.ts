@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ResolvedQuotaOptions } from '../../../src/gate/quotas/quota-options.js';
-import { averageKey, modelOf, RequestEstimate } from '../../../src/gate/quotas/request-estimate.js';
+import type { ResolvedQuotaOptions } from '../../../src/constraints/quotas/quota-options.js';
+import { averageKey, modelOf, RequestEstimate } from '../../../src/constraints/quotas/request-estimate.js';
 import type { ItemView } from '../../../src/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 

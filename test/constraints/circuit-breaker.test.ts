@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CircuitBreaker } from '../../../src/gate/detectors/circuit-breaker.js';
+import type { CircuitBreaker } from '../../src/constraints/circuit-breaker.js';
 import {
   circuitBreaker,
   concurrencyDetector,
@@ -8,11 +8,11 @@ import {
   FlowController,
   type Lease,
   maxOf,
-} from '../../../src/index.js';
-import { audit, ManualClock } from '../../../src/testing/index.js';
-import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
-import { fakeSeat } from '../../support/fake-seat.js';
-import { key, leaseOf, request, turns } from '../../support/flow.js';
+} from '../../src/index.js';
+import { audit, ManualClock } from '../../src/testing/index.js';
+import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
+import { fakeSeat } from '../support/fake-seat.js';
+import { key, leaseOf, request, turns } from '../support/flow.js';
 
 type Options = Parameters<typeof circuitBreaker>[0];
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Session, SessionTable } from '../../../src/gate/sessions/session-table.js';
+import { Session, SessionTable } from '../../../src/constraints/sessions/session-table.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 
 const [a, b] = [fakeEndpoint('a'), fakeEndpoint('b')];
