@@ -3,7 +3,7 @@ import { format } from './tables.mjs';
 
 const perSecond = ({ ns }) => format(Math.round(1e9 / ns.median / 1000) * 1000);
 const nanoseconds = (figure) => `${format(figure.median)} ns`;
-const link = (name) => `([${name}](#${name}))`;
+const link = (name) => `(${name})`;
 
 /** The scenarios that a sentence needs, and the sentence, of headgate's summaries there. */
 const sentences = [

@@ -3,30 +3,18 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { scenarios as known } from '../scenarios/index.mjs';
 import { drawChart } from './chart.mjs';
 import { engineInWords } from './engine.mjs';
-import { figuresOf, format, spread } from './tables.mjs';
+import { format, spread } from './tables.mjs';
 import { judgeTargets } from './targets.mjs';
 
 const docs = new URL('../../docs/', import.meta.url);
 const frame = new URL('../page.md', import.meta.url);
 
-const headings = {
-  ns: 'ns per request',
-  'to-denque': '÷ denque',
-  'to-permit': '÷ permit',
-  'to-record': '÷ record',
-  buildNs: 'to line up, ns',
-  drainNs: 'to let go, ns',
-  bytes: 'heap per waiting request, B',
-  keptBytes: 'heap kept afterwards, B per request',
-  dispatchNs: 'dispatching the same, ns',
-  perDispatch: '÷ dispatching',
-  plainNs: 'by `abort()` without a reason, ns',
-  longestWaveMs: 'longest wave, ms',
-  latenessMs: 'timer late, ms',
-  p99Ns: '99th percentile, ns',
-  keptFlows: 'flows remembered',
-  perSecond: 'dispatches/s',
-};
+/** Scenarios that the libraries take part in, and figures beside the time of a request: the columns of one table. */
+const compared = ['burst', 'burst-io', 'steady', 'priorities', 'uncontended', 'wake-up', 'backlog', 'drain'];
+const otherFigures = [
+  ['backlog', 'bytes', 'heap per waiting request, B'],
+  ['drain', 'latenessMs', 'timer late in drain, ms'],
+];
 
 const charted = [
   'burst',
@@ -62,10 +50,8 @@ export function writePage({ scenarios: measured, servers, gateways = [] }, subje
     engine: engineInWords(scenarios),
     targets: targetTable(judgeTargets(scenarios)),
     subjects: subjectTable(subjects),
-    scenarios: scenarios
-      .filter(({ name }) => !name.startsWith('matrix'))
-      .map(scenarioSection)
-      .join('\n\n'),
+    peers: peerTable(scenarios, subjects),
+    scenarios: boundTable(scenarios.filter(({ name }) => !name.startsWith('matrix'))),
     matrix: matrixTable(scenarios.filter(({ name }) => name.startsWith('matrix'))),
     http: serverTable(servers),
     gateways: gatewayTable(gateways),
@@ -102,41 +88,54 @@ function subjectTable(subjects) {
   ).replaceAll('---:', '---');
 }
 
-function scenarioSection({ name, title, rounds, subjects }) {
-  const columns = figuresOf(subjects);
-  const rows = Object.entries(subjects).map(([subject, figures]) => [
-    subject === 'headgate' ? '**headgate**' : subject,
-    ...columns.map((column, index) => {
-      if (figures.failed !== undefined) return index === 0 ? figures.failed : '';
-      return spread(figures[column]);
-    }),
+/** Medians: a row for each subject, a column for each scenario that libraries take part in. */
+function peerTable(scenarios, subjects) {
+  const figuresIn = (name, subject) => scenarios.find((scenario) => scenario.name === name)?.subjects[subject];
+  const columns = [...compared.map((name) => [name, 'ns']), ...otherFigures];
+  const rows = subjects.map(({ name }) => [
+    name === 'headgate' ? '**headgate**' : name,
+    ...columns.map(([scenario, figure]) => median(figuresIn(scenario, name)?.[figure])),
   ]);
-  const head = ['', ...columns.map((column) => headings[column] ?? column)];
-  return `### ${name}\n\n${capitalized(title.replace(`${name}: `, ''))}. ${rounds} rounds.\n\n${table(head, rows)}`;
+  return table(
+    ['', ...columns.map(([scenario, , head = scenario]) => head)],
+    rows.filter(([, ...cells]) => cells.some((cell) => cell !== '')),
+  );
 }
 
-const capitalized = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
+/** headgate in every scenario, with the range over the rounds. */
+function boundTable(scenarios) {
+  const rows = scenarios.map(({ name, title, subjects: { headgate = {} } }) => [
+    `**${name}**: ${title.replace(`${name}: `, '')}`,
+    spread(headgate.ns),
+    spread(headgate['to-permit']),
+    spread(headgate['to-record']),
+  ]);
+  return table(['', 'ns per request', '÷ permit', '÷ record'], rows);
+}
+
+const median = (summary) => (summary === undefined ? '' : format(summary.median));
 
 function matrixTable(cells) {
-  const names = ['permit', 'denque', 'headgate'];
-  const rows = cells.map(({ name, subjects }) => [
-    name.replace('matrix-', '').replaceAll('-', ' '),
-    ...names.map((subject) =>
-      subjects[subject]?.perSecond === undefined ? '' : format(subjects[subject].perSecond.median),
-    ),
-    spread(subjects.headgate?.['to-permit']),
+  const limits = [...new Set(cells.map(({ name }) => name.split('-')[1]))];
+  const shapes = [...new Set(cells.map(({ name }) => name.split('-').slice(2).join('-')))];
+  const rows = shapes.map((shape) => [
+    shape.replaceAll('-', ' '),
+    ...limits.flatMap((limit) => {
+      const { headgate } = cells.find(({ name }) => name === `matrix-${limit}-${shape}`)?.subjects ?? {};
+      return [median(headgate?.perSecond), median(headgate?.['to-permit'])];
+    }),
   ]);
-  return table(['', ...names.map((name) => `${name}, dispatches/s`), 'headgate ÷ permit'], rows);
+  return table(['', ...limits.flatMap((limit) => [limit, '÷ permit'])], rows);
 }
 
 function serverTable(servers) {
   const rows = servers.map(({ name, plain, gated, keptThroughput, addedP50Us, addedP99Us }) => [
     name,
-    spread(plain),
-    spread(gated),
-    spread(keptThroughput),
-    spread(addedP50Us),
-    spread(addedP99Us),
+    median(plain),
+    median(gated),
+    median(keptThroughput),
+    median(addedP50Us),
+    median(addedP99Us),
   ]);
   return table(
     [
@@ -154,8 +153,8 @@ function serverTable(servers) {
 function gatewayTable(gateways) {
   const rows = gateways.map(({ name, figures }) => [
     name === 'headgate' ? '**headgate gateway**' : name,
-    ...Object.keys(gatewayColumns).map((figure) => spread(figures[figure])),
-    ...Object.keys(gatewayRatios).map((figure) => spread(figures[`${figure}-to-node:http`])),
+    ...Object.keys(gatewayColumns).map((figure) => median(figures[figure])),
+    ...Object.keys(gatewayRatios).map((figure) => median(figures[`${figure}-to-node:http`])),
   ]);
   return table(['', ...Object.values(gatewayColumns), ...Object.values(gatewayRatios)], rows);
 }
