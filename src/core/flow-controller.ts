@@ -1,11 +1,11 @@
-/** The controller's public face, which hosts hold. Every decision is made in the Dispatcher. */
+/** The controller's public face, which hosts hold. Every decision is made in the Engine. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { object } from '../base/schema/containers.js';
 import { optional, value } from '../base/schema/element.js';
 import { validate } from '../base/schema/parse.js';
 import type { ItemView } from '../tiers/views.js';
 import { checkRun, isSpan } from './check-arguments.js';
-import { Dispatcher } from './engine/dispatcher.js';
+import { Engine } from './engine/engine.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
 import type { FlowGate } from './flow-gate.js';
@@ -52,9 +52,9 @@ type RequestTest<R> = { test(request: R): boolean }['test'];
  */
 export class FlowController<R extends FlowRequest = FlowRequest> implements FlowGate<R> {
   private readonly events = new EventHub();
-  private readonly dispatcher: Dispatcher;
-  /** Takes the calls of hosts: the dispatcher itself, except in mode `shadow`. */
-  private entry: Dispatcher | ShadowMode;
+  private readonly engine: Engine;
+  /** Takes the calls of hosts: the engine itself, except in mode `shadow`. */
+  private entry: Engine | ShadowMode;
   private given: FlowControllerOptions<R>;
   private options: ResolvedOptions;
 
@@ -64,13 +64,13 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     this.given = standing(options, this.options);
     warnOfShortTtls(options, this.options.clock);
     warnOfLimitSums(options, this.options);
-    this.dispatcher = new Dispatcher(this.options, this.events);
-    this.entry = engineOrShadow(this.dispatcher, this.dispatcher, this.options);
+    this.engine = new Engine(this.options, this.events);
+    this.entry = engineOrShadow(this.engine, this.engine, this.options);
   }
 
   /** True in mode `shadow`: figures, events and explanations then tell what would have happened. */
   get isShadow(): boolean {
-    return this.entry !== this.dispatcher;
+    return this.entry !== this.engine;
   }
 
   /**
@@ -177,8 +177,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     this.given = standing(given, this.options);
     warnOfShortTtls(changes, this.options.clock);
     if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
-    this.dispatcher.reconfigure(this.options);
-    this.entry = engineOrShadow(this.dispatcher, this.entry, this.options);
+    this.engine.reconfigure(this.options);
+    this.entry = engineOrShadow(this.engine, this.entry, this.options);
   }
 
   /**
@@ -186,7 +186,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * A larger cap lets them go on; a smaller one only holds back.
    */
   refreshFlow(fairnessId: string): void {
-    this.dispatcher.refreshFlow(fairnessId);
+    this.engine.refreshFlow(fairnessId);
   }
 
   /**
@@ -198,7 +198,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     const verdict = validate(closeOptions, options);
     if (!verdict.ok) return Promise.reject(new FlowConfigError('close', verdict.issues));
     if (this.entry instanceof ShadowMode) this.entry.endWithCallers();
-    return this.dispatcher.close(verdict.value.drainMs);
+    return this.engine.close(verdict.value.drainMs);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -211,8 +211,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * when the request does not wait. O(waiting); with `item` and arrival order O(place).
    */
   explain(waiting: R | ItemView<R> | number | RequestTest<R>): WaitExplanation | undefined {
-    const item = findWaiting(this.dispatcher, waiting);
-    return item && this.dispatcher.look((nowMs) => explainWait(this.dispatcher, item, nowMs));
+    const item = findWaiting(this.engine, waiting);
+    return item && this.engine.look((nowMs) => explainWait(this.engine, item, nowMs));
   }
 
   /**
@@ -221,7 +221,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * count. O(1). Source: llm-d-router, header `x-llm-d-flow-band-headroom-requests`.
    */
   bandHeadroom(priority: number): number | undefined {
-    return this.isShadow ? undefined : this.dispatcher.backlog.bands.headroomOf(priority);
+    return this.isShadow ? undefined : this.engine.backlog.bands.headroomOf(priority);
   }
 
   /**
@@ -229,8 +229,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * detector.
    */
   demand(): FlowDemand {
-    this.dispatcher.measure();
-    return this.dispatcher.look((nowMs) => takeDemand(this.dispatcher, nowMs));
+    this.engine.measure();
+    return this.engine.look((nowMs) => takeDemand(this.engine, nowMs));
   }
 
   /**
@@ -239,17 +239,17 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones
    */
   overview(bounds: OverviewBounds = {}): ControllerOverview {
-    this.dispatcher.collectIdle();
-    this.dispatcher.measure();
-    const { dispatcher, events, options } = this;
-    return dispatcher.look((nowMs) => takeOverview(dispatcher, bounds, options, events.pluginErrors, nowMs));
+    this.engine.collectIdle();
+    this.engine.measure();
+    const { engine, events, options } = this;
+    return engine.look((nowMs) => takeOverview(engine, bounds, options, events.pluginErrors, nowMs));
   }
 
   /** Figures. O(bands + in flight), and one reading of the detector. */
   stats(): FlowStats {
-    this.dispatcher.collectIdle();
-    this.dispatcher.measure();
-    return this.dispatcher.look((nowMs) => takeStats(this.dispatcher, this.events.pluginErrors, nowMs));
+    this.engine.collectIdle();
+    this.engine.measure();
+    return this.engine.look((nowMs) => takeStats(this.engine, this.events.pluginErrors, nowMs));
   }
 
   /**
@@ -257,9 +257,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * reading of the detector.
    */
   figures(): ControllerFigures {
-    this.dispatcher.collectIdle();
-    this.dispatcher.measure();
-    return this.dispatcher.look((nowMs) => takeFigures(this.dispatcher, this.options, this.events.pluginErrors, nowMs));
+    this.engine.collectIdle();
+    this.engine.measure();
+    return this.engine.look((nowMs) => takeFigures(this.engine, this.options, this.events.pluginErrors, nowMs));
   }
 
   /**
@@ -267,11 +267,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * waiting requests. Exporters read `figures`, and pages `overview`.
    */
   snapshot(): ControllerSnapshot {
-    this.dispatcher.collectIdle();
-    this.dispatcher.measure();
-    return this.dispatcher.look((nowMs) =>
-      takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, nowMs),
-    );
+    this.engine.collectIdle();
+    this.engine.measure();
+    return this.engine.look((nowMs) => takeSnapshot(this.engine, this.options.limits, this.events.pluginErrors, nowMs));
   }
 }
 

@@ -19,7 +19,7 @@ import { audit } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { Flow, InFlightCap } from '../../src/tiers/flow.js';
 import type { CountedSignal } from './counted-signal.js';
-import { dispatcherOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
+import { engineOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
 import { TurnsTaken } from './turns-taken.js';
 import type { WorldClock } from './world-clock.js';
@@ -123,7 +123,7 @@ export class Host {
     this.clock = clock;
     this.pool = options.pool;
     this.faults = faults;
-    this.isPoolEmpty = dispatcherOf(this.flow).backlog.isPoolEmpty;
+    this.isPoolEmpty = engineOf(this.flow).backlog.isPoolEmpty;
     this.wasReady = !this.isPoolEmpty;
     this.keepBooks();
   }
@@ -204,7 +204,7 @@ export class Host {
   }
 
   private arrivedAt({ key }: Ticket): number {
-    return dispatcherOf(this.flow).backlog.bands.get(key.priority)?.arrived ?? 0;
+    return engineOf(this.flow).backlog.bands.get(key.priority)?.arrived ?? 0;
   }
 
   /** An arrival counts once: a host that was told to wait hands the request in once more. Bands come and go meanwhile. */
@@ -364,7 +364,7 @@ export class Host {
   /** Dispatched without a wait: it took no place in the queue, but must be one that the queue could ever take. */
   private expectFit({ key, request }: Ticket): void {
     const { limits, flows } = optionsOf(this.flow);
-    const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
+    const band = engineOf(this.flow).backlog.bands.get(key.priority);
     const all = [limits, band?.settings.limits, flows.get(key.fairnessId)?.limits ?? band?.settings.flowLimits];
     const fits = all.every((each) => each === undefined || (each.maxRequests > 0 && request.byteSize <= each.maxBytes));
     this.expect(fits, 'a request larger than a limit was let through');
@@ -402,7 +402,7 @@ export class Host {
   private capOf({ fairnessId, priority }: ItemView): { cap: InFlightCap; isOfBand: boolean } | undefined {
     const own = optionsOf(this.flow).flows.get(fairnessId)?.maxInFlight;
     if (own !== undefined) return { cap: own, isOfBand: false };
-    const cap = dispatcherOf(this.flow).backlog.bands.get(priority)?.settings.maxInFlightPerFlow;
+    const cap = engineOf(this.flow).backlog.bands.get(priority)?.settings.maxInFlightPerFlow;
     return cap && { cap, isOfBand: true };
   }
 
@@ -420,7 +420,7 @@ export class Host {
 
   /** Accepted: it must have fitted. */
   private expectRoomFor({ key, request }: Ticket, item: ItemView): void {
-    const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
+    const band = engineOf(this.flow).backlog.bands.get(key.priority);
     if (band === undefined) return this.fail(`no band for priority ${key.priority}`);
     const inBand = [...this.waiting].filter((other) => other.key.priority === key.priority);
     const { flow } = itemInside(item);
@@ -449,13 +449,13 @@ export class Host {
     const { priority } = ticket.key;
     const waited = ticket.state === 'waiting';
     const isExact = optionsOf(this.flow).holBlocking === 'band';
-    const hasCaps = dispatcherOf(this.flow).parking.caps !== undefined;
+    const hasCaps = engineOf(this.flow).parking.caps !== undefined;
     for (const other of this.isStrict && isExact && !hasCaps ? this.waiting : []) {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
       if (overtaken)
         this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
     }
-    const settings = dispatcherOf(this.flow).backlog.bands.get(priority)?.settings;
+    const settings = engineOf(this.flow).backlog.bands.get(priority)?.settings;
     const order = orders[settings?.ordering.type ?? ''];
     // Deadlines of requests that are given up are others.
     const isPlain = settings?.ordering.isInfeasible === undefined;
@@ -481,8 +481,8 @@ export class Host {
 
   /** Where flows take turns, none takes more than its own while another waits. */
   private expectRounds(item: ItemView): void {
-    const band = dispatcherOf(this.flow).backlog.bands.get(item.priority);
-    const hasCaps = dispatcherOf(this.flow).parking.caps !== undefined;
+    const band = engineOf(this.flow).backlog.bands.get(item.priority);
+    const hasCaps = engineOf(this.flow).parking.caps !== undefined;
     const isExact = optionsOf(this.flow).holBlocking === 'band' && !this.isMeddledWith && !hasCaps;
     if (band === undefined || !isExact || band.settings.fairness.type !== 'round-robin-fairness-policy') return;
     const fault = this.turns.served(itemInside(item).flow as Flow, band.waitingFlows() as readonly Flow[]);
@@ -566,7 +566,7 @@ export class Host {
         if (drop.reason === 'over-quota') return this.expectJudged(drop);
         if (drop.reason === 'infeasible')
           return this.expect(
-            dispatcherOf(this.flow).backlog.bands.get(key.priority)?.dropsInfeasible === true,
+            engineOf(this.flow).backlog.bands.get(key.priority)?.dropsInfeasible === true,
             'given up by no policy',
           );
         if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');
@@ -584,7 +584,7 @@ export class Host {
 
   /** Some quota says when there is room, and that is too late. */
   private expectJudged({ retryAfterMs }: Drop): void {
-    const { judgesRequests } = dispatcherOf(this.flow).gate;
+    const { judgesRequests } = engineOf(this.flow).gate;
     this.expect(judgesRequests && (retryAfterMs ?? 0) > 0, `over a quota for ${retryAfterMs} ms`);
   }
 
@@ -646,12 +646,12 @@ export class Host {
     if (this.waiting.size === 0) return [0, 0];
     const isDraining = this.closedAtMs < Number.POSITIVE_INFINITY;
     // What is parked waits for leases, and no gate is looked at for it.
-    const { waiting, bands } = dispatcherOf(this.flow).backlog;
+    const { waiting, bands } = engineOf(this.flow).backlog;
     const looksAgain = isPaused(this.flow) || (this.isSilent && !this.isPoolEmpty && waiting > bands.parked);
     const least = 1 + (looksAgain ? 1 : 0) + (isDraining ? 1 : 0);
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
     const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());
-    const { judgesRequests } = dispatcherOf(this.flow).gate;
+    const { judgesRequests } = engineOf(this.flow).gate;
     return [least, (hasVictims || hasMarks || judgesRequests) && !looksAgain ? least + 1 : least];
   }
 
@@ -758,7 +758,7 @@ export class Host {
     const isExcused = this.isMeddledWith || this.isTimeOdd || this.gate.opensByTime === true;
     if (isExcused || isPaused(this.flow)) return;
     const before = [...this.waiting];
-    dispatcherOf(this.flow).wake();
+    engineOf(this.flow).wake();
     for (const { state, request, key, waitingSinceMs } of before) {
       const name = `request ${request.id} of ${key.fairnessId.slice(0, 9)} and priority ${key.priority}`;
       if (state === 'dispatched') this.fail(`a wake-up was lost: ${name} waited since ${waitingSinceMs}, and may go`);
@@ -821,7 +821,7 @@ export class Host {
    * judged one by one, the held flows of a class wait for the first of them.
    */
   private headsOf(priority: number): ItemView[] {
-    const { backlog, gate } = dispatcherOf(this.flow);
+    const { backlog, gate } = engineOf(this.flow);
     const { judgesRequests } = gate;
     const band = backlog.bands.get(priority);
     if (band === undefined) return [];
@@ -836,7 +836,7 @@ export class Host {
 
   /** The same as `isOpenFor`, by what the gate read last. */
   private isSaidOpenFor(priority: number): boolean | undefined {
-    const { gate, backlog } = dispatcherOf(this.flow);
+    const { gate, backlog } = engineOf(this.flow);
     const band = backlog.bands.get(priority);
     return band === undefined || this.isMeddledWith ? undefined : gate.isOpenFor(band);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Dispatcher } from '../../src/core/engine/dispatcher.js';
+import type { Engine } from '../../src/core/engine/engine.js';
 import type { QueueItem } from '../../src/core/engine/queue-item.js';
-import { dispatcherOf } from '../../src/core/inspect/audit.js';
+import { engineOf } from '../../src/core/inspect/audit.js';
 import { EndpointPool, FlowConfigError, type FlowController, roundRobin } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import type { Flow } from '../../src/tiers/flow.js';
@@ -21,8 +21,8 @@ function crowd() {
 }
 
 /** Private state, for damage. */
-function inside(flow: FlowController): Dispatcher {
-  return dispatcherOf(flow) as Dispatcher;
+function inside(flow: FlowController): Engine {
+  return engineOf(flow) as Engine;
 }
 
 function band(flow: FlowController): PriorityBand {

@@ -1,5 +1,5 @@
 /**
- * Chooses the requests that leave a full queue for a newcomer. It decides, and changes nothing: the dispatcher evicts.
+ * Chooses the requests that leave a full queue for a newcomer. It decides, and changes nothing: the engine evicts.
  *
  *     'displace'   the newest of the lowest sheddable bands
  *     'fair'       the newest of lower bands; then, in the newcomer's own band, the newest of the flow with most waiting for its weight

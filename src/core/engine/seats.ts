@@ -213,7 +213,7 @@ export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: s
   return endpoint;
 }
 
-/** The giver of a lease: the dispatcher, or a shadow before it. */
+/** The giver of a lease: the engine, or a shadow before it. */
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
@@ -225,7 +225,7 @@ export interface LeaseOwner {
   requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome>;
 }
 
-/** The dispatcher, as the seats call it. */
+/** The engine, as the seats call it. */
 export interface SeatsOwner extends LeaseOwner {
   /** Some lease is held longer than it may be. */
   leasesDue(): void;

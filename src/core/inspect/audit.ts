@@ -8,7 +8,7 @@ import type { Flow } from '../../tiers/flow.js';
 import { type LongestQueues, loadPerWeight } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { FlowController } from '../flow-controller.js';
 
@@ -32,31 +32,31 @@ export interface FlowAudit {
 }
 
 /** The inside of a controller; undefined for anything else. Only this function looks inside. */
-export function dispatcherOf(flow: FlowController<never>): Dispatcher | undefined {
+export function engineOf(flow: FlowController<never>): Engine | undefined {
   // biome-ignore lint/complexity/useLiteralKeys: the field is private, so that no user of the package sees it
-  return flow?.['dispatcher'];
+  return flow?.['engine'];
 }
 
 /** Notes what does not hold. */
 type Check = (holds: boolean, violation: string) => void;
 
-export function auditDispatcher(dispatcher: Dispatcher): FlowAudit {
+export function auditEngine(engine: Engine): FlowAudit {
   const violations: string[] = [];
   const check: Check = (holds, violation) => {
     if (!holds) violations.push(violation);
   };
-  const { backlog, seats } = dispatcher;
+  const { backlog, seats } = engine;
   const bands = backlog.bands.all();
   const items = bands.flatMap((band) => band.waitingItems() as QueueItem[]);
   for (const band of bands) checkBand(band, check);
-  checkTotals(dispatcher, bands, check);
-  checkBandLists(dispatcher, bands, check);
-  checkIdleFlows(dispatcher, bands, check);
-  checkWaits(dispatcher, items, check);
-  checkSeats(dispatcher, check);
-  checkCaps(dispatcher, bands, check);
-  checkWakeUp(dispatcher, check);
-  checkEnd(dispatcher, check);
+  checkTotals(engine, bands, check);
+  checkBandLists(engine, bands, check);
+  checkIdleFlows(engine, bands, check);
+  checkWaits(engine, items, check);
+  checkSeats(engine, check);
+  checkCaps(engine, bands, check);
+  checkWakeUp(engine, check);
+  checkEnd(engine, check);
   const figures: AuditFigures = {
     waiting: items.length,
     waitingBytes: sum(items, (item) => item.byteSize),
@@ -70,7 +70,7 @@ export function auditDispatcher(dispatcher: Dispatcher): FlowAudit {
 }
 
 /** Global = Σ bands. */
-function checkTotals({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+function checkTotals({ backlog }: Engine, bands: readonly PriorityBand[], check: Check): void {
   const { waiting, waitingBytes } = backlog;
   const [requests, bytes] = [sum(bands, (band) => band.waiting), sum(bands, (band) => band.waitingBytes)];
   check(waiting === requests, `${waiting} requests wait, the bands hold ${requests}`);
@@ -176,7 +176,7 @@ function checkCounts(
   check(counts.waitingBytes === sum(items, (item) => item.byteSize), `${name} miscounts bytes`);
 }
 
-function checkBandLists({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+function checkBandLists({ backlog }: Engine, bands: readonly PriorityBand[], check: Check): void {
   const isDescending = bands.every(
     (band, index) => index === 0 || (bands[index - 1] as PriorityBand).priority > band.priority,
   );
@@ -194,7 +194,7 @@ function checkBandLists({ backlog }: Dispatcher, bands: readonly PriorityBand[],
 }
 
 /** A flow is listed as idle exactly while nothing of it waits or is tracked in flight. */
-function checkIdleFlows({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+function checkIdleFlows({ backlog }: Engine, bands: readonly PriorityBand[], check: Check): void {
   const { flows: table } = backlog.bands;
   const idle = new Set(table.idle);
   for (const band of bands) {
@@ -212,7 +212,7 @@ function checkIdleFlows({ backlog }: Dispatcher, bands: readonly PriorityBand[],
 }
 
 /** Every waiting request stands in one queue, can still be settled, and has its deadline and its signal watched. */
-function checkWaits({ backlog }: Dispatcher, items: readonly QueueItem[], check: Check): void {
+function checkWaits({ backlog }: Engine, items: readonly QueueItem[], check: Check): void {
   check(new Set(items).size === items.length, 'a request stands in two places');
   for (const item of items) {
     const name = `request ${item.sequence}`;
@@ -227,7 +227,7 @@ function checkWaits({ backlog }: Dispatcher, items: readonly QueueItem[], check:
 }
 
 /** In flight = leases handed out − leases that ended = seats at the endpoints. */
-function checkSeats({ seats }: Dispatcher, check: Check): void {
+function checkSeats({ seats }: Engine, check: Check): void {
   const { inFlight, inFlightTokens, dispatched, released, pool, evictor } = seats;
   check(
     inFlight === dispatched - released,
@@ -267,7 +267,7 @@ function checkSeats({ seats }: Dispatcher, check: Check): void {
 /**
  * A flow is parked only while its first request has no room under its cap, and what counts towards a cap is what runs.
  */
-function checkCaps({ parking: { caps }, seats }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+function checkCaps({ parking: { caps }, seats }: Engine, bands: readonly PriorityBand[], check: Check): void {
   for (const band of bands) {
     for (const { name, head, parkedFor } of band.parked.flows()) {
       const isRight = head !== undefined && caps?.obstacle(head, band) === parkedFor;
@@ -290,8 +290,8 @@ function checkCaps({ parking: { caps }, seats }: Dispatcher, bands: readonly Pri
  * No wake-up is lost. Requests wait only before a closed gate or until the next turn. A gate whose detector announces
  * nothing has a timer.
  */
-function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
-  const { backlog, gate, isGateClosed, isPaused, isWorkWanted, poller, isBusy } = dispatcher;
+function checkWakeUp(engine: Engine, check: Check): void {
+  const { backlog, gate, isGateClosed, isPaused, isWorkWanted, poller, isBusy } = engine;
   if (isBusy) return; // asked from inside an operation, which ends with a walk
   check(!isWorkWanted, 'the walk is due and did not run');
   if (backlog.waiting === backlog.bands.parked || isPaused) return;
@@ -303,7 +303,7 @@ function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
 }
 
 /** A closed controller holds nothing. */
-function checkEnd({ state, backlog }: Dispatcher, check: Check): void {
+function checkEnd({ state, backlog }: Engine, check: Check): void {
   check(state !== 'closed' || backlog.waiting === 0, `${backlog.waiting} requests wait in a closed controller`);
   check(state !== 'closed' || !backlog.expiry.isUsed, 'a closed controller has a timer');
 }

@@ -1,6 +1,6 @@
 /** The demand on a controller, with the requests that wait for capacity: the signal that scales model servers. */
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import { drainTimeMs } from '../outcome/explanation.js';
 
 /** Rates are averages over the last seconds; 0 when nothing was measured. */
@@ -41,8 +41,8 @@ export interface FlowDemand extends DemandFigures {
 const leastPerSecond = 0.001;
 
 /** O(bands). Call `measure` first, so that the saturation is read now. */
-export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
-  const { backlog, seats } = dispatcher;
+export function takeDemand(engine: Engine, nowMs: number): FlowDemand {
+  const { backlog, seats } = engine;
   const bands = backlog.bands.all().map((band) => bandDemand(band, nowMs));
   const sum = (figure: 'waitingTokens' | 'arrivedPerSecond' | 'dispatchedPerSecond'): number =>
     bands.reduce((total, band) => total + band[figure], 0);
@@ -58,9 +58,9 @@ export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
     arrivedPerSecond: sum('arrivedPerSecond'),
     dispatchedPerSecond,
     timeToDrainMs: drainTimeMs(backlog.waiting, dispatchedPerSecond),
-    saturation: dispatcher.gate.saturation,
+    saturation: engine.gate.saturation,
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
-    availableEndpoints: pool.implicitEndpoint === undefined ? dispatcher.gate.available(nowMs).length : undefined,
+    availableEndpoints: pool.implicitEndpoint === undefined ? engine.gate.available(nowMs).length : undefined,
     bands,
   };
 }

@@ -6,7 +6,7 @@ import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ItemView } from '../../tiers/views.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import type { InFlightCaps } from '../engine/in-flight-caps.js';
 import { QueueItem } from '../engine/queue-item.js';
 import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
@@ -19,10 +19,10 @@ type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: 
  * The waiting request by its arrival number, its view, the object that the host passed to `enqueue`, or a test of that
  * object. O(waiting), with a view O(1).
  */
-export function findWaiting(dispatcher: Dispatcher, wanted: unknown): QueueItem | undefined {
+export function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
   if (wanted instanceof QueueItem) return wanted.isWaiting ? wanted : undefined;
   const isWanted = typeof wanted === 'function' ? wanted : undefined;
-  for (const band of dispatcher.backlog.bands.allWaiting()) {
+  for (const band of engine.backlog.bands.allWaiting()) {
     for (const item of band.members()) {
       const isIt =
         isWanted === undefined ? item.sequence === wanted || item.request === wanted : isWanted(item.request) === true;
@@ -37,31 +37,29 @@ export function findWaiting(dispatcher: Dispatcher, wanted: unknown): QueueItem 
  * O(its queue); `most` bounds what is looked at, at the price of `ahead`.
  */
 export function explainWait(
-  dispatcher: Dispatcher,
+  engine: Engine,
   item: QueueItem,
   nowMs: number,
   most: number = Number.POSITIVE_INFINITY,
 ): WaitExplanation {
   const band = item.band as PriorityBand;
   const flow = item.flow as Flow;
-  const saturation = dispatcher.gate.saturationFor(band);
+  const saturation = engine.gate.saturationFor(band);
   const { ceiling } = band;
   const ahead = band.queueOf(flow)?.ahead(item, most);
   const turns = (ahead ?? flow.waiting - 1) + 1;
   const aheadInOtherFlows = band.sharesQueue ? 0 : othersBefore(turns, flow, band, most);
-  const higher = dispatcher.backlog.bands
-    .allWaiting()
-    .filter((other) => other.priority > band.priority && other.ready > 0);
+  const higher = engine.backlog.bands.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
-  const isPoolEmpty = dispatcher.gate.isPoolEmpty(nowMs);
+  const isPoolEmpty = engine.gate.isPoolEmpty(nowMs);
   const estimatedWaitMs = isPoolEmpty
     ? undefined
-    : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
-  const deadlineMs = dispatcher.backlog.expiry.deadlineOf(item);
+    : estimate(engine, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
+  const deadlineMs = engine.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
   const leadInCost = band.lead(flow);
-  const oldest = oldestLease(dispatcher.seats, nowMs);
-  const { text, ...verdict } = judge(dispatcher, item, higher, ahead, nowMs);
+  const oldest = oldestLease(engine.seats, nowMs);
+  const { text, ...verdict } = judge(engine, item, higher, ahead, nowMs);
   const clauses = [
     text,
     inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',
@@ -78,7 +76,7 @@ export function explainWait(
   ];
   return {
     ...verdict,
-    text: `${dispatcher.shadow === undefined ? '' : 'would wait: '}${clauses.filter((clause) => clause !== '').join('; ')}`,
+    text: `${engine.shadow === undefined ? '' : 'would wait: '}${clauses.filter((clause) => clause !== '').join('; ')}`,
     priority: item.priority,
     sequence: item.sequence,
     saturation,
@@ -96,7 +94,7 @@ export function explainWait(
 
 /** The first thing that holds it back. */
 function judge(
-  { gate, placement, selector, parking: { caps } }: Dispatcher,
+  { gate, placement, selector, parking: { caps } }: Engine,
   item: QueueItem,
   higher: readonly PriorityBand[],
   ahead: number | undefined,
@@ -178,7 +176,7 @@ const obstacles = {
  * requests.
  */
 function estimate(
-  { backlog }: Dispatcher,
+  { backlog }: Engine,
   band: PriorityBand,
   inBand: number,
   inHigherBands: number,

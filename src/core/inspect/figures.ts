@@ -9,7 +9,7 @@ import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import { type FlowStats, takeStats } from './snapshot.js';
 
@@ -74,22 +74,22 @@ export interface ControllerFigures {
 }
 
 export function takeFigures(
-  dispatcher: Dispatcher,
+  engine: Engine,
   { limits, holBlocking, endpointFilters }: ResolvedOptions,
   pluginErrors: number,
   nowMs: number,
 ): ControllerFigures {
-  const { pool } = dispatcher.seats;
-  const bands = dispatcher.backlog.bands.all();
+  const { pool } = engine.seats;
+  const bands = engine.backlog.bands.all();
   const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
   return {
-    stats: takeStats(dispatcher, pluginErrors, nowMs),
+    stats: takeStats(engine, pluginErrors, nowMs),
     limits,
     waitingTokens: bands.reduce((sum, band) => sum + band.waitingTokens, 0),
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
-    availableEndpoints: pool.implicitEndpoint === undefined ? dispatcher.gate.available(nowMs).length : undefined,
-    quotas: dispatcher.gate.quotas(nowMs),
-    sessions: dispatcher.gate.sessions(nowMs),
+    availableEndpoints: pool.implicitEndpoint === undefined ? engine.gate.available(nowMs).length : undefined,
+    quotas: engine.gate.quotas(nowMs),
+    sessions: engine.gate.sessions(nowMs),
     bands: bands.map((band) => new BandCounters(band, queuesByClass, nowMs)),
   };
 }

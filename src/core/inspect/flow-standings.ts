@@ -6,7 +6,7 @@
  */
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import type { Parking } from '../engine/parking.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { InFlightByFlow } from './in-flight.js';
@@ -97,7 +97,7 @@ export class FlowStandings {
     this.longest.offer(examined);
   }
 
-  take({ backlog, parking: { caps } }: Dispatcher, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
+  take({ backlog, parking: { caps } }: Engine, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
     const { members } = this.longest;
     const waiting = merged(members, inFlight, caps, nowMs);
     const busiest = new TopN<FlowStanding>(this.count, (a, b) => b.inFlight - a.inFlight);
@@ -128,7 +128,7 @@ export class FlowStandings {
 /** The same standings, with the oldest wait of those that have requests waiting. */
 function withOldest(
   standings: readonly FlowStanding[],
-  bands: Dispatcher['backlog']['bands'],
+  bands: Engine['backlog']['bands'],
   nowMs: number,
 ): FlowStanding[] {
   const shared = new Map<PriorityBand, ReturnType<typeof oldestByFlow>>();

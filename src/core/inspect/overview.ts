@@ -10,7 +10,7 @@ import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
@@ -133,16 +133,16 @@ const boundsSchema = object({
 
 /** @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones */
 export function takeOverview(
-  dispatcher: Dispatcher,
+  engine: Engine,
   given: OverviewBounds,
   { limits }: Pick<ResolvedOptions, 'limits'>,
   pluginErrors: number,
   nowMs: number,
 ): ControllerOverview {
   const bounds = parse(boundsSchema, given, 'overview');
-  const { bands: demands, ...demand } = takeDemand(dispatcher, nowMs);
-  const inFlight = countInFlight(dispatcher.seats);
-  const all = dispatcher.backlog.bands.all();
+  const { bands: demands, ...demand } = takeDemand(engine, nowMs);
+  const inFlight = countInFlight(engine.seats);
+  const all = engine.backlog.bands.all();
   const shown = mostRelevant(all, bounds.bands);
   const oldest = new TopN<QueueItem>(
     bounds.slowest,
@@ -160,25 +160,25 @@ export function takeOverview(
     }
     const rates = demands.find(({ priority }) => priority === band.priority) as BandDemand;
     const service = serviceOverview(band, bounds.tenants, nowMs);
-    return { ...bandOverview(band, largest.members, inFlight, dispatcher, rates), service };
+    return { ...bandOverview(band, largest.members, inFlight, engine, rates), service };
   });
-  const members = endpointSnapshots(dispatcher, nowMs, bounds.endpoints);
-  const quotas = dispatcher.gate.quotas(nowMs);
-  const sessions = dispatcher.gate.sessions(nowMs);
-  const listed = table.take(dispatcher, inFlight, nowMs);
+  const members = endpointSnapshots(engine, nowMs, bounds.endpoints);
+  const quotas = engine.gate.quotas(nowMs);
+  const sessions = engine.gate.sessions(nowMs);
+  const listed = table.take(engine, inFlight, nowMs);
   return {
     atMs: nowMs,
-    stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
+    stats: takeStats(engine, pluginErrors, nowMs, inFlight),
     demand,
     limits: { ...limits },
     bands,
-    otherBands: dispatcher.backlog.bands.size - shown.length,
+    otherBands: engine.backlog.bands.size - shown.length,
     endpoints: members,
-    oldestLease: oldestLease(dispatcher.seats, nowMs),
+    oldestLease: oldestLease(engine.seats, nowMs),
     otherEndpoints: (demand.endpoints ?? 0) - members.length,
     slowest: oldest.members.map((item) => ({
       fairnessId: item.fairnessId,
-      ...explainWait(dispatcher, item, nowMs, mostMembers),
+      ...explainWait(engine, item, nowMs, mostMembers),
     })),
     standings: listed,
     otherStandings: Math.max(0, countFlows(all, inFlight) - listed.length),
@@ -211,7 +211,7 @@ function bandOverview(
   band: PriorityBand,
   largest: readonly Flow[],
   inFlight: InFlightByFlow,
-  { gate }: Dispatcher,
+  { gate }: Engine,
   { arrivedPerSecond, dispatchedPerSecond, timeToDrainMs }: BandDemand,
 ): Omit<BandOverview, 'service'> {
   const { priority, waiting, ceiling, held, parked, settings } = band;

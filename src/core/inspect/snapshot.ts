@@ -5,7 +5,7 @@ import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import type { CapState } from '../engine/in-flight-caps.js';
 import type { Limits } from '../options.js';
 import type { OutcomeType } from '../outcome/outcome.js';
@@ -148,16 +148,16 @@ export interface ControllerSnapshot {
 
 /** O(bands + in flight). Ask the detector first if you want the saturation of this moment. */
 export function takeStats(
-  dispatcher: Dispatcher,
+  engine: Engine,
   pluginErrors: number,
   nowMs: number,
-  inFlight: InFlightByFlow = countInFlight(dispatcher.seats),
+  inFlight: InFlightByFlow = countInFlight(engine.seats),
 ): FlowStats {
-  const { backlog, drops, seats } = dispatcher;
+  const { backlog, drops, seats } = engine;
   const outcomes = { Dispatched: seats.dispatched, ...drops.counts };
   return {
-    state: dispatcher.state,
-    enqueued: dispatcher.enqueued,
+    state: engine.state,
+    enqueued: engine.enqueued,
     dispatched: seats.dispatched,
     rejected: outcomes.RejectedCapacity + outcomes.RejectedNoEndpoints + outcomes.RejectedOther,
     evicted:
@@ -172,22 +172,22 @@ export function takeStats(
     oldestLeaseMs: oldestLease(seats, nowMs)?.heldMs,
     overdueLeases: seats.overdue,
     evictedInFlight: seats.evicted,
-    reclaim: dispatcher.reclaimFigures,
+    reclaim: engine.reclaimFigures,
     bands: backlog.bands.size,
     flows: backlog.bands.flows.size,
-    saturation: dispatcher.gate.saturation,
-    isGateClosed: dispatcher.isGateClosed,
-    fairnessIndex: fairnessIndexOf(dispatcher),
+    saturation: engine.gate.saturation,
+    isGateClosed: engine.isGateClosed,
+    fairnessIndex: fairnessIndexOf(engine),
     pluginErrors,
     ignoredReports: backlog.bands.ignoredReports,
-    ...(dispatcher.shadow && { shadow: dispatcher.shadow.figures }),
+    ...(engine.shadow && { shadow: engine.shadow.figures }),
   };
 }
 
-function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
+function fairnessIndexOf(engine: Engine): number | undefined {
   const asked = new Set<unknown>();
   let least: number | undefined;
-  for (const band of dispatcher.backlog.bands.all()) {
+  for (const band of engine.backlog.bands.all()) {
     const { fairness } = band.settings;
     if (asked.has(fairness)) continue;
     asked.add(fairness);
@@ -197,30 +197,25 @@ function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
   return least;
 }
 
-export function takeSnapshot(
-  dispatcher: Dispatcher,
-  limits: Limits,
-  pluginErrors: number,
-  nowMs: number,
-): ControllerSnapshot {
-  const inFlight = countInFlight(dispatcher.seats);
-  const quotas = dispatcher.gate.quotas(nowMs);
-  const sessions = dispatcher.gate.sessions(nowMs);
+export function takeSnapshot(engine: Engine, limits: Limits, pluginErrors: number, nowMs: number): ControllerSnapshot {
+  const inFlight = countInFlight(engine.seats);
+  const quotas = engine.gate.quotas(nowMs);
+  const sessions = engine.gate.sessions(nowMs);
   return {
     atMs: nowMs,
-    stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
-    oldestLease: oldestLease(dispatcher.seats, nowMs),
+    stats: takeStats(engine, pluginErrors, nowMs, inFlight),
+    oldestLease: oldestLease(engine.seats, nowMs),
     ...(quotas === undefined ? {} : { quotas }),
     ...(sessions === undefined ? {} : { sessions }),
     limits,
-    bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(dispatcher, band, inFlight, nowMs)),
-    endpoints: endpointSnapshots(dispatcher, nowMs),
+    bands: engine.backlog.bands.all().map((band) => bandSnapshot(engine, band, inFlight, nowMs)),
+    endpoints: endpointSnapshots(engine, nowMs),
   };
 }
 
 /** The first `count` members of the pool. */
 export function endpointSnapshots(
-  { seats: { pool }, gate }: Dispatcher,
+  { seats: { pool }, gate }: Engine,
   nowMs: number,
   count: number = Number.POSITIVE_INFINITY,
 ): EndpointSnapshot[] {
@@ -237,12 +232,7 @@ export function endpointSnapshots(
     });
 }
 
-function bandSnapshot(
-  dispatcher: Dispatcher,
-  band: PriorityBand,
-  inFlight: InFlightByFlow,
-  nowMs: number,
-): BandSnapshot {
+function bandSnapshot(engine: Engine, band: PriorityBand, inFlight: InFlightByFlow, nowMs: number): BandSnapshot {
   const { priority, isConfigured, waiting, waitingBytes, ceiling, settings } = band;
   const { limits, flowLimits, requestTtlMs, fairness, ordering } = settings;
   return {
@@ -259,12 +249,12 @@ function bandSnapshot(
     dispatchedPerSecond: band.dispatchedPerSecond(nowMs),
     flows: band.flows.size,
     service: band.service(nowMs),
-    activeFlows: flowSnapshots(dispatcher, band, inFlight.get(band.priority), nowMs),
+    activeFlows: flowSnapshots(engine, band, inFlight.get(band.priority), nowMs),
   };
 }
 
 function flowSnapshots(
-  { parking: { caps } }: Dispatcher,
+  { parking: { caps } }: Engine,
   band: PriorityBand,
   inFlight: ReturnType<InFlightByFlow['get']>,
   nowMs: number,

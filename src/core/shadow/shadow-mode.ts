@@ -2,7 +2,7 @@
  * Mode `shadow`: the engine decides about every request as usual, and the caller gets a lease at once.
  *
  *     caller ──► ShadowMode ──► ShadowLease ──► caller          now, whatever the engine says
- *                   └─────► Dispatcher ──► its own lease    the same request: dispatched, waiting or dropped as it would be
+ *                   └─────► Engine ──► its own lease    the same request: dispatched, waiting or dropped as it would be
  *
  * The engine does not know of this mode. A request that the engine would have held takes a seat of the engine when its
  * turn comes, for as long as the real request ran. So the requests behind it wait as they would, if the servers take
@@ -17,7 +17,7 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { ServerAnswer } from '../../gate/server-answer.js';
 import { argumentError } from '../check-arguments.js';
-import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Engine } from '../engine/engine.js';
 import { isRightCall } from '../engine/intake.js';
 import type { QueueItem, Settle } from '../engine/queue-item.js';
 import { destination, type LeaseOwner, SeatLease } from '../engine/seats.js';
@@ -57,14 +57,14 @@ export class ShadowMode implements LeaseOwner {
    * time.
    */
   private readonly ending = new Map<ShadowLease, unknown>();
-  private readonly dispatcher: Dispatcher;
+  private readonly engine: Engine;
   private readonly clock: Clock;
 
   /** Lets requests that wait in earnest through at once, except where there is no endpoint to send it to. */
-  constructor(dispatcher: Dispatcher, clock: Clock) {
-    this.dispatcher = dispatcher;
+  constructor(engine: Engine, clock: Clock) {
+    this.engine = engine;
     this.clock = clock;
-    const { backlog } = dispatcher;
+    const { backlog } = engine;
     for (const item of backlog.items()) {
       const request = item.request as FlowRequest;
       if (this.leastUsed(item, request) === undefined) continue;
@@ -89,7 +89,7 @@ export class ShadowMode implements LeaseOwner {
 
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
     if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
-    if (this.dispatcher.isBusy) return undefined;
+    if (this.engine.isBusy) return undefined;
     let outcome: Outcome | undefined;
     const resolve = (answer: Outcome): void => {
       outcome = answer;
@@ -109,7 +109,7 @@ export class ShadowMode implements LeaseOwner {
   /** Ends shadow mode, and removes the requests that would wait. */
   stop(): void {
     this.endWithCallers();
-    this.dispatcher.cancelled([...this.held]);
+    this.engine.cancelled([...this.held]);
   }
 
   get figures(): ShadowFigures {
@@ -126,11 +126,11 @@ export class ShadowMode implements LeaseOwner {
     lease.heldMs = this.clock.now() - lease.dispatchedAtMs;
     if (lease.inner !== undefined) this.endLater(lease, lease.inner);
     // Adapters abort the lease when the client leaves; the request would then have left the queue.
-    else if (lease.signal.aborted) this.dispatcher.cancelled([lease.item]);
+    else if (lease.signal.aborted) this.engine.cancelled([lease.item]);
   }
 
   bind(lease: ShadowLease, to: string | EndpointView): void {
-    const endpoint = destination(this.dispatcher.seats.pool, lease, to);
+    const endpoint = destination(this.engine.seats.pool, lease, to);
     if (lease.isApart) {
       this.count(lease.seat, -1);
       this.count(endpoint, 1);
@@ -161,7 +161,7 @@ export class ShadowMode implements LeaseOwner {
   private admit(request: FlowRequest, key: FlowKey, resolve: Settle, failed: () => void): void {
     let lease: ShadowLease | undefined;
     let item: QueueItem | undefined;
-    this.dispatcher.watch(
+    this.engine.watch(
       request,
       key,
       (read, outcome) => {
@@ -180,7 +180,7 @@ export class ShadowMode implements LeaseOwner {
     said: Outcome | undefined,
     resolve: Settle,
   ): ShadowLease | undefined {
-    const { placement, seats } = this.dispatcher;
+    const { placement, seats } = this.engine;
     const inner = said?.type === 'Dispatched' ? said.lease : undefined;
     if (said === undefined) {
       this.waited++;
@@ -268,7 +268,7 @@ export class ShadowMode implements LeaseOwner {
    */
   private leastUsed(item: QueueItem, request: FlowRequest): Endpoint | undefined {
     const used = (endpoint: Endpoint): number => this.extra.get(endpoint) ?? 0;
-    const [first, ...others] = this.dispatcher.placement.eligible(item, request, this.clock.now());
+    const [first, ...others] = this.engine.placement.eligible(item, request, this.clock.now());
     return others.reduce((least, each) => (least !== undefined && used(each) < used(least) ? each : least), first);
   }
 
@@ -280,21 +280,21 @@ export class ShadowMode implements LeaseOwner {
 }
 
 /**
- * Chooses the receiver of the host's calls: the dispatcher, or in mode `shadow` a ShadowMode before it. `before`: the
+ * Chooses the receiver of the host's calls: the engine, or in mode `shadow` a ShadowMode before it. `before`: the
  * receiver so far.
  */
 export function engineOrShadow(
-  dispatcher: Dispatcher,
-  before: Dispatcher | ShadowMode,
+  engine: Engine,
+  before: Engine | ShadowMode,
   { mode, clock }: Pick<ResolvedOptions, 'mode' | 'clock'>,
-): Dispatcher | ShadowMode {
+): Engine | ShadowMode {
   if ((mode === 'shadow') === before instanceof ShadowMode) return before;
   if (before instanceof ShadowMode) {
-    dispatcher.shadow = undefined;
+    engine.shadow = undefined;
     before.stop();
-    return dispatcher;
+    return engine;
   }
-  const shadow = new ShadowMode(dispatcher, clock);
-  dispatcher.shadow = shadow;
+  const shadow = new ShadowMode(engine, clock);
+  engine.shadow = shadow;
   return shadow;
 }

@@ -4,7 +4,7 @@
  * figures.
  */
 import { FlowConfigError } from '../../../src/index.js';
-import { dispatcherOf } from '../../property/inside.js';
+import { engineOf } from '../../property/inside.js';
 import { Rig, Ticket } from './rig.js';
 import { Series } from './series.js';
 
@@ -128,7 +128,7 @@ export class RegistryPlay {
 
   /** Nothing public tells since when a flow is idle; it only shows in when the flow is collected. */
   stateOf({ fairnessId, priority }: Key = this.keys()[0]!): FlowState {
-    const flow = dispatcherOf(this.rig.flow).backlog.bands.get(priority)?.flows.get(fairnessId);
+    const flow = engineOf(this.rig.flow).backlog.bands.get(priority)?.flows.get(fairnessId);
     const startedAtMs = this.rig.clock.now() - this.rig.nowMs;
     return { leases: flow?.waiting ?? 0, idleSinceMs: flow?.isIdle === true ? flow.idleSinceMs - startedAtMs : null };
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type FlowController, type FlowControllerOptions, type Lease, roundRobin } from '../../../src/index.js';
-import { dispatcherOf } from '../../property/inside.js';
+import { engineOf } from '../../property/inside.js';
 import { Random } from '../../property/random.js';
 import { collectGarbage } from '../../support/collect-garbage.js';
 import { dispatchOrder, key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
@@ -180,7 +180,7 @@ describe('roundRobin', () => {
     for (let i = 0; i < 50; i++) {
       const held = runNow(flow);
       const waiting = flow.enqueue(request, key(`f${i}`));
-      known.push(new WeakRef(dispatcherOf(flow).backlog.bands.get(0)?.flows.get(`f${i}`) as object));
+      known.push(new WeakRef(engineOf(flow).backlog.bands.get(0)?.flows.get(`f${i}`) as object));
       held.release();
       leaseOf(await waiting).release();
       clock.advance(60_000);

@@ -56,7 +56,7 @@ const captureSettle = (settle: Settle): void => {
   capturedSettle = settle;
 };
 
-export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
+export class Engine implements SeatsOwner, SerialHost, BacklogListener {
   readonly backlog: Backlog;
   readonly seats: Seats;
   readonly gate: Gate;
