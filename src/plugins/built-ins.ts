@@ -63,6 +63,12 @@ export { rejectAll } from '../admission/reject-all.js';
 export { type TenantBudgets, tenantBudgets } from '../admission/tenant-budgets.js';
 export { tierShed } from '../admission/tier-shed.js';
 export { type TokenBucket, tokenBucket } from '../admission/token-bucket.js';
+export type {
+  QuotaSource,
+  QuotaTerms,
+  QuotaWindow,
+  Taking as QuotaTaking,
+} from '../base/quota-window.js';
 export { type CircuitBreaker, type CircuitState, circuitBreaker } from '../constraints/circuit-breaker.js';
 export { mostBudgetLeft } from '../constraints/quotas/most-budget-left.js';
 export { type QuotaDetector, quotaDetector } from '../constraints/quotas/quota-detector.js';
@@ -72,12 +78,6 @@ export type {
   QuotaGroupOptions,
   QuotaOptions,
 } from '../constraints/quotas/quota-options.js';
-export type {
-  QuotaSource,
-  QuotaTerms,
-  QuotaWindow,
-  Taking as QuotaTaking,
-} from '../constraints/quotas/quota-window.js';
 export { type SessionLimit, sessionLimit } from '../constraints/sessions/session-limit.js';
 export type { SessionLimitOptions } from '../constraints/sessions/session-options.js';
 export type {

@@ -1,4 +1,6 @@
 /** `headgate/redis`: one limit, one budget and one picture of the pool for many replicas, on Redis or Valkey. */
+
+export type { SharedQuotasOptions } from './buckets/bucket-options.js';
 export type { BudgetCost, SharedBudget, SharedBudgetsOptions } from './budgets/budget-options.js';
 export {
   type SharedBudgetAdmission,
@@ -31,7 +33,6 @@ export {
   type SharedMarksOptions,
   sharedMarks,
 } from './marks/shared-marks.js';
-export type { SharedQuotasOptions } from './quotas/quota-options.js';
 export { type SharedQuotaStatus, type SharedQuotas, sharedQuotas } from './quotas/shared-quotas.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';
 export type { IoRedisSubscriber, MessagePublisher, MessageSubscriber, NodeRedisSubscriber } from './store/pub-sub.js';

@@ -41,7 +41,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
       'core/engine/engine.ts Engine': 92,
       'core/engine/seats.ts SeatLease': 45,
       'gate/gate.ts Gate': 57,
-      'redis/quotas/shared-window.ts SharedWindow': 56,
+      'redis/buckets/shared-window.ts SharedWindow': 56,
       'simulator/engine/simulation.ts Simulation': 60,
       'tiers/priority-band.ts PriorityBand': 87,
     },

@@ -5,7 +5,7 @@
  * Invariant: what is taken with room in one window is at most the limit. The debt of a window is taken from the next
  * one.
  */
-import { type QuotaWindow, rounding, type Taking, WholeWindow } from './quota-window.js';
+import { type QuotaWindow, rounding, type Taking, WholeWindow } from '../../base/quota-window.js';
 
 class FixedTaking implements Taking {
   amount: number;

@@ -8,6 +8,7 @@
  * group of another.
  */
 import { warnOperator } from '../../base/faults/warn-operator.js';
+import type { QuotaSource } from '../../base/quota-window.js';
 import { parse } from '../../base/schema/parse.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';
@@ -25,7 +26,6 @@ import {
   quotaParameters,
   type ResolvedQuotaOptions,
 } from './quota-options.js';
-import type { QuotaSource } from './quota-window.js';
 import { localWindows, windowsFrom } from './quota-windows.js';
 import { type RateLimitReport, readRateLimitHeaders } from './rate-limit-headers.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';

@@ -1,8 +1,9 @@
 /** Which window a configured quota is counted in: one of this process alone, or one of a source that many share. */
+
+import { GcraWindow } from '../../base/gcra-window.js';
+import type { QuotaSource, QuotaWindow } from '../../base/quota-window.js';
 import { FixedWindow } from './fixed-window.js';
-import { GcraWindow } from './gcra-window.js';
 import type { ResolvedQuota } from './quota-options.js';
-import type { QuotaSource, QuotaWindow } from './quota-window.js';
 import { SlidingWindow } from './sliding-window.js';
 
 export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;

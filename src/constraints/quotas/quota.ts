@@ -1,5 +1,5 @@
 /** One quota of a group: its window, what running requests hold of it, and what answers teach of its limit. */
-import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
+import { type QuotaWindow, rounding, type Taking } from '../../base/quota-window.js';
 import type { QuotaUnit, ReportedQuota } from './rate-limit-headers.js';
 
 /** The part of a quota that one running request holds. */

@@ -7,7 +7,7 @@
  * entries `per` apart, so that its debt is paid. There are little more than `mostEntries` entries: takings that lie
  * close together count as one at the end of them.
  */
-import { type QuotaWindow, rounding, type Taking, WholeWindow } from './quota-window.js';
+import { type QuotaWindow, rounding, type Taking, WholeWindow } from '../../base/quota-window.js';
 
 /** More than this many takings in one window are put together, so that a step costs no more than this. */
 const mostEntries = 512;

@@ -5,15 +5,15 @@
  * common to all.
  */
 import { type QuotaSource, type QuotaTerms, type QuotaWindow, schemas } from '../../index.js';
+import { quotaSettings, type SharedQuotasOptions } from '../buckets/bucket-options.js';
+import { quotaScript } from '../buckets/bucket-script.js';
+import { type Purchase, type PurchaseAnswer, SharedWindow } from '../buckets/shared-window.js';
 import { numbersOf } from '../store/answer.js';
 import { quotaKey } from '../store/keys.js';
 import { ProblemListeners } from '../store/problem-listeners.js';
 import { type RedisClient, redisClient } from '../store/redis-client.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import type { EngineProblem } from '../store/store-problem.js';
-import { quotaSettings, type SharedQuotasOptions } from './quota-options.js';
-import { quotaScript } from './quota-script.js';
-import { type Purchase, type PurchaseAnswer, SharedWindow } from './shared-window.js';
 
 /** The part of one quota that a replica has. */
 export interface SharedQuotaStatus {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { GcraWindow } from '../../../src/base/gcra-window.js';
+import type { QuotaTerms, QuotaWindow } from '../../../src/base/quota-window.js';
 import { FixedWindow } from '../../../src/constraints/quotas/fixed-window.js';
-import { GcraWindow } from '../../../src/constraints/quotas/gcra-window.js';
 import { Quota } from '../../../src/constraints/quotas/quota.js';
 import { QuotaGroup } from '../../../src/constraints/quotas/quota-group.js';
 import type { ResolvedQuota } from '../../../src/constraints/quotas/quota-options.js';
-import type { QuotaTerms, QuotaWindow } from '../../../src/constraints/quotas/quota-window.js';
 import { localWindows, windowsFrom } from '../../../src/constraints/quotas/quota-windows.js';
 import type { ReportedQuota } from '../../../src/constraints/quotas/rate-limit-headers.js';
 import type { Amounts } from '../../../src/constraints/quotas/request-estimate.js';

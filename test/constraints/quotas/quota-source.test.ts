@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GcraWindow } from '../../../src/constraints/quotas/gcra-window.js';
+import { GcraWindow } from '../../../src/base/gcra-window.js';
 import {
   type FlowController,
   type QuotaDetector,

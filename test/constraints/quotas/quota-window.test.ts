@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { GcraWindow } from '../../../src/base/gcra-window.js';
+import type { QuotaWindow, Taking } from '../../../src/base/quota-window.js';
 import { FixedWindow } from '../../../src/constraints/quotas/fixed-window.js';
-import { GcraWindow } from '../../../src/constraints/quotas/gcra-window.js';
-import type { QuotaWindow, Taking } from '../../../src/constraints/quotas/quota-window.js';
 import { SlidingWindow } from '../../../src/constraints/quotas/sliding-window.js';
 
 const limit = 10;

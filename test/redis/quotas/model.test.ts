@@ -1,9 +1,9 @@
 /** The script of the quotas against the window of one process, operation by operation. */
 import { expect, it } from 'vitest';
+import { GcraWindow } from '../../../src/base/gcra-window.js';
+import { rounding, type Taking } from '../../../src/base/quota-window.js';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { GcraWindow } from '../../../src/constraints/quotas/gcra-window.js';
-import { rounding, type Taking } from '../../../src/constraints/quotas/quota-window.js';
-import { quotaScript } from '../../../src/redis/quotas/quota-script.js';
+import { quotaScript } from '../../../src/redis/buckets/bucket-script.js';
 import { withVirtualTime } from '../support/virtual-world.js';
 import { describeWithClient } from '../support/with-store.js';
 import { withoutExpiry } from './quota-world.js';

@@ -14,8 +14,8 @@ import { letProcessEnd } from '../../base/clock.js';
 import type { QuotaTerms, QuotaWindow } from '../../index.js';
 import { StoreError } from '../store/store-problem.js';
 import { BoughtBatch, BoughtUnits, ReturnedUnits, roundingError } from './bought-units.js';
+import type { QuotaSettings } from './bucket-options.js';
 import { FallbackShare } from './fallback-share.js';
-import type { QuotaSettings } from './quota-options.js';
 
 /** The answer of the script. */
 export interface PurchaseAnswer {
