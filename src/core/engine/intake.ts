@@ -290,7 +290,8 @@ export class Intake {
    */
   private mayGoAhead(item: QueueItem, highest: PriorityBand): boolean {
     const { placement, gate } = this.parts;
-    return placement.tellsClasses && highest.priority === item.priority && gate.isOpenFor(highest);
+    const mayPass = placement.tellsClasses || gate.judgesRequests;
+    return mayPass && highest.priority === item.priority && gate.isOpenFor(highest);
   }
 
   private get capacityType(): DropType {

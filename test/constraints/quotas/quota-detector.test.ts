@@ -3,6 +3,7 @@ import {
   circuitBreaker,
   concurrencyDetector,
   EndpointPool,
+  edf,
   FlowConfigError,
   type FlowController,
   type FlowControllerOptions,
@@ -384,6 +385,14 @@ describe('groups', () => {
     clock.advance(24_000);
     await turns();
     expect(order).toEqual(['large', 'small']);
+  });
+
+  it('let go at once what fits, where ordering puts it before the request that has no room', async () => {
+    const { flow } = world(perMinute('tokens', 100), [], { defaultBand: { ordering: edf() } });
+    now(flow, { tokens: 50 });
+    void flow.enqueue({ byteSize: 1, tokens: 80 }, key('a'));
+    void flow.enqueue({ byteSize: 1, tokens: 40, ttlMs: 1000 }, key('a'));
+    expect(flow.stats()).toMatchObject({ dispatched: 2, waiting: 1 });
   });
 
   it('let the picker choose by what is left', () => {
