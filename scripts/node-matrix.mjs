@@ -16,7 +16,11 @@ const lines = ['20', '22', '24'].filter((line) => !process.version.startsWith(`v
 const adapters = ['node', 'express', 'koa', 'fastify', 'hono', 'web', 'undici'];
 const suites = ['test/integration/', 'test/fetch/', ...adapters.map((name) => `test/adapters/${name}/`)];
 /** What goes out through undici: the adapter, and the gateway. */
-const undiciSuites = ['test/adapters/undici/', 'test/gateway/proxy.test.ts', 'test/gateway/first-token.test.ts'];
+const undiciSuites = [
+  'test/adapters/undici/',
+  'test/gateway/proxy.test.ts',
+  'test/gateway/forwarding/first-token.test.ts',
+];
 const scenarios = ['two-classes', 'vtc-weighted', 'batch-beside-chat'];
 /** `--only bytes` leaves the tests out, which take minutes. */
 const isBytesOnly = process.argv.includes('--only') && process.argv.at(-1) === 'bytes';

@@ -9,10 +9,10 @@ import {
   labelFilter,
   leastLoaded,
 } from '../index.js';
-import type { GatewayConfig } from './gateway-config.js';
+import type { Upstreams } from './forwarding/upstreams.js';
 import { stateOf } from './request-state.js';
-import type { SharedState } from './shared-state.js';
-import type { Upstreams } from './upstreams.js';
+import type { GatewayConfig } from './settings/gateway-config.js';
+import type { SharedState } from './shared/shared-state.js';
 
 /** The request that policies see in `item.request`. */
 export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {

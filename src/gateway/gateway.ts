@@ -14,33 +14,34 @@ import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
-import { ApiError } from './api-error.js';
-import { BodyReader } from './body-reader.js';
-import { logDropsOf } from './drop-log.js';
-import type { GatewayConfig, ListenAddress } from './gateway-config.js';
+import { BodyReader } from './bodies/body-reader.js';
+import type { UploadLimits } from './bodies/upload.js';
+import { MetricsFallback } from './forwarding/metrics-fallback.js';
+import { Upstreams } from './forwarding/upstreams.js';
+import { watchUpstreams } from './forwarding/watch-upstreams.js';
 import { createFlow, flowOptions, type GatewayRequest, sharing } from './gateway-flow.js';
-import { contained, type GatewayLog } from './gateway-log.js';
 import { GatewayCounters } from './metrics/gateway-counters.js';
-import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
+import { gatewayMetrics } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
-import { MetricsFallback } from './metrics-fallback.js';
-import { OperatorPage } from './operator-page.js';
+import type { MetricsSource, PromClient } from './metrics/process-metrics.js';
+import { logDropsOf } from './operators/drop-log.js';
+import { OperatorPage } from './operators/operator-page.js';
 import {
   hasFigures,
   isOperatorPath,
-  type MetricsSource,
   type OperatorRoutes,
   type OperatorState,
   operatorRoutes,
-} from './operator-routes.js';
-import { loadOpenTelemetry, loadPromClient, loadUndici } from './optional-peers.js';
-import { hostOf, ownHosts } from './own-hosts.js';
-import { mostHeaders, nothingAt, RequestHandler } from './request-handler.js';
+} from './operators/operator-routes.js';
+import { hostOf, ownHosts } from './operators/own-hosts.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
-import { SharedState } from './shared-state.js';
-import type { UploadLimits } from './upload.js';
-import { listed, Upstreams } from './upstreams.js';
-import { watchUpstreams } from './watch-upstreams.js';
+import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handler.js';
+import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
+import { ApiError } from './shared/api-error.js';
+import { contained, type GatewayLog } from './shared/gateway-log.js';
+import { modelsOf } from './shared/model-label.js';
+import { loadOpenTelemetry, loadPromClient, loadUndici } from './shared/optional-peers.js';
+import { SharedState } from './shared/shared-state.js';
 
 export interface GatewayOptions {
   /** @default nothing is logged */
@@ -315,9 +316,7 @@ class RunningGateway implements Gateway {
 
   private operatorState(): OperatorState {
     const { config, pool } = this;
-    const models = new Set(
-      pool.endpoints.flatMap(({ labels }) => (labels.model === undefined ? [] : listed(labels.model))),
-    );
+    const models = new Set(pool.endpoints.flatMap(modelsOf));
     return {
       flow: this.flow,
       isDraining: this.closed !== undefined,

@@ -2,7 +2,9 @@
  * `headgate/gateway`: a reverse proxy with flow control, as a library. `headgate gateway` is made of it. Needs `undici`
  * and `yaml`.
  */
+
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.js';
+export type { GatewayRequest } from './gateway-flow.js';
 export type {
   AuthConfig,
   GatewayConfig,
@@ -14,8 +16,7 @@ export type {
   SenderConfig,
   TimeoutsConfig,
   UpstreamConfig,
-} from './gateway-config.js';
-export type { GatewayRequest } from './gateway-flow.js';
-export { type GatewayLog, type LogFields, type LogLevel, lineLog } from './gateway-log.js';
-export { type LoadGatewayConfigOptions, loadGatewayConfig } from './load-gateway-config.js';
-export { type ImportPluginsOptions, importPlugins } from './plugin-modules.js';
+} from './settings/gateway-config.js';
+export { type LoadGatewayConfigOptions, loadGatewayConfig } from './settings/load-gateway-config.js';
+export { type ImportPluginsOptions, importPlugins } from './settings/plugin-modules.js';
+export { type GatewayLog, type LogFields, type LogLevel, lineLog } from './shared/gateway-log.js';

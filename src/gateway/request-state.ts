@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Classification, NodeRequest, WithFlow } from '../adapters/node/index.js';
 import type { Drop, Lease } from '../index.js';
-import type { SenderConfig } from './gateway-config.js';
-import type { GenerationBody } from './generation-body.js';
+import type { GenerationBody } from './bodies/generation-body.js';
+import type { SenderConfig } from './settings/gateway-config.js';
 
 /**
  * The property of a request that holds its state. A property costs less than an entry in a WeakMap, to write, to read

@@ -72,7 +72,7 @@ describe('docs/gateway.md', () => {
 
   it('names every error of the gateway', () => {
     const folder = new URL('src/gateway/', root);
-    const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const sources = files.map((name) => readFileSync(new URL(name, folder), 'utf8'));
     const codes = sources.flatMap((source) =>
       [...source.matchAll(/new ApiError\(\s*(\d+),\s*'(\w+)'/g)].map(([, status = '', code = '']) => [status, code]),

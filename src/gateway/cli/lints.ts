@@ -1,8 +1,8 @@
 /** Lints: settings that are each valid but do not go together. Every sentence names both. */
 
 import { schemas } from '../../index.js';
-import type { ScrapeConfig } from '../gateway-config.js';
 import type { GatewayConfig } from '../index.js';
+import type { ScrapeConfig } from '../settings/gateway-config.js';
 import { declaredPlugins } from './declared-plugins.js';
 import type { Resolved } from './effective-settings.js';
 import { bytes, ms } from './format-numbers.js';

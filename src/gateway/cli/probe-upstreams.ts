@@ -3,9 +3,9 @@
  * their load.
  */
 import type { PluginRegistry } from '../../index.js';
+import { Upstreams } from '../forwarding/upstreams.js';
+import { answersWithoutMetrics, scraperOf } from '../forwarding/watch-upstreams.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
-import { Upstreams } from '../upstreams.js';
-import { answersWithoutMetrics, scraperOf } from '../watch-upstreams.js';
 
 /** One sentence for each server with which something is wrong. The file must have no faults. */
 export async function probe(text: string, registry?: PluginRegistry): Promise<string[]> {

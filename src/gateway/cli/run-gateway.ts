@@ -1,6 +1,5 @@
 /** `headgate gateway`: a gateway until a signal ends it. */
 import { dirname, resolve } from 'node:path';
-import { changesBetween } from '../config-changes.js';
 import {
   createGateway,
   type Gateway,
@@ -9,6 +8,7 @@ import {
   importPlugins,
   loadGatewayConfig,
 } from '../index.js';
+import { changesBetween } from '../settings/config-changes.js';
 import { CommandLog, type LogFormat } from './command-log.js';
 import { readSource } from './read-source.js';
 

@@ -4,8 +4,8 @@
  */
 import { readYaml } from '../../config/read-yaml.js';
 import { schemas } from '../../index.js';
-import type { SenderConfig } from '../gateway-config.js';
 import type { GatewayConfig } from '../index.js';
+import type { SenderConfig } from '../settings/gateway-config.js';
 import type { Effective, Resolved } from './effective-settings.js';
 import { atATime, bytes, quantity } from './format-numbers.js';
 

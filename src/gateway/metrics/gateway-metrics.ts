@@ -6,15 +6,12 @@ import type { Counter, Registry } from 'prom-client';
 import type { FlowController, SaturationDetector } from '../../index.js';
 import { prometheusMetrics, sharedQuotaMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';
 import type { GatewayRequest } from '../gateway-flow.js';
-import type { MetricsSource } from '../operator-routes.js';
 import type { RequestState } from '../request-state.js';
-import type { SharedState } from '../shared-state.js';
+import type { SharedState } from '../shared/shared-state.js';
 import type { GatewayCounters } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
 import type { LabelledCounter } from './labelled-counter.js';
-import { joined, type PromClient, processMetrics } from './process-metrics.js';
-
-export type { PromClient } from './process-metrics.js';
+import { joined, type MetricsSource, type PromClient, processMetrics } from './process-metrics.js';
 
 export interface MetricParts {
   readonly flow: FlowController<GatewayRequest>;

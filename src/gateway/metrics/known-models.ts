@@ -5,8 +5,9 @@
  * Invariant: a name is known when the file has it, or when a server has answered a request for it; of the latter there
  * are at most a hundred.
  */
-import type { GatewayConfig } from '../gateway-config.js';
-import { listed } from '../upstreams.js';
+
+import type { GatewayConfig } from '../settings/gateway-config.js';
+import { modelsOf } from '../shared/model-label.js';
 
 const mostModels = 100;
 
@@ -37,6 +38,5 @@ export class KnownModels {
 }
 
 function namesIn({ models, upstreams }: Pick<GatewayConfig, 'models' | 'upstreams'>): ReadonlySet<string> {
-  const served = upstreams.flatMap(({ labels }) => (labels.model === undefined ? [] : listed(labels.model)));
-  return new Set([...Object.entries(models.aliases).flat(), ...(models.list ?? []), ...served]);
+  return new Set([...Object.entries(models.aliases).flat(), ...(models.list ?? []), ...upstreams.flatMap(modelsOf)]);
 }

@@ -1,7 +1,6 @@
 /** Metrics of the process, by prom-client: CPU, memory, the delay of the event loop, garbage collection. */
 import type { Registry } from 'prom-client';
 import { exposition } from '../../observability/prometheus/index.js';
-import type { MetricsSource } from '../operator-routes.js';
 
 export type PromClient = typeof import('prom-client');
 
@@ -21,6 +20,13 @@ export function processMetrics(promClient: PromClient): Registry {
     register = own;
   }
   return register;
+}
+
+/** What `/metrics` answers. */
+export interface MetricsSource {
+  readonly contentType: string;
+  /** The text, in parts that do not hold the event loop. */
+  parts(): AsyncIterable<string>;
 }
 
 /** Both in one exposition. */

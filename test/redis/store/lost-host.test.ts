@@ -4,7 +4,7 @@
  */
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { connectStore } from '../../../src/gateway/optional-peers.js';
+import { connectStore } from '../../../src/gateway/shared/optional-peers.js';
 import { sharedConcurrency } from '../../../src/redis/index.js';
 import { Store } from '../support/stores.js';
 import { describeWithStores, until } from '../support/with-store.js';

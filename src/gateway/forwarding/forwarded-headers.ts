@@ -1,0 +1,100 @@
+/**
+ * Which headers pass the gateway. Control headers were removed before. Headers that concern one connection end here.
+ */
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { controlHeaders } from '../../adapters/http/index.js';
+import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** What requests have besides that ends here. */
+const endsHere = new Set([...hopByHop, 'expect', 'host', 'http2-settings']);
+
+/**
+ * A copy without the headers that end here. It is built anew, because an object that lost a property is slow from then
+ * on.
+ */
+function endToEnd(headers: Headers, isDropped: (name: string) => boolean): OutgoingHttpHeaders {
+  const { connection } = headers;
+  // Nearly every message has one of these two values, which name no header.
+  const named =
+    connection === undefined || connection === 'keep-alive' || connection === 'close'
+      ? none
+      : namedByConnection(String(connection));
+  const passed: OutgoingHttpHeaders = {};
+  for (const name in headers) {
+    if (!endsHere.has(name) && !named.includes(name) && !isDropped(name)) passed[name] = headers[name];
+  }
+  return passed;
+}
+
+const none: readonly string[] = [];
+
+/**
+ * Whether a header is for gateways alone. Servers that turn headers into variables treat underscores as dashes, so a
+ * client could use one in place of the other. And a server may know a name of this family that is not known here.
+ */
+function isControl(name: string): boolean {
+  const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;
+  return dashed.startsWith('x-llm-d-') || controlHeaders.has(dashed);
+}
+
+/** How a proxy tells of the client in front of it. */
+const forwardedHeaders = new Set([
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-real-ip',
+]);
+
+/** The headers that authenticate a client to the gateway. */
+const credentials = new Set(['authorization', 'x-api-key', 'api-key']);
+
+export interface UpstreamHeaders {
+  readonly requestId: string;
+  /** Replaces the client's. */
+  readonly apiKey: string | undefined;
+  /** Whether the client's credentials were meant for the gateway. */
+  readonly ownsKeys: boolean;
+  readonly bodyBytes: number;
+  /** Whether the gateway has read the body, and reads the answer. */
+  readonly isRead: boolean;
+  /** Told of in `X-Forwarded-…`, in place of what it says there itself; undefined: what it says is passed on. */
+  readonly client: IncomingMessage | undefined;
+}
+
+export function toUpstream(
+  headers: IncomingHttpHeaders,
+  { requestId, apiKey, ownsKeys, bodyBytes, isRead, client }: UpstreamHeaders,
+): IncomingHttpHeaders {
+  const isDropped = (name: string): boolean =>
+    isControl(name) ||
+    (client !== undefined && forwardedHeaders.has(name)) ||
+    ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
+    // Answers are read for their usage while they pass.
+    // A body that was packed has been unpacked.
+    (isRead && (name === 'accept-encoding' || name === 'content-encoding'));
+  const passed = endToEnd(headers, isDropped) as IncomingHttpHeaders;
+  passed['x-request-id'] = requestId;
+  if (client !== undefined) Object.assign(passed, clientOf(client));
+  if (apiKey !== undefined) passed.authorization = `Bearer ${apiKey}`;
+  passed['content-length'] = String(bodyBytes);
+  return passed;
+}
+
+function clientOf({ socket, headers }: IncomingMessage): IncomingHttpHeaders {
+  const host = headers.host === undefined ? {} : { 'x-forwarded-host': headers.host };
+  return { 'x-forwarded-for': socket.remoteAddress ?? 'unknown', 'x-forwarded-proto': 'http', ...host };
+}
+
+const nothing = (): boolean => false;
+const isCors = (name: string): boolean => name.startsWith('access-control-');
+
+/** `ownsCors`: the gateway says which origins may read the answer, and not the server. */
+export function toClient(headers: Headers, requestId: string, ownsCors = false): OutgoingHttpHeaders {
+  const passed = endToEnd(headers, ownsCors ? isCors : nothing);
+  passed['x-request-id'] = requestId;
+  return passed;
+}

@@ -1,0 +1,73 @@
+/**
+ * The model servers of the file, as members of the pool.
+ *
+ * Invariant: the pool has exactly the upstreams of the last configuration. A server under a new URL is another server.
+ */
+import { EndpointPool, type EndpointView } from '../../index.js';
+import type { RequestState } from '../request-state.js';
+import type { UpstreamConfig } from '../settings/gateway-config.js';
+import { mayHave } from '../shared/model-label.js';
+
+export class Upstreams {
+  readonly pool: EndpointPool = new EndpointPool();
+  /** It keeps servers that left while requests were under way to them. */
+  private readonly configs = new WeakMap<EndpointView, UpstreamConfig>();
+  /** Listeners of the pool look up the configuration of a new member before `add` returns. */
+  private joining: UpstreamConfig | undefined = undefined;
+
+  /**
+   * `onForeign` hears of a member that somebody else added. The pool has removed it by then, because its URL is not
+   * known.
+   */
+  constructor(onForeign: (id: string) => void = () => {}) {
+    this.pool.on('added', (endpoint) => {
+      if (this.joining !== undefined) return;
+      this.pool.remove(endpoint);
+      onForeign(endpoint.id);
+    });
+  }
+
+  apply(upstreams: readonly UpstreamConfig[]): void {
+    const wanted = new Map(upstreams.map((upstream) => [upstream.id, upstream]));
+    for (const endpoint of [...this.pool.endpoints]) {
+      if (wanted.get(endpoint.id)?.url !== this.configOf(endpoint).url) this.pool.remove(endpoint);
+    }
+    for (const upstream of upstreams) this.put(upstream);
+  }
+
+  configOf(endpoint: EndpointView): UpstreamConfig {
+    const config = this.configs.get(endpoint) ?? this.joining;
+    if (config === undefined) throw new Error(`${endpoint.id} was not added by this gateway`);
+    return config;
+  }
+
+  /** False when every server says which models it has, and none has this one. */
+  serves(model: string): boolean {
+    const { endpoints } = this.pool;
+    return endpoints.length === 0 || endpoints.some((endpoint) => mayHave(endpoint, model));
+  }
+
+  /** Whether a server is left that a request was not sent to yet, and that serves its model. */
+  hasOther({ attempts, targetModel }: Pick<RequestState, 'attempts' | 'targetModel'>): boolean {
+    return this.pool.endpoints.some(
+      (endpoint) =>
+        endpoint.state === 'ready' &&
+        !attempts.includes(endpoint.id) &&
+        (targetModel === undefined || mayHave(endpoint, targetModel)),
+    );
+  }
+
+  private put(upstream: UpstreamConfig): void {
+    const { id, url, weight } = upstream;
+    const labels = { address: new URL(url).host, ...upstream.labels };
+    const known = this.pool.get(id);
+    if (known !== undefined) {
+      this.configs.set(known, upstream);
+      this.pool.update(known, { labels, weight });
+      return;
+    }
+    this.joining = upstream;
+    this.configs.set(this.pool.add(id, { labels, weight }), upstream);
+    this.joining = undefined;
+  }
+}

@@ -1,0 +1,78 @@
+/** Watches the servers: their load, if the configuration asks for it, and their health. */
+import type { Agent } from 'undici';
+import type { EndpointView } from '../../index.js';
+import { type MetricsFetch, type ScrapeError, type Scraper, scrape, undiciFetch } from '../../upstream/index.js';
+import type { GatewayCounters } from '../metrics/gateway-counters.js';
+import type { GatewayConfig, ScrapeConfig } from '../settings/gateway-config.js';
+import type { GatewayLog } from '../shared/gateway-log.js';
+import { watchUpstreamHealth } from './health.js';
+import type { Upstreams } from './upstreams.js';
+
+/** Is told whether any server reports its load. */
+export interface LoadReports {
+  /** No server reports its load: every server answered without such metrics, or no server is asked. */
+  noLoadReported(): void;
+  /** Some server reports its load. */
+  loadReported(): void;
+}
+
+/** Returns a function that stops this. */
+export function watchUpstreams(
+  upstreams: Upstreams,
+  config: Pick<GatewayConfig, 'health' | 'scrape'>,
+  log: GatewayLog,
+  { reports, agent, counters }: { reports: LoadReports; agent: Agent; counters: GatewayCounters },
+): () => void {
+  const stopHealth = watchUpstreamHealth(upstreams, config.health, log, counters);
+  const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).profile !== 'none');
+  if (upstreams.pool.endpoints.length > 0 && (config.scrape === undefined || asked.length === 0))
+    reports.noLoadReported();
+  if (config.scrape === undefined) return stopHealth;
+  const scraper = scraperOf(upstreams, config.scrape, log, undiciFetch(agent));
+  const without = new Set<EndpointView>();
+  scraper.on('failed', ({ endpoint, error }) => {
+    log('warn', 'scrape-failed', { endpoint: endpoint.id, code: error.code, error: error.message });
+    if (!answersWithoutMetrics(error)) return;
+    without.add(endpoint);
+    const { endpoints } = upstreams.pool;
+    if (endpoints.every((each) => without.has(each) || upstreams.configOf(each).profile === 'none'))
+      reports.noLoadReported();
+  });
+  const stopReported = upstreams.pool.on('reported', () => reports.loadReported());
+  scraper.on('recovered', ({ endpoint, failedForMs }) => {
+    without.delete(endpoint);
+    log('info', 'scrape-recovered', { endpoint: endpoint.id, failedForMs: Math.round(failedForMs) });
+  });
+  return () => {
+    stopHealth();
+    stopReported();
+    scraper.stop();
+  };
+}
+
+/** True when the server answers, but does not report its load. */
+export function answersWithoutMetrics({ code }: ScrapeError): boolean {
+  return code === 'http-status' || code === 'no-metrics' || code === 'too-large';
+}
+
+/** A scraper of the servers of the file. */
+export function scraperOf(
+  upstreams: Upstreams,
+  { path, ...settings }: ScrapeConfig,
+  log: GatewayLog,
+  fetch?: MetricsFetch,
+): Scraper {
+  return scrape(upstreams.pool, {
+    ...settings,
+    fetch,
+    urlOf: (endpoint) => {
+      const { profile, url, labels } = upstreams.configOf(endpoint);
+      return profile === 'none' ? undefined : (labels.metricsUrl ?? url + path);
+    },
+    profile: (endpoint) => {
+      const { profile } = upstreams.configOf(endpoint);
+      return profile === 'none' ? undefined : profile;
+    },
+    onWarning: ({ message }) => log('warn', 'scrape-setting', { message }),
+  });
+}

@@ -1,0 +1,124 @@
+/** The paths for operators and their machines: health, readiness, metrics and busy thresholds. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { type BusyThresholdHandler, busyThresholdHandler, demandHandler } from '../../adapters/http/index.js';
+import type { BusyThresholdDetector, FlowDemand, SaturationDetector } from '../../index.js';
+import type { BodyReader } from '../bodies/body-reader.js';
+import type { MetricsSource } from '../metrics/process-metrics.js';
+import { isSameSecret, keyOf } from '../requests/senders.js';
+import { ApiError, sendJson, uploadEnds } from '../shared/api-error.js';
+
+export interface OperatorState {
+  readonly flow: { demand(): FlowDemand };
+  readonly isDraining: boolean;
+  readonly endpoints: number;
+  /** The available servers: well, not avoided, and with the metrics that the detector needs. */
+  readonly available: number;
+  /** Undefined when prom-client is not installed. */
+  readonly register: MetricsSource | undefined;
+  readonly detectors: readonly SaturationDetector[];
+  /** Names of the models that the servers have. */
+  readonly models: readonly string[];
+  readonly adminToken: string | undefined;
+  readonly demand: { readonly path: string; readonly token: string | undefined };
+  /** Whether metrics, which name tenants, are for holders of the token alone: strangers can reach the port. */
+  readonly guardsMetrics: boolean;
+}
+
+/** Answers the paths that `isOperatorPath` names. */
+export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<void>;
+
+const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+const thresholds = '/busy_threshold';
+
+/**
+ * Whether operators ask at the path. Every request of a client pays for this question, and for nothing else of
+ * operators.
+ */
+export function isOperatorPath(path: string, demandPath: string): boolean {
+  return readOnly.has(path) || path === demandPath || path === thresholds;
+}
+
+/** Whether figures are there, which may need no token. */
+export function hasFigures(path: string, demandPath: string): boolean {
+  return path === '/metrics' || path === demandPath;
+}
+
+/** @throws (rejects) ApiError */
+export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
+  return async function answerOperator(path, req, res) {
+    const { demand } = state();
+    if ((readOnly.has(path) || path === demand.path) && req.method !== 'GET' && req.method !== 'HEAD') {
+      const message = `${req.method} is not possible at ${path}, which takes GET, HEAD.`;
+      throw new ApiError(405, 'method_not_allowed', message, { ...uploadEnds, allow: 'GET, HEAD' });
+    }
+    if (path === '/healthz') {
+      sendJson(res, 200, { status: 'ok' });
+    } else if (path === '/readyz') {
+      const { isDraining, endpoints, available } = state();
+      const status = isDraining ? 'draining' : available === 0 ? 'no-endpoints' : 'ready';
+      sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints, available });
+    } else if (path === '/metrics') {
+      const { register, guardsMetrics, adminToken } = state();
+      if (guardsMetrics && !hasToken(req.headers, adminToken)) {
+        const message = 'Metrics need admin.token as bearer token here, or a port of their own, admin.port.';
+        throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
+      }
+      if (register === undefined)
+        throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
+      for await (const part of register.parts()) {
+        // Only now, so that a metric that cannot be read is an error with its status.
+        if (!res.headersSent) res.writeHead(200, { 'content-type': register.contentType });
+        res.write(part);
+      }
+      res.end();
+    } else if (path === demand.path) {
+      const { flow, guardsMetrics, adminToken } = state();
+      if (guardsMetrics && !hasToken(req.headers, adminToken) && !hasToken(req.headers, demand.token)) {
+        const message =
+          'Demand needs demand.token or admin.token as bearer token here, or a port of its own, admin.port.';
+        throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
+      }
+      const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });
+      res.writeHead(answer.status, answer.headers).end(answer.body);
+    } else if (path === thresholds) {
+      await moveThresholds(req, res, state(), bodies);
+    }
+  };
+}
+
+async function moveThresholds(
+  req: IncomingMessage,
+  res: ServerResponse,
+  state: OperatorState,
+  bodies: BodyReader,
+): Promise<void> {
+  const handle = thresholdHandler(state);
+  if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
+  const isAuthorized = hasToken(req.headers, state.adminToken);
+  if (isAuthorized) bodies.checkDeclared(req, longestUpdate);
+  // Others get 403, and nothing is received from them.
+  const body = isAuthorized ? (await bodies.read(req, 'operators', longestUpdate)).toString('utf8') : undefined;
+  const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
+  res.writeHead(answer.status, isAuthorized ? answer.headers : { ...answer.headers, ...uploadEnds }).end(answer.body);
+}
+
+/** Bytes of an update of thresholds. */
+const longestUpdate = 65_536;
+
+function hasToken(headers: IncomingHttpHeaders, token: string | undefined): boolean {
+  const given = keyOf(headers);
+  return token !== undefined && given !== undefined && isSameSecret(given, token);
+}
+
+/** Undefined without such a detector. Without a token nobody may change thresholds. */
+function thresholdHandler({ detectors, models, adminToken }: OperatorState): BusyThresholdHandler | undefined {
+  const busy = detectors.filter(
+    (detector): detector is BusyThresholdDetector => detector.type === 'busy-threshold-detector',
+  );
+  if (busy.length === 0) return undefined;
+  const names = models.length === 0 ? ['default'] : models;
+  return busyThresholdHandler({
+    models: Object.fromEntries(names.map((name) => [name, busy])),
+    authorize: ({ headers }) => hasToken(Object.fromEntries(Object.entries(headers)), adminToken),
+  });
+}

@@ -1,0 +1,400 @@
+/**
+ * The steps of one request: who sends it, what it asks for, the gate, a server, and another attempt if a server
+ * refused.
+ *
+ * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that
+ * was in force when it came to each of these points.
+ *
+ * Longer than most files, because these steps are one way, and each leads to the next.
+ */
+import type { Agent } from 'undici';
+import {
+  agentIdentity,
+  flowKeyFromHeaders,
+  headerValue,
+  modelNameRewriteHeader,
+  objectiveHeader,
+} from '../../adapters/http/index.js';
+import {
+  type Classification,
+  type FlowControlMiddleware,
+  flowControl,
+  type NodeRequest,
+  onResponseEnd,
+} from '../../adapters/node/index.js';
+import {
+  type AdaptiveDetector,
+  type EndpointView,
+  type FlowController,
+  type Lease,
+  type SaturationDetector,
+  tokenEstimator,
+} from '../../index.js';
+import type { BodyReader } from '../bodies/body-reader.js';
+import { type GenerationBody, GenerationBodyReader, withModel } from '../bodies/generation-body.js';
+import { type ContentEncoding, checkMediaType, encodingOf } from '../bodies/media-types.js';
+import { type ForwardOptions, type ForwardResult, forward } from '../forwarding/forward.js';
+import { RefusalTracker } from '../forwarding/refusal-tracker.js';
+import type { Upstreams } from '../forwarding/upstreams.js';
+import { type GatewayRequest, gateOf } from '../gateway-flow.js';
+import type { GatewayCounters } from '../metrics/gateway-counters.js';
+import type { KnownModels } from '../metrics/known-models.js';
+import { cutterOf, type GatewayHttpRequest, knownStateOf, type RequestState, stateOf } from '../request-state.js';
+import type { GatewayConfig } from '../settings/gateway-config.js';
+import { ApiError, sendError, sendJson, sendJsonText, uploadEnds } from '../shared/api-error.js';
+import { allowOrigin, answerOptions } from '../shared/cors.js';
+import type { GatewayLog } from '../shared/gateway-log.js';
+import { isSafePath } from '../shared/safe-path.js';
+import { gatewayContract } from './gateway-contract.js';
+import { ModelsRoute } from './models-route.js';
+import { requestLogLine } from './request-log-line.js';
+import { Senders } from './senders.js';
+
+const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
+
+/** A request with more headers is rejected. */
+export const mostHeaders = 200;
+
+/** The parts that a reload replaces. */
+interface Setup {
+  readonly config: GatewayConfig;
+  readonly agent: Agent;
+  readonly senders: Senders;
+  readonly limit: FlowControlMiddleware;
+  /** Detectors that learn from the answers of servers. */
+  readonly detectors: readonly AdaptiveDetector[];
+}
+
+export interface HandlerParts {
+  readonly flow: FlowController<GatewayRequest>;
+  readonly upstreams: Upstreams;
+  readonly bodies: BodyReader;
+  readonly log: GatewayLog;
+  readonly counters: GatewayCounters;
+  readonly knownModels: KnownModels;
+  readonly isDraining: () => boolean;
+}
+
+export class RequestHandler {
+  private readonly parts: HandlerParts;
+  private readonly gate: ReturnType<typeof gateOf>;
+  private readonly models = new ModelsRoute();
+  private readonly refusals: RefusalTracker;
+  private setup: Setup;
+
+  constructor(parts: HandlerParts, config: GatewayConfig, agent: Agent) {
+    const { flow, upstreams } = parts;
+    this.parts = parts;
+    this.refusals = new RefusalTracker(upstreams.pool);
+    this.gate = gateOf(flow);
+    flow.on('dropped', ({ request, outcome }) => {
+      const state = knownStateOf(request.req);
+      if (state === undefined) return;
+      if (flow.isShadow && upstreams.pool.endpoints.length > 0) {
+        state.wouldDrop = outcome;
+        return;
+      }
+      state.drop = outcome;
+      state.queuedMs += outcome.queuedMs;
+    });
+    this.setup = this.setUp(config, agent);
+  }
+
+  configure(config: GatewayConfig, agent: Agent): void {
+    this.setup = this.setUp(config, agent);
+  }
+
+  /** Why a request that waited may not go on: its key was taken out of the file meanwhile. Undefined when it may. */
+  revocationOf(req: NodeRequest): string | undefined {
+    const sender = knownStateOf(req)?.sender;
+    const { senders } = this.setup;
+    // A sender that needed no key when the request came has no key that could have been removed.
+    if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
+    return senders.identify(req.headers)?.tenant === sender.tenant
+      ? undefined
+      : 'its API key was revoked while it waited';
+  }
+
+  /** Never throws. */
+  handle(state: RequestState): void {
+    const { req, res, path } = state;
+    res.setHeader('x-request-id', state.id);
+    try {
+      if (req.rawHeaders.length > 2 * mostHeaders) throw tooManyHeaders;
+      if (!path.startsWith('/v1/')) throw nothingAt(state);
+      onResponseEnd(req, res, (isSent) => {
+        // A client that leaves ends its response before flow control hears of it.
+        if (isSent) this.ended(state, true);
+        else setImmediate(() => this.ended(state, false));
+      });
+      const { cors } = this.setup.config;
+      state.ownsCors = cors !== undefined;
+      allowOrigin(cors, req, res);
+      const methods = methodsOf(path);
+      if (req.method === 'OPTIONS') {
+        // Browsers ask without credentials.
+        answerOptions(cors, req, res, methods);
+        return;
+      }
+      this.identify(state);
+      if (!methods.split(', ').includes(req.method ?? '')) throw notAllowed(state, methods);
+      if (req.method === 'POST') this.enter(state);
+      else this.answerModels(state).catch((error: unknown) => this.fail(state, error));
+    } catch (error) {
+      this.fail(state, error);
+    }
+  }
+
+  fail(state: RequestState, error: unknown): void {
+    const { req, res } = state;
+    if (error instanceof ApiError) {
+      state.failure ??= error.code;
+      sendError(res, error);
+      return;
+    }
+    if (req.destroyed && !req.complete) return; // the client left while it was sending
+    state.failure = 'internal';
+    this.parts.log('error', 'internal', {
+      id: state.id,
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    });
+    if (res.headersSent) {
+      state.cutBy = 'gateway';
+      res.destroy();
+    } else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
+  }
+
+  private makeLimit({ contract, bandHeadroom }: GatewayConfig): FlowControlMiddleware {
+    const hasEndpoints = (): boolean => this.parts.upstreams.pool.endpoints.length > 0;
+    return flowControl<GatewayHttpRequest>(this.gate, {
+      contract: gatewayContract(contract, hasEndpoints),
+      body: 'openai',
+      bandHeadroom,
+      classify: (req) => {
+        const state = stateOf(req);
+        state.classification ??= this.classify(state);
+        return state.classification;
+      },
+      byteSize: (req) => stateOf(req).bytes?.length ?? 0,
+    });
+  }
+
+  private identify(state: RequestState): void {
+    state.sender = this.setup.senders.identify(state.req.headers);
+    if (state.sender !== undefined) {
+      const isAnonymous = this.setup.senders.isAnonymous(state.sender);
+      state.share = isAnonymous ? `address ${state.req.socket.remoteAddress}` : `tenant ${state.sender.tenant}`;
+      if (state.sender.trusted) state.modelRewrite = headerValue(state.req.headers, modelNameRewriteHeader);
+      return;
+    }
+    throw new ApiError(401, 'invalid_api_key', 'A valid API key is required.', {
+      'www-authenticate': 'Bearer',
+      connection: 'close',
+    });
+  }
+
+  /** Every body is received before the gate, so that no upload holds a seat. */
+  private enter(state: RequestState): void {
+    if (!isSafePath(state.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
+    this.parts.bodies.checkDeclared(state.req);
+    checkMediaType(state);
+    const encoding = state.isJson ? encodingOf(state) : undefined;
+    if (state.awaitsContinue) state.res.writeContinue();
+    this.receive(state, encoding);
+  }
+
+  private receive(state: RequestState, encoding: ContentEncoding | undefined): void {
+    const reader = state.isJson ? new GenerationBodyReader() : undefined;
+    const look = reader && ((bytes: Buffer): void => reader.push(bytes));
+    const fail = (error: unknown): void => this.fail(state, error);
+    const done = (bytes: Buffer): void => {
+      try {
+        this.received(state, bytes, reader?.end(bytes));
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const from = { sender: state.share, mostBytes: undefined, fail };
+    if (encoding === undefined || look === undefined) this.parts.bodies.receive(state.req, { ...from, look, done });
+    else {
+      const unpack = (packed: Buffer): unknown =>
+        this.parts.bodies.unpack(packed, encoding, state.share, look).then(done, fail);
+      this.parts.bodies.receive(state.req, { ...from, look: undefined, done: unpack });
+    }
+  }
+
+  /** @throws ApiError 404 for a model that no server has */
+  private received(state: RequestState, bytes: Buffer, body: GenerationBody | undefined): void {
+    if (body === undefined) {
+      state.bytes = bytes;
+      this.askFlowControl(state);
+      return;
+    }
+    state.body = body;
+    state.model = body.model;
+    const { aliases } = this.setup.config.models;
+    const named = state.modelRewrite ?? state.model;
+    state.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
+    state.bytes =
+      state.targetModel === undefined || state.targetModel === state.model
+        ? bytes
+        : withModel(bytes, body, state.targetModel);
+    if (state.targetModel !== undefined && !this.parts.upstreams.serves(state.targetModel)) {
+      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
+    }
+    this.askFlowControl(state);
+  }
+
+  /** It is called again when a server has refused. */
+  private askFlowControl(state: RequestState): void {
+    if (state.req.flow !== undefined) delete state.req.flow;
+    this.setup.limit(state.req, state.res, (error) => {
+      if (error === undefined) this.dispatched(state);
+      else this.fail(state, error);
+    });
+  }
+
+  private classify({ sender, req, body }: RequestState): Classification {
+    const { tenant = 'default-flow', priority = 0, trusted = false } = sender ?? {};
+    const named = flowKeyFromHeaders(req.headers, {
+      trust: trusted,
+      defaultFairnessId: tenant,
+      objectives: this.setup.config.objectives,
+    });
+    const { endpointSubset, sloTtftMs, maxWaitMs, fairnessId } = named;
+    const tokens = body && estimateTokens(body);
+    const sessionId = agentIdentity(req.headers);
+    const affinityKey = sessionId ?? body?.prefixKey;
+    const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
+    return {
+      fairnessId,
+      priority: hasObjective ? named.priority : priority,
+      sloTtftMs,
+      maxWaitMs,
+      endpointSubset,
+      tokens,
+      affinityKey,
+      sessionId,
+    };
+  }
+
+  private dispatched(state: RequestState): void {
+    const { config, detectors } = this.setup;
+    const { lease } = state.req.flow ?? {};
+    const { endpoint } = lease ?? {};
+    try {
+      if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
+      state.attempts.push(endpoint.id);
+      this.parts.counters.sentTo(endpoint.id);
+      state.queuedMs += state.req.flow?.queuedMs ?? 0;
+      const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
+      const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;
+      const attempt: ForwardOptions = {
+        agent: this.setup.agent,
+        config,
+        detectors,
+        upstream: this.parts.upstreams.configOf(endpoint),
+        ownsKeys: this.setup.senders.ownsKeys,
+        avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
+        mayRetry,
+        firstTokenMs:
+          mayRetry && this.parts.upstreams.hasOther(state) ? firstTokenMsOf(state, config.timeouts) : undefined,
+        isRetry: state.attempts.length > 1,
+        counters: this.parts.counters,
+        closesConnection: this.parts.isDraining(),
+      };
+      forward(state, lease, attempt, (result) => this.forwarded(state, lease, endpoint, result));
+    } catch (error) {
+      this.fail(state, error);
+    }
+  }
+
+  private forwarded(state: RequestState, lease: Lease, endpoint: EndpointView, result: ForwardResult): void {
+    if (result.type === 'answered') return;
+    if (result.type === 'failed') {
+      this.fail(state, result.error);
+      return;
+    }
+    this.parts.log('warn', 'retry', { id: state.id, endpoint: endpoint.id, code: result.error.code });
+    this.parts.counters.retried(endpoint.id);
+    state.failure = undefined;
+    if (lease.isPutOff) state.putOff = lease;
+    else lease.release();
+    this.askFlowControl(state);
+  }
+
+  private async answerModels({ path, res }: RequestState): Promise<void> {
+    const upstreams = this.parts.upstreams.pool.endpoints.map((endpoint) => this.parts.upstreams.configOf(endpoint));
+    const wanted = decoded(path.slice('/v1/models/'.length));
+    const { models, json } = await this.models.offer(
+      this.setup.config.models,
+      upstreams,
+      (model) => this.parts.upstreams.serves(model),
+      this.setup.agent,
+    );
+    const one = models.get(wanted);
+    if (wanted === '') sendJsonText(res, 200, json);
+    else if (one !== undefined) sendJson(res, 200, one);
+    else
+      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
+  }
+
+  private ended(state: RequestState, isSent: boolean): void {
+    if (state.isServed && state.model !== undefined) this.parts.knownModels.served(state.model, state.targetModel);
+    const cutBy = cutterOf(state, isSent, this.parts.isDraining());
+    this.parts.counters.ended(state, cutBy);
+    const { requests, tenants } = this.setup.config.log;
+    if (!requests) return;
+    const { level, fields } = requestLogLine(state, isSent, cutBy, tenants);
+    this.parts.log(level, 'request', fields);
+  }
+
+  private setUp(config: GatewayConfig, agent: Agent): Setup {
+    const detectors = config.detectors.filter(isAdaptive);
+    return { config, agent, senders: new Senders(config.auth), limit: this.makeLimit(config), detectors };
+  }
+}
+
+function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
+  return 'observe' in detector && typeof detector.observe === 'function';
+}
+
+/** Node silently leaves out headers beyond the limit; the request would be served without its last headers. */
+const tooManyHeaders = new ApiError(
+  431,
+  'too_many_headers',
+  `A request may have at most ${mostHeaders} headers.`,
+  uploadEnds,
+);
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ApiError(400, 'invalid_path', 'The path is not valid percent-encoding.');
+  }
+}
+
+export function nothingAt({ req, path }: RequestState): ApiError {
+  return new ApiError(404, 'not_found', `There is nothing at ${req.method} ${path.slice(0, 200)}.`);
+}
+
+/** The methods of a path of clients. */
+function methodsOf(path: string): string {
+  return path === '/v1/models' || path.startsWith('/v1/models/') ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
+}
+
+function notAllowed({ req, path }: RequestState, methods: string): ApiError {
+  const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
+  return new ApiError(405, 'method_not_allowed', message, { allow: methods });
+}
+
+/** Only streams have a first token: other answers come whole. */
+function firstTokenMsOf(
+  { body, targetModel }: RequestState,
+  { firstTokenMs, firstTokenMsByModel }: GatewayConfig['timeouts'],
+): number | undefined {
+  if (body?.isStream !== true) return undefined;
+  const isNamed = targetModel !== undefined && Object.hasOwn(firstTokenMsByModel, targetModel);
+  return isNamed ? firstTokenMsByModel[targetModel] : firstTokenMs;
+}

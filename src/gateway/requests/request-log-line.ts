@@ -1,0 +1,54 @@
+/**
+ * The log line of one request, with everything that people ask for afterwards. It is made once, when the request has
+ * ended.
+ */
+import { explainDrop } from '../../index.js';
+import type { cutterOf, RequestState } from '../request-state.js';
+import type { LogFields, LogLevel } from '../shared/gateway-log.js';
+
+export interface RequestLogLine {
+  readonly level: LogLevel;
+  readonly fields: LogFields;
+}
+
+/**
+ * `isSent`: the client got the whole answer; `cutBy`: who cut it short. Drops are in the `drops` lines too, so a single
+ * one is no warning.
+ */
+export function requestLogLine(
+  state: RequestState,
+  isSent: boolean,
+  cutBy: ReturnType<typeof cutterOf>,
+  showsTenants: boolean,
+): RequestLogLine {
+  const { id, req, res, path, model, attempts, drop, failure } = state;
+  const lease = req.flow?.lease;
+  const { fairnessId = state.sender?.tenant, priority = state.sender?.priority } = state.classification ?? {};
+  const { promptTokens = 0, completionTokens = 0 } = lease?.usage ?? {};
+  const fields: LogFields = {
+    id,
+    method: req.method,
+    path,
+    tenant: showsTenants ? fairnessId : undefined,
+    priority,
+    model: model?.slice(0, 100),
+    status: res.headersSent ? res.statusCode : undefined,
+    reason: drop?.reason ?? (lease?.isEvicted === true ? 'evicted' : undefined),
+    wouldDrop: state.wouldDrop?.reason,
+    code: failure ?? codeOf(state),
+    endpoint: attempts[attempts.length - 1],
+    retries: attempts.length > 1 ? attempts.length - 1 : undefined,
+    queuedMs: lease === undefined && drop === undefined ? undefined : Math.round(state.queuedMs),
+    ttftMs: state.ttftMs === undefined ? undefined : Math.round(state.ttftMs),
+    promptTokens: promptTokens || undefined,
+    completionTokens: completionTokens || undefined,
+    durationMs: Math.round(performance.now() - state.startedAtMs),
+    ended: isSent ? undefined : (cutBy ?? 'client') === 'client' ? 'client-left' : 'cut-short',
+  };
+  return { level: failure === undefined ? 'info' : 'warn', fields };
+}
+
+function codeOf({ drop, req }: RequestState): string | undefined {
+  if (drop !== undefined) return explainDrop(drop).code;
+  return req.flow?.lease.isEvicted === true ? 'ERR_FLOW_EVICTED' : undefined;
+}

@@ -1,0 +1,237 @@
+/** Reads a gateway file into the configuration of a gateway, or reports everything that is wrong with it. */
+import { readFileSync } from 'node:fs';
+import { loadConfig } from '../../config/index.js';
+import { readOneObject, registryOption } from '../../config/read-yaml.js';
+import {
+  type ConfigIssue,
+  defaultRegistry,
+  EndpointPool,
+  FlowConfigError,
+  type FlowControllerOptions,
+  type PluginRegistry,
+  resolveOptions,
+  type SaturationDetector,
+  schemas,
+} from '../../index.js';
+import { fileSchema } from './file-schema.js';
+import type { GatewayConfig, ScrapeConfig, SenderConfig } from './gateway-config.js';
+import type { FileSender, GatewayFile } from './gateway-file.js';
+import { modulesOf, withoutModules } from './plugin-modules.js';
+import { readSharedState } from './read-shared-state.js';
+import type { SecretSources } from './secrets.js';
+
+export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
+  /**
+   * Plugin types that the file may name; `importPlugins` returns one with those of the file's own modules.
+   * @default defaultRegistry()
+   */
+  readonly registry?: PluginRegistry | undefined;
+}
+
+const { callable, objectWith, optional } = schemas;
+
+const optionsSchema = schemas.object({
+  registry: registryOption,
+  env: optional(objectWith<SecretSources['env']>('an object of variables, such as process.env')),
+  readFile: optional(callable<SecretSources['readFile']>()),
+  onMissing: optional(callable<NonNullable<SecretSources['onMissing']>>()),
+});
+
+/**
+ * Reads a gateway file: YAML text, or a parsed object.
+ * @throws FlowConfigError that lists every problem
+ * @example
+ * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
+ */
+export function loadGatewayConfig(source: string | object, options: LoadGatewayConfigOptions = {}): GatewayConfig {
+  const warnings: string[] = [];
+  const issues: ConfigIssue[] = [];
+  const given = schemas.parse(optionsSchema, options, 'loadGatewayConfig');
+  const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry, onMissing } = given;
+  const parsed = readOneObject(source, (issue) => issues.push(issue));
+  if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
+  if (registry === undefined) {
+    for (const { path, name } of modulesOf(parsed.plugins)) {
+      issues.push({
+        path,
+        expected: 'plugins whose module was imported: give the option registry what importPlugins returns',
+        got: name,
+      });
+    }
+  }
+  const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), parsed);
+  if (!verdict.ok) issues.push(...verdict.issues);
+  const flow = readFlow(parsed, registry ?? defaultRegistry(), issues, warnings);
+  if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
+  const file = verdict.value;
+  checkNames(file, issues);
+  checkOperatorPaths(file, issues);
+  const config = { ...flow, ...resolve(file, flow.flow.saturationDetector, issues), warnings };
+  if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
+  return config;
+}
+
+type Flow = Pick<GatewayConfig, 'flow' | 'hasDefaultDetector' | 'detectors' | 'flowFingerprint'>;
+
+/** The sections that an EndpointPickerConfig has as well, read as one. If there are issues, the result is not used. */
+function readFlow(
+  file: Record<string, unknown>,
+  registry: PluginRegistry,
+  issues: ConfigIssue[],
+  warnings: string[],
+): Flow {
+  const { plugins, saturationDetector, flowControl } = file;
+  const heading = 'EndpointPickerConfig: ';
+  const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
+  const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
+  const hasDefaultDetector = saturationDetector === undefined && Object(flowControl).saturationDetector === undefined;
+  const { recording, made } = remembering(registry);
+  try {
+    const document = {
+      apiVersion: 'llm-d.ai/v1alpha1',
+      kind: 'EndpointPickerConfig',
+      featureGates: ['flowControl'],
+      ...sections,
+    };
+    const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording, defaults: 'headgate' });
+    const flow = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
+    warnings.push(...noted.map(plain));
+    resolveOptions({ ...flow, pool: new EndpointPool() }, 'flowControl');
+    const flowFingerprint = JSON.stringify({ ...sections, plugins });
+    return { flow, hasDefaultDetector, detectors: made.filter(isDetector), flowFingerprint };
+  } catch (error) {
+    if (!(error instanceof FlowConfigError)) throw error;
+    issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
+    return { flow: { saturationDetector: () => 1 }, hasDefaultDetector, detectors: [], flowFingerprint: '' };
+  }
+}
+
+/** Bodies wait in the memory of this process, so a file without a limit must not mean all of it. */
+function withFiniteBytes(options: FlowControllerOptions): FlowControllerOptions {
+  return { ...options, limits: { ...options.limits, maxBytes: 2 ** 30 } };
+}
+
+/** The registry, and every plugin that was made by it: detectors inside others cannot be found otherwise. */
+function remembering(registry: PluginRegistry): { recording: PluginRegistry; made: object[] } {
+  const made: object[] = [];
+  const recording: PluginRegistry = Object.create(registry);
+  recording.create = (type, parameters, references = recording) => {
+    const plugin = registry.create(type, parameters, references);
+    made.push(plugin);
+    return plugin;
+  };
+  return { recording, made };
+}
+
+function isDetector(plugin: object): plugin is SaturationDetector {
+  return 'saturation' in plugin;
+}
+
+function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssue[]): void {
+  const checkUnique = (
+    names: readonly string[],
+    path: (index: number) => string,
+    expected: string,
+    shows: boolean,
+  ): void => {
+    for (const [index, name] of names.entries()) {
+      if (names.indexOf(name) === index) continue;
+      issues.push({
+        path: path(index),
+        expected,
+        got: shows ? JSON.stringify(name) : `that of ${path(names.indexOf(name))}`,
+      });
+    }
+  };
+  const ids = upstreams.map(({ id }) => id);
+  checkUnique(ids, (index) => `upstreams[${index}].id`, 'a name that no other upstream has', true);
+  const keys = auth.keys.map(({ key }) => key).filter((key) => key !== 'missing');
+  checkUnique(keys, (index) => `auth.keys[${index}].key`, 'a key that stands only once', false);
+  if (scrape?.enabled === false && Object.keys(scrape).length > 1) {
+    issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
+  }
+}
+
+const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/busy_threshold']);
+
+/** The inspector needs a password, and paths of operators are no paths of others. */
+function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: ConfigIssue[]): void {
+  if (inspector !== undefined && inspector.password === undefined && admin.token === undefined) {
+    issues.push({
+      path: 'inspector.password',
+      expected: 'a password, or admin.token, which stands in for it',
+      got: 'undefined',
+    });
+  }
+  const own = [
+    ['inspector.path', inspector?.path],
+    ['demand.path', demand.path],
+  ] as const;
+  for (const [at, path] of own) {
+    const isTaken =
+      path !== undefined && (takenPaths.has(path) || path.startsWith('/v1/') || path === '/v1' || /[?#]/.test(path));
+    if (isTaken)
+      issues.push({ path: at, expected: 'a path that nothing else has, without a query', got: JSON.stringify(path) });
+  }
+  if (own[0][1] === own[1][1])
+    issues.push({ path: 'demand.path', expected: 'another path than the inspector', got: JSON.stringify(own[1][1]) });
+}
+
+function senderOf(
+  { tenant, objective, priority, trusted }: FileSender,
+  at: string,
+  { objectives }: GatewayFile,
+  issues: ConfigIssue[],
+): SenderConfig {
+  if (objective !== undefined && priority !== undefined) {
+    issues.push({ path: at, expected: 'only one of "objective" and "priority"', got: 'both' });
+  } else if (objective !== undefined && !Object.hasOwn(objectives, objective)) {
+    const known = Object.keys(objectives);
+    const expected = `one of the objectives ${known.join(', ') || '(none)'}${schemas.didYouMean(objective, known)}`;
+    issues.push({ path: `${at}.objective`, expected, got: JSON.stringify(objective) });
+  }
+  return { tenant, trusted, priority: priority ?? objectives[objective ?? ''] ?? 0 };
+}
+
+/** The sender of all requests where the file has no keys. */
+const everybody: FileSender = { tenant: 'default-flow', trusted: false };
+
+/** The settings of all sections, also those that depend on other sections. */
+function resolve(
+  file: GatewayFile,
+  detector: Flow['flow']['saturationDetector'],
+  issues: ConfigIssue[],
+): Omit<GatewayConfig, keyof Flow | 'warnings'> {
+  const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
+  const sharedState = readSharedState(file.sharedState, issues);
+  const keys = auth.keys.map(({ key, ...who }, index) => {
+    return { key, ...senderOf(who, `auth.keys[${index}]`, file, issues) };
+  });
+  const anonymous = auth.anonymous ?? (keys.length === 0 ? everybody : undefined);
+  const needsScraping = scrape !== undefined || (typeof detector === 'object' && detector.needsPool === true);
+  return {
+    ...settled,
+    admin: {
+      listen: admin.port === undefined ? undefined : { host: admin.host ?? file.listen.host, port: admin.port },
+      token: admin.token,
+      hosts: admin.hosts,
+    },
+    inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
+    openTelemetry,
+    scrape: (scrape?.enabled ?? needsScraping) ? scrapeOf(scrape) : undefined,
+    auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, issues) },
+    cors,
+    sharedState,
+  };
+}
+
+function scrapeOf(scrape: GatewayFile['scrape'] = {}): ScrapeConfig {
+  const { interval = 50, idleInterval = 1_000, timeout = 1_000, path = '/metrics', stalenessThreshold = 200 } = scrape;
+  return {
+    intervalMs: interval,
+    idleIntervalMs: Math.max(idleInterval, interval),
+    timeoutMs: timeout,
+    path,
+    stalenessThresholdMs: stalenessThreshold,
+  };
+}

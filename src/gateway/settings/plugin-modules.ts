@@ -1,0 +1,108 @@
+/**
+ * Modules with plugins of your own: those that a file names under `plugins`, and those of `--import`. Their code runs
+ * in this process.
+ */
+import { isAbsolute, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { readOneObject, registryOption } from '../../config/read-yaml.js';
+import {
+  type ConfigIssue,
+  defaultRegistry,
+  FlowConfigError,
+  type PluginDefinition,
+  type PluginRegistry,
+  schemas,
+} from '../../index.js';
+
+export interface ImportPluginsOptions {
+  /** The folder that relative paths of the file begin at. @default the working directory */
+  readonly from?: string | undefined;
+  /** Modules besides those of the file; they need not have plugins. @default none */
+  readonly modules?: readonly string[] | undefined;
+  /** The registry that the plugins are added to. @default defaultRegistry() */
+  readonly registry?: PluginRegistry | undefined;
+}
+
+const optionsSchema = schemas.object({
+  from: schemas.optional(schemas.text('a folder')),
+  modules: schemas.optional(schemas.list(schemas.text('a module')), []),
+  registry: registryOption,
+});
+
+/**
+ * Imports the modules that a gateway file names (`plugins: ./policies.mjs`, or such an entry of the list), and adds
+ * what they export as `default` or `plugins`: one or several of what `definePlugin` returns. A module is imported once
+ * in the life of a process.
+ * @throws (rejects) FlowConfigError that lists every module that cannot be used
+ * @example
+ * const registry = await importPlugins(source, { from: dirname(path) });
+ * const gateway = await createGateway(loadGatewayConfig(source, { registry }));
+ */
+export async function importPlugins(
+  source: string | object,
+  options: ImportPluginsOptions = {},
+): Promise<PluginRegistry> {
+  const {
+    from = process.cwd(),
+    modules,
+    registry = defaultRegistry(),
+  } = schemas.parse(optionsSchema, options, 'importPlugins');
+  const issues: ConfigIssue[] = [];
+  let grown = registry;
+  for (const { path, name, needsPlugins } of [
+    ...modules.map(asked),
+    ...modulesOf(readOneObject(source, () => {})?.plugins),
+  ]) {
+    try {
+      const definitions = definitionsOf(await import(specifierOf(name, from)));
+      if (definitions.length > 0) grown = grown.add(...definitions);
+      else if (needsPlugins)
+        issues.push({ path, expected: 'a module whose default export are plugins', got: JSON.stringify(name) });
+    } catch (error) {
+      if (error instanceof FlowConfigError)
+        issues.push(...error.issues.map((issue) => ({ ...issue, path: `${path}: ${issue.path}` })));
+      else
+        issues.push({
+          path,
+          expected: 'a module that can be imported',
+          got: `${JSON.stringify(name)} (${String(error)})`,
+        });
+    }
+  }
+  if (issues.length > 0) throw new FlowConfigError('plugins', issues);
+  return grown;
+}
+
+interface Module {
+  readonly path: string;
+  readonly name: string;
+  readonly needsPlugins: boolean;
+}
+
+const asked = (name: string): Module => ({ path: '--import', name, needsPlugins: false });
+
+/** The modules among the entries of `plugins`. */
+export function modulesOf(plugins: unknown): Module[] {
+  const entries: readonly unknown[] = Array.isArray(plugins) ? plugins : [plugins];
+  return entries.flatMap((name, index) => {
+    const path = Array.isArray(plugins) ? `plugins[${index}]` : 'plugins';
+    return typeof name === 'string' ? [{ path, name, needsPlugins: true }] : [];
+  });
+}
+
+/** The entries that make plugins; undefined where there are none, as in a file without the section. */
+export function withoutModules(plugins: unknown): unknown {
+  if (typeof plugins === 'string') return undefined;
+  return Array.isArray(plugins) ? plugins.filter((entry) => typeof entry !== 'string') : plugins;
+}
+
+/** A path, or the name of a package. */
+function specifierOf(name: string, from: string): string {
+  return /^\.{1,2}[\\/]/.test(name) || isAbsolute(name) ? pathToFileURL(resolve(from, name)).href : name;
+}
+
+function definitionsOf(exported: Readonly<Record<string, unknown>>): PluginDefinition[] {
+  const { default: given = exported.plugins } = exported;
+  if (given === undefined) return [];
+  return (Array.isArray(given) ? given : [given]) as PluginDefinition[];
+}

@@ -1,0 +1,86 @@
+/**
+ * Packages that a gateway uses and the library does not. They are loaded when a gateway is made; if one is missing, the
+ * error says how to install it.
+ */
+import { FlowConfigError } from '../../index.js';
+import type { RedisClient } from '../../redis/index.js';
+
+/** @throws FlowConfigError that says how to install it */
+export async function loadUndici(): Promise<typeof import('undici')> {
+  const undici = await ifInstalled('undici', () => import('undici'));
+  return undici ?? missing('undici', 'for connections to the model servers');
+}
+
+/** Undefined when it is not installed: the gateway then has no metrics. */
+export async function loadPromClient(): Promise<typeof import('prom-client') | undefined> {
+  // A CommonJS package: not every loader finds its names.
+  return (await ifInstalled('prom-client', () => import('prom-client')))?.default;
+}
+
+/** @throws FlowConfigError that says how to install it */
+export async function loadOpenTelemetry(): Promise<
+  typeof import('../../observability/opentelemetry/index.js') & Pick<typeof import('@opentelemetry/api'), 'trace'>
+> {
+  const api = await ifInstalled('@opentelemetry/api', () => import('@opentelemetry/api'));
+  const { trace } = api ?? missing('@opentelemetry/api', 'for openTelemetry');
+  return { ...(await import('../../observability/opentelemetry/index.js')), trace };
+}
+
+/** A connection to Redis or Valkey that queues nothing while it is broken. */
+export interface StoreConnection {
+  readonly client: RedisClient;
+  end(): void;
+}
+
+/**
+ * Does not wait for the store. The attempts to connect are half a second apart, then up to two, with jitter. They are
+ * at most a third of `leaseMs` apart, because a store that comes back empty waits one lease for the calls of all
+ * replicas. If nothing comes on a connection for a lease although something was asked, it is closed, because a machine
+ * that is lost sends no end.
+ * @throws (rejects) FlowConfigError when none of the clients is installed
+ */
+export async function connectStore(url: string, leaseMs: number): Promise<StoreConnection> {
+  const longestMs = Math.min(2_000, leaseMs / 3);
+  const reconnectMs = (attempt: number): number =>
+    Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());
+  const patience = { connectTimeout: longestMs, socketTimeout: leaseMs };
+  const options = { ...patience, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: reconnectMs };
+  const ioredis = await ifInstalled('ioredis', () => import('ioredis'));
+  if (ioredis !== undefined) {
+    const client = new ioredis.Redis(url, options);
+    return { client, end: () => client.disconnect() };
+  }
+  const iovalkey = await ifInstalled('iovalkey', () => import('iovalkey'));
+  if (iovalkey !== undefined) {
+    const client = new iovalkey.Redis(url, options);
+    return { client, end: () => client.disconnect() };
+  }
+  const redis = await ifInstalled('redis', () => import('redis'));
+  const { createClient } = redis ?? missing('ioredis', 'or iovalkey, or redis, for sharedState');
+  // Its `socketTimeout` begins anew with every call that is sent, and never ends.
+  const client = createClient({
+    url,
+    disableOfflineQueue: true,
+    socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs },
+  });
+  // Without this listener an error would end the process. The leases report what is wrong.
+  client.on('error', () => {});
+  client.connect().catch(() => {});
+  return { client, end: () => client.destroy() };
+}
+
+/** Undefined when the package `name`, which `load` imports, is not installed. */
+async function ifInstalled<M>(name: string, load: () => Promise<M>): Promise<M | undefined> {
+  try {
+    return await load();
+  } catch (error) {
+    const isNotFound = error instanceof Error && 'code' in error && /MODULE_NOT_FOUND$/.test(String(error.code));
+    if (isNotFound && error.message.includes(`'${name}'`)) return undefined;
+    throw error;
+  }
+}
+
+function missing(name: string, purpose: string): never {
+  const expected = `the package ${name}, ${purpose}: npm install ${name}`;
+  throw new FlowConfigError('gateway', [{ path: '', expected, got: 'no such package' }]);
+}

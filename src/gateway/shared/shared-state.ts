@@ -1,0 +1,145 @@
+/**
+ * The limit and the quotas that this gateway shares with its replicas: the connection, the detector, and what the log
+ * says of them.
+ *
+ * Invariant: a gateway starts and serves without the store; the fallback of the leases is in force then.
+ */
+import { maxOf, type QuotaDetector, type SaturationDetector } from '../../index.js';
+import {
+  type LeasedDetector,
+  type LeaseOptions,
+  type LeaseStatus,
+  type SharedConcurrency,
+  type SharedQuotas,
+  sharedConcurrency,
+  sharedEndpointConcurrency,
+  sharedQuotas,
+} from '../../redis/index.js';
+import type { GatewayLog } from './gateway-log.js';
+import { connectStore, type StoreConnection } from './optional-peers.js';
+
+export interface SharedStateConfig {
+  /** The URL of the store: `redis://…` or `rediss://…`. May hold a password. */
+  readonly url: string;
+  /**
+   * The thing that is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint
+   * of weight 1. Undefined: nothing, because only quotas are shared.
+   */
+  readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
+  readonly limit: number;
+  /** Whether the quotas of the file's `quota-detector` are those of all replicas. */
+  readonly quotas: boolean;
+  readonly leases: LeaseOptions & { readonly leaseDuration: number };
+}
+
+/** The state that replicas share. */
+export class SharedState {
+  /** Undefined where no limit is shared. */
+  readonly detector: LeasedDetector | undefined;
+  /** Undefined where quotas are those of each replica. */
+  readonly quotas: SharedQuotas | undefined;
+  private config: SharedStateConfig;
+  private readonly store: StoreConnection;
+
+  private constructor(config: SharedStateConfig, store: StoreConnection, log: GatewayLog) {
+    this.config = config;
+    this.store = store;
+    this.detector = detectorOf(config, store);
+    if (this.detector !== undefined) logLeases(this.detector, log);
+    this.quotas = config.quotas ? quotasOf(config, store, this.detector) : undefined;
+    this.quotas?.onProblem(({ code, message }) => log('warn', 'shared-state', { code, message }));
+  }
+
+  /** @throws (rejects) FlowConfigError when no client is installed */
+  static async connect(config: SharedStateConfig, log: GatewayLog): Promise<SharedState> {
+    return new SharedState(config, await connectStore(config.url, config.leases.leaseDuration), log);
+  }
+
+  /** The file's detector and the shared limit: the fuller of the two decides. */
+  beside<D extends SaturationDetector | ((...args: never) => unknown)>(detector: D): SaturationDetector {
+    const own = (
+      typeof detector === 'function' ? { type: 'function', saturation: detector } : detector
+    ) as SaturationDetector;
+    return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
+  }
+
+  /** From now on `detectors` use the quotas of all replicas; they replace `before` in this turn. */
+  shareQuotas(detectors: readonly SaturationDetector[], before: readonly SaturationDetector[] = []): void {
+    if (this.quotas === undefined) return;
+    for (const detector of before) if (hasQuotas(detector)) detector.end();
+    for (const detector of detectors) if (hasQuotas(detector)) detector.drawFrom(this.quotas);
+  }
+
+  /** The holdings of this replica, for pages. */
+  get held(): { readonly leases: readonly LeaseStatus[]; readonly quotas: SharedQuotas | undefined } {
+    const { detector, quotas } = this;
+    return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };
+  }
+
+  /** Puts another limit into force. False when other settings have changed too, which needs a restart. */
+  reconfigure(next: SharedStateConfig | undefined): boolean {
+    const { limit: _limit, ...before } = this.config;
+    const { limit, ...after } = next ?? { limit: 0 };
+    if (JSON.stringify(before) !== JSON.stringify(after) || next === undefined) return false;
+    const { detector } = this;
+    const isSettable = detector !== undefined && canBeSet(detector);
+    if (limit !== this.config.limit && !isSettable) return false;
+    if (isSettable) detector.setLimit(limit);
+    this.config = next;
+    return true;
+  }
+
+  /** Gives the share back and closes the connection. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all([this.detector?.close(), this.quotas?.close()]);
+    this.store.end();
+  }
+}
+
+function canBeSet(detector: LeasedDetector): detector is SharedConcurrency {
+  return 'setLimit' in detector;
+}
+
+function hasQuotas(detector: SaturationDetector): detector is QuotaDetector {
+  return 'drawFrom' in detector;
+}
+
+function quotasOf(
+  { leases }: SharedStateConfig,
+  { client }: StoreConnection,
+  detector: LeasedDetector | undefined,
+): SharedQuotas {
+  const { pool: name, prefix, replicas: expected = 2, refreshInterval, callTimeout, fallback } = leases;
+  let seen = 0;
+  detector?.on('granted', ({ answer }) => {
+    seen = answer.replicas;
+  });
+  const replicas = (): number => Math.max(expected, seen);
+  return sharedQuotas(client, {
+    name,
+    prefix,
+    replicas,
+    refreshInterval,
+    callTimeout,
+    fallback: fallback === 'closed' ? 'closed' : 'share',
+  });
+}
+
+function detectorOf(
+  { limits, limit, leases }: SharedStateConfig,
+  { client }: StoreConnection,
+): LeasedDetector | undefined {
+  if (limits === undefined) return undefined;
+  if (limits === 'endpointConcurrency') return sharedEndpointConcurrency(client, { ...leases, maxConcurrency: limit });
+  return sharedConcurrency(client, { ...leases, [limits]: limit });
+}
+
+function logLeases(detector: LeasedDetector, log: GatewayLog): void {
+  detector.on('problem', ({ code, message }) => log('warn', 'shared-state', { code, message }));
+  detector.on('expired', ({ key, limit }) => log('warn', 'lease-expired', { key, limit }));
+  detector.on('recovered', ({ key, grant, expiredForMs }) =>
+    log('info', 'lease-recovered', { key, grant, expiredForMs: Math.round(expiredForMs) }),
+  );
+  detector.on('epoch', ({ key, epoch }) => log('warn', 'shared-state-lost', { key, epoch }));
+  detector.on('breaker', ({ isOpen }) => log(isOpen ? 'warn' : 'info', 'shared-state-breaker', { isOpen }));
+}
