@@ -1,5 +1,5 @@
 // @ts-check
-// What docs/capacity-planning.md says of predicted and measured times, from a record of requests: the first half of it
+// What docs/capacity.md says of predicted and measured times, from a record of requests: the first half of it
 // calibrates a model of the servers, and the second half is simulated from its arrivals alone.
 
 import { calibrate, heldAgainstLog, loadScenario, simulate } from 'headgate/simulator';

@@ -2,7 +2,7 @@
 // Predicted against measured: the demo's model servers behind `headgate gateway`. The first half of the gateway's log
 // calibrates a model of the servers, and the simulator predicts the second half from its arrivals alone.
 // Options: --seconds 60, --rate 8, --servers 2, --seed 7, --log FILE to keep the log, --write for the figures of
-// docs/capacity-planning.md and the record that they are checked against, --again to compute by that record.
+// docs/capacity.md and the record that they are checked against, --again to compute by that record.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const processes = new Processes();
 const folder = mkdtempSync(join(tmpdir(), 'headgate-capacity-'));
 const command = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);
-const page = new URL('../../docs/capacity-planning.md', import.meta.url);
+const page = new URL('../../docs/capacity.md', import.meta.url);
 const recordFile = new URL('capacity-record.csv', import.meta.url);
 const [opening, closing] = ['<!-- measured -->\n', '<!-- /measured -->'];
 

@@ -20,7 +20,7 @@ const traps = `## Traps
 * The VTC scheduler stands inside its engine, and sees whether the next request fits. A gateway cannot: here the request that was dispatched and
   does not fit stands at the server's door, alone, until it does.
 * What is simulated: the steps of an engine as a line in batch size, resident tokens and prompt tokens. Not modelled are networks, tokenizers,
-  caches of prefixes, speculative decoding, and noise of a shared machine. [Capacity planning](capacity-planning.md) fits a model to measured
+  caches of prefixes, speculative decoding, and noise of a shared machine. [Capacity planning](capacity.md#from-a-log-of-yesterday) fits a model to measured
   times.
 `;
 

@@ -16,7 +16,6 @@ const guides = [
   'quotas',
   'shadow',
   'capacity',
-  'capacity-planning',
   'gateway',
   'deployment',
   'scale-out',

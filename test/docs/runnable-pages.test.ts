@@ -13,7 +13,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Each with the number of snippets that it has at least. */
 const pages = [
-  ['capacity-planning', 1],
+  ['capacity', 1],
   ['client', 4],
   ['fetch', 3],
   ['inspector', 3],

@@ -1,5 +1,5 @@
 /**
- * What the pages print of programs is what these print: docs/simulator.md, docs/capacity-planning.md and
+ * What the pages print of programs is what these print: docs/simulator.md, docs/capacity.md and
  * docs/recipes/choose-max-concurrency.md. And the examples of docs/capacity.md are computed again.
  */
 import { execFileSync } from 'node:child_process';
@@ -25,7 +25,7 @@ const wordsOf = (command: string): string[] =>
 
 describe.each([
   ['docs/simulator.md', 1],
-  ['docs/capacity-planning.md', 3],
+  ['docs/capacity.md', 3],
 ] as const)('%s', (page, fewest) => {
   const blocks = blocksOf(page).filter(({ test }) => test === 'test/docs/simulated-outputs.test.ts');
 
@@ -42,8 +42,8 @@ describe.each([
   );
 });
 
-it('docs/capacity-planning.md has the figures of the record', () => {
-  const page = readFileSync(`${root}docs/capacity-planning.md`, 'utf8');
+it('docs/capacity.md has the figures of the record', () => {
+  const page = readFileSync(`${root}docs/capacity.md`, 'utf8');
   const [, shown = ''] = /<!-- measured -->\n\n(.*?)\n<!-- \/measured -->/s.exec(page) ?? [];
   const [, rate, seconds, servers, date = ''] =
     /^(\d+) requests a second for (\d+) s on (\d+) .*; (\S+)\.$/m.exec(shown) ?? [];
