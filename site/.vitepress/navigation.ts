@@ -29,7 +29,7 @@ const guides = [
   'troubleshooting',
 ];
 
-const reference = ['api', 'configuration', 'http', 'endpoints', 'metrics', 'plugins', 'typescript', 'glossary'];
+const reference = ['api', 'configuration', 'http', 'endpoints', 'metrics', 'plugins', 'glossary'];
 
 const explanation = [
   'concepts',
