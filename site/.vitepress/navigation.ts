@@ -41,7 +41,6 @@ const explanation = [
   'threat-model',
   'architecture',
   'decisions',
-  'faq',
 ];
 
 const policies = pagesIn('policies').filter((page) => page !== 'policies/README');

@@ -80,9 +80,13 @@ describe('the dashboard', () => {
     }
   });
 
-  it('is described panel by panel, and the alerts one by one', () => {
+  it('is described row by row, and the alerts one by one', () => {
     const page = readFileSync(new URL('../../docs/grafana/README.md', import.meta.url), 'utf8');
-    for (const { title, description } of panels) expect(page).toContain(`| ${title} | ${description} |`);
+    const rows = dashboard.panels
+      .filter(({ type }) => type === 'row')
+      .map(({ title }) => title.replace(/ \(.*\)$/, ''));
+    expect(rows.length).toBeGreaterThan(10);
+    for (const title of rows) expect(page.toLowerCase()).toContain(title.toLowerCase());
     for (const { alert, labels, for: wait } of alerts)
       expect(page).toMatch(new RegExp(`\\| \`${alert}\` \\| ${labels.severity} \\| .* \\| ${wait} \\|`));
     expect(page.match(/^\| `Headgate/gm)).toHaveLength(alerts.length);
