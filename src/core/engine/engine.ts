@@ -86,6 +86,8 @@ export class Engine implements SeatsOwner, SerialHost, BacklogListener {
   /** True when tier 1 needs to know of dispatches, for shares or for an order of bands. */
   private accountsBands = false;
   private walks = 0;
+  /** True when the first request of a band holds it back, and its ordering policy may give it up as time passes. */
+  private mayGiveUp = false;
   /** True when the poller may need another time, because the gate or the endpoints were read. */
   private isPollDue = false;
   /** True from the moment that a request waits until the timers are stopped. */
@@ -297,6 +299,7 @@ export class Engine implements SeatsOwner, SerialHost, BacklogListener {
     // What became overdue since the reading that this operation shares must not go.
     if (this.clock.isBehind && backlog.expiry.isUsed) this.nowMs = this.clock.read();
     if (this.gate.judgesRequests) this.gate.forgetRoom();
+    this.mayGiveUp = false;
     let floor = Number.NEGATIVE_INFINITY;
     while (backlog.waiting > 0) {
       if (this.isPaused) return;
@@ -312,6 +315,7 @@ export class Engine implements SeatsOwner, SerialHost, BacklogListener {
         !this.holdBackOrDrop(item)
       ) {
         floor = band.priority;
+        this.mayGiveUp ||= band.dropsInfeasible;
       }
     }
     const isClosed = backlog.waiting > backlog.bands.parked;
@@ -634,6 +638,7 @@ export class Engine implements SeatsOwner, SerialHost, BacklogListener {
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
     if (seats.mayEvict && isGateAwaited) delayMs = Math.min(delayMs, seats.settlesAtMs(nowMs) - nowMs);
     delayMs = Math.min(delayMs, gate.roomAtMs - nowMs);
+    if (this.mayGiveUp) delayMs = Math.min(delayMs, this.options.gate.recheckIntervalMs);
     if (this.isPaused && !this.clock.tellsTurns) delayMs = 0;
     if (poller.isSet || delayMs < Number.POSITIVE_INFINITY) poller.in(delayMs, nowMs);
   }

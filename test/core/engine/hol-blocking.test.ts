@@ -58,6 +58,20 @@ function twoModels(options: Partial<FlowControllerOptions> = {}) {
 }
 
 describe('a request that may go only to some endpoints', () => {
+  it('no longer holds back its band once its ordering policy has given it up', async () => {
+    const ordering = edf({ dropInfeasible: true, firstTokenAfter: 300 });
+    const { clock, order, send } = twoModels({ defaultBand: { fairness: globalStrict(), ordering } });
+    await send('running', 'a');
+    void send('late', 'a', 'x', 0, { sloTtftMs: 1000, ttlMs: 60_000 });
+    void send('next', 'b', 'y', 0, { ttlMs: 60_000 });
+    clock.advance(700);
+    await turns();
+    expect(order).toEqual(['running']);
+    clock.advance(200);
+    await turns();
+    expect(order).toEqual(['running', 'late:EvictedOther', 'next']);
+  });
+
   it('goes to one of them, and is rejected at once when the pool has none', async () => {
     const { send, flow } = twoModels();
     expect(leaseOf(await send('1', 'b')).endpoint?.id).toBe('b0');
