@@ -4,6 +4,7 @@
  * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling
  * charged later.
  */
+import { GcraWindow } from '../base/gcra-window.js';
 import { object } from '../base/schema/containers.js';
 import { callable, optional, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
@@ -59,9 +60,6 @@ const shape = {
   settle: optional(value('true, false, or a function of the usage', isSettlement), false),
 };
 
-/** Share of the capacity by which a balance may miss a cost: less than a rounding error of the refill can make. */
-const rounding = 1e-12;
-
 /**
  * Admits while the bucket holds the cost of the request, whatever its priority. A refusal consumes nothing and says
  * when the bucket will hold enough. A request that never ran gets its tokens back. O(1). Source: BLIS, token-bucket;
@@ -75,40 +73,42 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
   const schema = object({ ...shape, cost: optional(cost, bookedTokens) });
   const { capacity, refillPerSecond, oversized, settle, cost: costOf } = parse(schema, options, 'tokenBucket');
   const actualCost = typeof settle === 'function' ? settle : totalTokens;
-  const slack = capacity * rounding;
-  let tokens = capacity;
-  let refilledAtMs = Number.NEGATIVE_INFINITY;
+  const bucket = new GcraWindow(refillPerSecond, 1000, capacity);
+  let atMs = Number.NEGATIVE_INFINITY;
 
-  function refill(nowMs: number): void {
-    if (!(nowMs > refilledAtMs)) return;
-    tokens = Math.min(capacity, tokens + ((nowMs - refilledAtMs) * refillPerSecond) / 1000);
-    refilledAtMs = nowMs;
+  /** What the bucket holds. */
+  function tokens(nowMs = atMs): number {
+    atMs = Math.max(atMs, nowMs);
+    return capacity - bucket.used(atMs);
   }
 
   return {
     type: 'token-bucket',
     get tokens() {
-      return tokens;
+      return tokens();
     },
     admit(request, key, { nowMs }) {
-      refill(nowMs);
+      const left = tokens(nowMs);
       const cost = checked(costOf(request, key));
-      const needed = oversized === 'borrow' ? Math.min(cost, capacity) : cost;
-      if (tokens + slack >= needed) {
-        tokens -= cost;
+      const isTooLarge = cost > capacity && oversized === 'refuse';
+      const roomAtMs = isTooLarge ? Number.POSITIVE_INFINITY : bucket.roomAtMs(cost, atMs);
+      if (roomAtMs <= atMs) {
+        bucket.take(cost, atMs);
         return 'admit';
       }
-      const reason = `the request costs ${cost} tokens of ${Math.floor(Math.max(tokens, 0))} left`;
-      if (needed > capacity) return { reason: `${reason}; the bucket holds ${capacity}` };
-      return { reason, retryAfterMs: Math.ceil(((needed - tokens) * 1000) / refillPerSecond) };
+      const reason = `the request costs ${cost} tokens of ${Math.floor(Math.max(left, 0))} left`;
+      if (isTooLarge) return { reason: `${reason}; the bucket holds ${capacity}` };
+      return { reason, retryAfterMs: Math.ceil(roomAtMs - atMs) };
     },
     released(request, key, usage, nowMs) {
       const booked = checked(costOf(request, key));
       // Tokens that came back before the end fill the bucket first: a later charge must find it.
-      if (nowMs !== undefined) refill(nowMs);
-      if (usage === undefined) tokens = Math.min(capacity, tokens + booked);
-      else if (settle !== false && totalTokens(usage) > 0)
-        tokens = Math.min(capacity, tokens + booked - checked(actualCost(usage)));
+      tokens(nowMs);
+      const isSettled = usage !== undefined && (settle === false || totalTokens(usage) === 0);
+      if (isSettled) return;
+      const excess = booked - (usage === undefined ? 0 : checked(actualCost(usage)));
+      if (excess > 0) bucket.giveBack(excess, atMs);
+      else bucket.take(-excess, atMs);
     },
   };
 }

@@ -59,6 +59,12 @@ export class GcraWindow implements QuotaWindow {
     taking.amount = amount;
   }
 
+  /** Gives back what was taken, whether it has leaked or not, as far as the level goes. */
+  giveBack(amount: number, nowMs: number): void {
+    this.leak(nowMs);
+    this.leaked = Math.min(this.taken, this.leaked + amount);
+  }
+
   freeAtMs(nowMs: number): number {
     return nowMs + (this.used(nowMs) * this.perMs) / this.limit;
   }

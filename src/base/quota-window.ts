@@ -64,8 +64,6 @@ export interface QuotaTerms {
   readonly burst: number;
   /** Calls when there may be room where there was none. */
   readonly onRoom: () => void;
-  /** A window of this process alone, for a part of the limit, 0…1, while the shared limit is out of reach. */
-  local(part: number): QuotaWindow;
 }
 
 /** Keeps the quotas of a detector that other processes share. */

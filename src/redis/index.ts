@@ -1,6 +1,5 @@
 /** `headgate/redis`: one limit, one budget and one picture of the pool for many replicas, on Redis or Valkey. */
 
-export type { SharedQuotasOptions } from './buckets/bucket-options.js';
 export type { BudgetCost, SharedBudget, SharedBudgetsOptions } from './budgets/budget-options.js';
 export {
   type SharedBudgetAdmission,
@@ -33,7 +32,12 @@ export {
   type SharedMarksOptions,
   sharedMarks,
 } from './marks/shared-marks.js';
-export { type SharedQuotaStatus, type SharedQuotas, sharedQuotas } from './quotas/shared-quotas.js';
+export {
+  type SharedQuotaStatus,
+  type SharedQuotas,
+  type SharedQuotasOptions,
+  sharedQuotas,
+} from './quotas/shared-quotas.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';
 export type { IoRedisSubscriber, MessagePublisher, MessageSubscriber, NodeRedisSubscriber } from './store/pub-sub.js';
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './store/redis-client.js';

@@ -27,8 +27,7 @@ export function windowsFrom(source: QuotaSource, travelMs: number, onRoom: () =>
     const { unit, limit, per: perMs, window, burst: given = limit } = quota;
     if (window !== 'gcra') return ofOwn(quota, group);
     const burst = burstOf(limit, perMs, given, travelMs);
-    const local = (part: number): QuotaWindow => new GcraWindow(limit * part, perMs, burst * part);
-    return source.window({ key: `${group} ${unit} ${perMs}`, limit, perMs, burst, onRoom, local });
+    return source.window({ key: `${group} ${unit} ${perMs}`, limit, perMs, burst, onRoom });
   };
 }
 

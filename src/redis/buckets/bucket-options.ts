@@ -1,52 +1,76 @@
-/** The options of shared quotas, and their checks. */
-import { type Clock, type Duration, schemas } from '../../index.js';
-import { type FallbackOptions, fallbackPart, fallbackShape } from '../store/fallback-part.js';
-import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
+/** The options that quotas and budgets on a store have in common, and their checks. */
+import { type Clock, type Schema, schemas } from '../../index.js';
+import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 
-export interface SharedQuotasOptions extends StoreOptions, FallbackOptions {
-  /** Names these quotas: all replicas with this name share them. */
+export interface BucketOptions extends StoreOptions {
+  /** All replicas with this name share them. */
   readonly name: string;
   /**
    * Replicas that share them, for the size of chunks and for the share; a function is asked each time. More replicas
-   * than this may together go over a quota by a chunk each. @default 2
+   * than this may together go over a limit by a chunk each. @default 2
    */
   readonly replicas?: number | (() => number) | undefined;
-  /** A replica buys ahead what its part of a quota comes to in half of this. @default '1s' */
-  readonly refreshInterval?: Duration | undefined;
-  /** Whether keys hold a hash of the group's name (an endpoint, a label, a model), and not the name. @default false */
+  /** Whether keys hold a hash of the payer's, or the group's, name, and not the name. @default false */
   readonly hashKeys?: boolean | undefined;
+  /**
+   * While the store is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
+   * `closed`. @default 'share'
+   */
+  readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;
 }
 
-export interface QuotaSettings {
+export interface BucketSettings {
   readonly name: string;
   readonly prefix: string;
   readonly hashKeys: boolean;
   readonly replicas: () => number;
-  readonly refreshMs: number;
+  /** The part of each limit that this replica takes by itself; 0: nothing, Infinity: no limit. */
+  readonly fallbackPart: () => number;
   readonly timeoutMs: number;
-  /** The part of each quota that this replica takes by itself; 0: nothing, Infinity: no limit. */
-  readonly fallbackShare: () => number;
   readonly clock: Clock;
   readonly random: () => number;
 }
 
-const { flag, object, optional, positiveDuration } = schemas;
+interface ParsedBucketOptions extends StoreSettings {
+  readonly name: string;
+  readonly hashKeys: boolean;
+  readonly replicas: () => number;
+  readonly fallback: NonNullable<BucketOptions['fallback']>;
+}
 
-const optionsSchema = object({
-  ...storeShape,
-  ...fallbackShape,
-  name: keyName,
-  refreshInterval: optional(positiveDuration('1s'), 1_000),
-  hashKeys: optional(flag(), false),
+const { element, flag, oneOf, optional } = schemas;
+
+const replicaCount: Schema<() => number> = element((given, report) => {
+  if (typeof given === 'function') return guardedCount(given as () => unknown);
+  if (typeof given === 'number' && Number.isInteger(given) && given > 0) return () => given;
+  report('an integer from 1 up, or a function that returns one');
+  return undefined;
 });
 
-/** @throws FlowConfigError that lists every problem */
-export function quotaSettings(options: unknown, subject: string): QuotaSettings {
-  const { refreshInterval, callTimeout, fallback, ...rest } = schemas.parse(optionsSchema, options, subject);
-  return {
-    ...rest,
-    refreshMs: refreshInterval,
-    timeoutMs: callTimeout,
-    fallbackShare: () => fallbackPart({ fallback, replicas: rest.replicas }),
+/** The host's function, guarded: an answer that is no number from 1 up counts as its last valid answer. */
+function guardedCount(given: () => unknown): () => number {
+  let last = 2;
+  return () => {
+    try {
+      const count = given();
+      if (typeof count === 'number' && count >= 1 && count < Number.POSITIVE_INFINITY) last = count;
+    } catch {
+      // Its last answer holds.
+    }
+    return last;
   };
+}
+
+export const bucketShape: { readonly [K in keyof ParsedBucketOptions]: Schema<ParsedBucketOptions[K]> } = {
+  ...storeShape,
+  name: keyName,
+  hashKeys: optional(flag(), false),
+  replicas: optional(replicaCount, () => 2),
+  fallback: optional(oneOf('share', 'full', 'unlimited', 'closed'), 'share'),
+};
+
+export function bucketSettings({ fallback, callTimeout: timeoutMs, ...rest }: ParsedBucketOptions): BucketSettings {
+  const parts = { full: () => 1, unlimited: () => Number.POSITIVE_INFINITY, closed: () => 0 };
+  const fallbackPart = fallback === 'share' ? () => 1 / rest.replicas() : parts[fallback];
+  return { ...rest, timeoutMs, fallbackPart };
 }

@@ -1,10 +1,11 @@
 /**
- * The part of a quota that a replica takes by itself while the store is away.
+ * The part of a bucket that a replica takes by itself while the store is away.
  *
  * Invariant: it begins with this part of what was used when the store went. When the store is back, it is charged at
  * most a burst, however long it was away.
  */
-import type { QuotaTerms, QuotaWindow } from '../../index.js';
+import { GcraWindow } from '../../base/gcra-window.js';
+import type { BucketTerms } from './bucket-store.js';
 
 /** The amount that one sale took. */
 export interface FallbackTaking {
@@ -14,22 +15,20 @@ export interface FallbackTaking {
 export class FallbackShare {
   private readonly part: number;
   /** Undefined: no limit. */
-  private readonly window: QuotaWindow | undefined;
+  private readonly window: GcraWindow | undefined;
 
-  /** `part` of the quota, 0…1, or Infinity for no limit; `used` is what all replicas had used. */
-  constructor(terms: QuotaTerms, part: number, used: number, nowMs: number) {
+  /** `part` of the limit, 0…1, or Infinity for no limit; `used` is what all replicas had used. */
+  constructor({ limit, perMs, burst }: BucketTerms, part: number, used: number, nowMs: number) {
     this.part = part;
-    this.window = part === Number.POSITIVE_INFINITY ? undefined : terms.local(part);
+    this.window = part === Number.POSITIVE_INFINITY ? undefined : new GcraWindow(limit * part, perMs, burst * part);
     if (used * part > 0) this.window?.take(used * part, nowMs);
   }
 
   /** Sells up to `most`, and nothing if there is less than `least`. */
   sell(least: number, most: number, nowMs: number): FallbackTaking | undefined {
     const { window } = this;
-    const room = window === undefined ? most : Math.max(0, window.burst - window.used(nowMs));
-    const amount = Math.min(most, room);
-    if (!(amount > 0) || amount < least) return undefined;
-    return this.take(amount, nowMs);
+    const amount = window === undefined ? most : Math.min(most, window.burst - window.used(nowMs));
+    return amount > 0 && amount >= least ? this.take(amount, nowMs) : undefined;
   }
 
   /** Takes whether there is room or not. */
@@ -43,8 +42,9 @@ export class FallbackShare {
     else this.window.settle(taking, left, nowMs);
   }
 
-  /** When `amount` fits, if nothing else is taken. */
+  /** When `amount` fits, if nothing else is taken. A share of nothing is to be asked again later. */
   roomAtMs(amount: number, nowMs: number): number {
+    if (this.part === 0) return nowMs + 1_000;
     return this.window?.roomAtMs(amount, nowMs) ?? nowMs;
   }
 

@@ -1,7 +1,8 @@
 /** The options of shared budgets, and their checks. */
-import { type AdmissionKey, type Clock, type Duration, type Schema, schemas, type Usage } from '../../index.js';
-import { type FallbackOptions, type FallbackSettings, fallbackShape } from '../store/fallback-part.js';
-import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
+import { type AdmissionKey, type Duration, type Schema, schemas, type Usage } from '../../index.js';
+import { type BucketOptions, type BucketSettings, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
+import type { BucketTerms } from '../buckets/bucket-store.js';
+import { keyName } from '../store/store-options.js';
 
 /** The cost of a request: an estimate at admission, without usage, and the actual cost at its end. */
 export type BudgetCost<R = unknown> = (request: R, key: AdmissionKey, usage: Usage | undefined) => number;
@@ -20,44 +21,28 @@ export interface SharedBudget<R = unknown> {
   readonly cost?: 'requests' | 'tokens' | BudgetCost<R> | undefined;
 }
 
-export interface SharedBudgetsOptions<R = unknown> extends StoreOptions, FallbackOptions {
-  /** Names these budgets: all replicas with this name share them. */
-  readonly name: string;
+export interface SharedBudgetsOptions<R = unknown> extends BucketOptions {
   /** A request takes from all of them, or from none. */
   readonly budgets: readonly SharedBudget<R>[];
   /** Names the payer. @default the fairness ID */
   readonly payer?: ((request: R, key: AdmissionKey) => string) | undefined;
-  /** Whether keys hold a hash of who pays, and not the name. @default false */
-  readonly hashKeys?: boolean | undefined;
-  /** Replicas, for the share and for the size of chunks; a function is asked each time. @default 2 */
-  readonly replicas?: number | (() => number) | undefined;
   /** Payers that are remembered here. @default 10,000 */
   readonly maxPayers?: number | undefined;
 }
 
 /** A rate with its units resolved. */
-export interface Rate {
+export interface Rate extends BucketTerms {
   readonly name: string;
-  readonly limit: number;
-  readonly burst: number;
-  readonly periodUs: number;
   readonly costOf: BudgetCost;
 }
 
-export interface BudgetSettings extends FallbackSettings {
-  readonly name: string;
-  readonly prefix: string;
+export interface BudgetSettings extends BucketSettings {
   readonly rates: readonly Rate[];
   readonly payerOf: (request: unknown, key: AdmissionKey) => string;
-  readonly hashKeys: boolean;
   readonly maxPayers: number;
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
 }
 
-const { aboveZero, callable, element, flag, list, object, oneOf, optional, positiveDuration, positiveInteger } =
-  schemas;
+const { aboveZero, callable, element, list, object, oneOf, optional, positiveDuration, positiveInteger } = schemas;
 
 const perRequest: BudgetCost = () => 1;
 
@@ -85,33 +70,32 @@ const budget = object({
 });
 
 const optionsSchema = object({
-  ...storeShape,
-  ...fallbackShape,
-  name: keyName,
+  ...bucketShape,
   budgets: list(budget),
   payer: optional(callable<BudgetSettings['payerOf']>()),
-  hashKeys: optional(flag(), false),
   maxPayers: optional(positiveInteger(), 10_000),
 });
 
 /** @throws FlowConfigError that lists every problem */
 export function budgetSettings(options: unknown, subject: string): BudgetSettings {
-  const { budgets, payer, callTimeout, ...rest } = schemas.parse(optionsSchema, options, subject);
-  const rates = budgets.map(({ name, limit, per, burst = limit, cost: costOf }) => {
-    return { name, limit, burst, periodUs: per * 1_000, costOf };
+  const { budgets, payer, maxPayers, ...rest } = schemas.parse(optionsSchema, options, subject);
+  const rates = budgets.map(({ name, limit, per: perMs, burst = limit, cost: costOf }) => {
+    return { name, limit, burst, perMs, costOf };
   });
-  return { ...rest, rates, timeoutMs: callTimeout, payerOf: payer ?? ((_request, { fairnessId }) => fairnessId) };
+  const payerOf = payer ?? ((_request, { fairnessId }) => fairnessId);
+  return { ...bucketSettings(rest), rates, maxPayers, payerOf };
 }
 
-/** The span of the rate that `amount` takes, µs, rounded up. */
-export function spanOf({ limit, periodUs }: Rate, amount: number): number {
-  const span = (amount * periodUs) / limit;
-  // A sum of rounding errors is not a microsecond.
-  return amount >= 0 ? Math.ceil(span - 1e-6) : -Math.floor(-span + 1e-6);
-}
-
-/** NaN would poison a balance for ever. */
-export function checkedCost(amount: number, { name }: Rate): number {
-  if (amount >= 0 && amount < Number.POSITIVE_INFINITY) return amount;
-  throw new RangeError(`budget ${name}: a cost must be a finite number from 0 up; got ${String(amount)}`);
+/** The cost for each rate. @throws RangeError for a cost that is no number from 0 up, which would poison a balance */
+export function costsOf(
+  { rates }: BudgetSettings,
+  request: unknown,
+  key: AdmissionKey,
+  usage: Usage | undefined,
+): number[] {
+  return rates.map(({ name, costOf }) => {
+    const amount = costOf(request, key, usage);
+    if (amount >= 0 && amount < Number.POSITIVE_INFINITY) return amount;
+    throw new RangeError(`budget ${name}: a cost must be a finite number from 0 up; got ${String(amount)}`);
+  });
 }

@@ -15,21 +15,19 @@ import type {
   Usage,
 } from '../../index.js';
 import { schemas } from '../../index.js';
-import { numbersOf } from '../store/answer.js';
-import { budgetKeys } from '../store/keys.js';
-import { ProblemListeners } from '../store/problem-listeners.js';
+import { BucketStore, isSold, purchaseOf, type Sale } from '../buckets/bucket-store.js';
+import { bucketKey } from '../store/keys.js';
 import { type RedisClient, redisClient } from '../store/redis-client.js';
-import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import type { LinkFigures } from '../store/store-link.js';
 import { type EngineProblem, StoreError } from '../store/store-problem.js';
 import {
   type BudgetSettings,
   budgetSettings,
-  checkedCost,
+  costsOf,
+  type Rate,
   type SharedBudgetsOptions,
-  spanOf,
 } from './budget-options.js';
-import { budgetScript } from './budget-script.js';
-import { LocalRates } from './local-rate.js';
+import { FallbackShares } from './fallback-shares.js';
 
 /** A request may not be paid for now. */
 export interface BudgetRefusal {
@@ -90,81 +88,114 @@ export interface SharedBudgets<R = unknown> {
  */
 export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedBudgetsOptions<R>): SharedBudgets<R> {
   schemas.parse(redisClient, client, 'sharedBudgets: client');
-  const store = new BudgetStore(client, budgetSettings(options, 'sharedBudgets'));
-  const { settings } = store;
-  const local = new LocalRates(settings);
+  return new ExactBudgets(client, budgetSettings(options, 'sharedBudgets'));
+}
 
-  async function take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal> {
-    const payer = settings.payerOf(request, key);
-    const costs = store.costsOf(request, key, undefined);
-    const wide = settings.rates.find(({ burst }, index) => (costs[index] as number) > burst);
+class ExactBudgets<R> implements SharedBudgets<R> {
+  private readonly settings: BudgetSettings;
+  private readonly store: BucketStore;
+  private readonly shares: FallbackShares;
+
+  constructor(client: RedisClient, settings: BudgetSettings) {
+    this.settings = settings;
+    this.store = new BucketStore(client, settings, `budgets "${settings.name}"`);
+    this.shares = new FallbackShares(settings);
+  }
+
+  get engine(): LinkFigures {
+    return this.store.figures;
+  }
+
+  async take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal> {
+    const { rates, clock, payerOf } = this.settings;
+    const payer = payerOf(request, key);
+    const costs = costsOf(this.settings, request, key, undefined);
+    const cost = (index: number): number => costs[index] as number;
+    const wide = rates.find(({ burst }, index) => cost(index) > burst);
     if (wide !== undefined) {
       const reason = `the request costs more of budget ${wide.name} than may be spent at once (${wide.burst})`;
       return { isTaken: false, reason, retryAfterMs: undefined };
     }
-    const takenAtMs = settings.clock.now();
-    try {
-      const { isTaken, retryAfterMs } = await store.call('take', payer, costs, true);
-      return isTaken ? ticket(request, key, payer, costs, undefined) : refusal(retryAfterMs);
-    } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
-      const waitMs = local.take(payer, costs);
-      return waitMs === 0 ? ticket(request, key, payer, costs, takenAtMs) : refusal(waitMs);
-    }
-  }
-
-  /** `localAtMs`: when it was taken here, without the store. */
-  function ticket(
-    request: R,
-    key: AdmissionKey,
-    payer: string,
-    costs: readonly number[],
-    localAtMs: number | undefined,
-  ): BudgetTicket {
+    const takenAtMs = clock.now();
+    // Units that were used here without the store are charged later, unless a whole period has passed since.
+    const late = ({ perMs }: Rate, amount: number): number => (clock.now() - takenAtMs > perMs ? 0 : amount);
+    const isLocal = await this.pay(payer, costs);
+    if (typeof isLocal !== 'boolean') return isLocal;
     let isOpen = true;
     const settle = async (actual: readonly number[]): Promise<void> => {
       if (!isOpen) return;
       isOpen = false;
-      // Units that were used here without the store are charged later, unless a whole burst has passed since.
-      const isOld = (periodUs: number): boolean =>
-        localAtMs !== undefined && (settings.clock.now() - localAtMs) * 1_000 > periodUs;
-      const differences = actual.map((amount, index) => {
-        const { periodUs } = settings.rates[index] as BudgetSettings['rates'][number];
-        if (localAtMs === undefined) return amount - (costs[index] as number);
-        return isOld(periodUs) ? 0 : amount;
+      const owed = rates.map((rate, index) => {
+        const amount = actual[index] as number;
+        return isLocal ? late(rate, amount) : amount - cost(index);
       });
-      if (differences.some((difference) => difference !== 0))
-        await store.call('settle', payer, differences).catch(() => {});
+      await this.charge(payer, owed);
     };
     return {
       isTaken: true,
-      isLocal: localAtMs !== undefined,
-      settle: (usage) => settle(store.costsOf(request, key, usage)),
-      refund: () => settle(costs.map(() => 0)),
+      isLocal,
+      settle: (usage) => settle(costsOf(this.settings, request, key, usage)),
+      refund: () => settle(rates.map(() => 0)),
     };
   }
 
-  return {
-    take,
-    async peek(payer) {
-      try {
-        const { left } = await store.call(
-          'peek',
-          payer,
-          settings.rates.map(() => 0),
-        );
-        return Object.fromEntries(settings.rates.map(({ name }, index) => [name, left[index] as number]));
-      } catch {
-        return undefined;
-      }
-    },
-    guard: (flow) => guard(flow, take as never),
-    get engine() {
-      return store.figures;
-    },
-    onProblem: (listener) => store.onProblem(listener),
-    close: () => store.close(),
-  };
+  async peek(payer: string): Promise<BudgetBalance | undefined> {
+    const { rates } = this.settings;
+    const nothing = rates.map((rate) => purchaseOf(rate, {}));
+    const sales = await this.store.buy(this.keysOf(payer), nothing).catch(() => undefined);
+    return (
+      sales && Object.fromEntries(rates.map(({ name, burst }, index) => [name, burst - (sales[index] as Sale).level]))
+    );
+  }
+
+  guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q> {
+    return guard(flow, (request, key) => this.take(request, key));
+  }
+
+  onProblem(listener: (problem: EngineProblem) => void): () => void {
+    return this.store.onProblem(listener);
+  }
+
+  close(): void {
+    this.store.close();
+  }
+
+  /** Takes all costs: true where this replica's share paid them, because the store is away. Or a refusal. */
+  private async pay(payer: string, costs: readonly number[]): Promise<boolean | BudgetRefusal> {
+    const { rates } = this.settings;
+    const purchases = rates.map((rate, index) => {
+      const cost = costs[index] as number;
+      return purchaseOf(rate, { least: cost, most: cost });
+    });
+    // A taking whose answer comes after the time limit is given back, because its caller went on without it.
+    const undo = (late: readonly Sale[]): void => {
+      const back = late.map(({ sold }) => -sold);
+      void this.charge(payer, back);
+    };
+    try {
+      const sales = await this.store.buy(this.keysOf(payer), purchases, undo);
+      if (isSold(sales, purchases)) return false;
+      const waits = rates.map(({ burst, perMs, limit }, index) => {
+        const cost = costs[index] as number;
+        return cost === 0 ? 0 : (((sales[index] as Sale).level + cost - burst) * perMs) / limit;
+      });
+      return refusal(Math.max(1, Math.ceil(Math.max(...waits))));
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      const waitMs = this.shares.take(payer, costs);
+      return waitMs === 0 || refusal(waitMs);
+    }
+  }
+
+  /** Charges amounts above 0, and gives those below back. Never rejects. */
+  private async charge(payer: string, amounts: readonly number[]): Promise<void> {
+    const purchases = this.settings.rates.map((rate, index) => purchaseOf(rate, { charge: amounts[index] as number }));
+    if (amounts.some((amount) => amount !== 0)) await this.store.buy(this.keysOf(payer), purchases).catch(() => {});
+  }
+
+  private keysOf(payer: string): string[] {
+    return this.settings.rates.map(({ name }) => bucketKey(this.settings, payer, name));
+  }
 }
 
 function refusal(retryAfterMs: number): BudgetRefusal {
@@ -202,80 +233,4 @@ function dropOf(fairnessId: string, priority: number, { reason: detail, retryAft
     detail,
     retryAfterMs,
   };
-}
-
-interface BudgetAnswer {
-  readonly isTaken: boolean;
-  readonly retryAfterMs: number;
-  /** Of each rate; negative where more was used than there was. */
-  readonly left: readonly number[];
-}
-
-/** Undefined for anything but an answer of the script: no budget has more left than its burst. */
-function answerOf(reply: unknown, rates: BudgetSettings['rates']): BudgetAnswer | undefined {
-  const [taken, waitUs = -1, ...spans] = numbersOf(reply, rates.length + 2) ?? [];
-  const isTaken = taken === 1;
-  const isOne =
-    (isTaken ? waitUs === 0 : taken === 0 && waitUs > 0 && waitUs <= Number.MAX_SAFE_INTEGER) &&
-    rates.every((rate, index) => (spans[index] ?? Number.NaN) <= spanOf(rate, rate.burst));
-  if (!isOne) return undefined;
-  const left = rates.map(({ limit, periodUs }, index) => ((spans[index] ?? 0) * limit) / periodUs);
-  return { isTaken, retryAfterMs: Math.ceil(waitUs / 1_000), left };
-}
-
-/** The calls of the budgets' script. */
-export class BudgetStore {
-  readonly settings: BudgetSettings;
-  private readonly link: StoreLink;
-  private readonly problems = new ProblemListeners();
-
-  constructor(client: RedisClient, settings: BudgetSettings) {
-    this.settings = settings;
-    const { timeoutMs, clock, random, name } = settings;
-    this.link = new StoreLink(client, { timeoutMs, clock, random, where: `budgets "${name}"` }, this.problems);
-  }
-
-  get figures(): LinkFigures {
-    return this.link.figures;
-  }
-
-  /** The cost for each rate. @throws RangeError for a cost that is no number from 0 up */
-  costsOf(request: unknown, key: AdmissionKey, usage: Usage | undefined): number[] {
-    return this.settings.rates.map((rate) => checkedCost(rate.costOf(request, key, usage), rate));
-  }
-
-  /**
-   * `undoesLate`: a taking whose answer comes after the time limit is given back, because its caller went on without
-   * it.
-   * @throws (rejects) StoreError
-   */
-  async call(
-    mode: 'take' | 'settle' | 'peek',
-    payer: string,
-    amounts: readonly number[],
-    undoesLate = false,
-  ): Promise<BudgetAnswer> {
-    const { rates } = this.settings;
-    const keys = budgetKeys(this.settings, payer, rates);
-    const args: string[] = [mode];
-    for (const [index, rate] of rates.entries())
-      args.push(String(spanOf(rate, amounts[index] as number)), String(spanOf(rate, rate.burst)));
-    const undo = ({ isTaken }: BudgetAnswer): void => {
-      if (undoesLate && isTaken)
-        void this.call(
-          'settle',
-          payer,
-          amounts.map((amount) => -amount),
-        ).catch(() => {});
-    };
-    return this.link.ask(budgetScript, keys, args, (reply) => answerOf(reply, rates), undo);
-  }
-
-  onProblem(listener: (problem: EngineProblem) => void): () => void {
-    return this.problems.add(listener);
-  }
-
-  close(): void {
-    this.link.close();
-  }
 }

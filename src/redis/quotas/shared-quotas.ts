@@ -4,28 +4,25 @@
  * Invariant: each quota is one bucket of the store, under a key of its own; the breaker and the figures of calls are
  * common to all.
  */
-import { type QuotaSource, type QuotaTerms, type QuotaWindow, schemas } from '../../index.js';
-import { quotaSettings, type SharedQuotasOptions } from '../buckets/bucket-options.js';
-import { quotaScript } from '../buckets/bucket-script.js';
-import { type Purchase, type PurchaseAnswer, SharedWindow } from '../buckets/shared-window.js';
-import { numbersOf } from '../store/answer.js';
-import { quotaKey } from '../store/keys.js';
-import { ProblemListeners } from '../store/problem-listeners.js';
+import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
+import { type Duration, schemas } from '../../index.js';
+import { type BucketOptions, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
+import { BucketStore } from '../buckets/bucket-store.js';
+import { type SendPurchase, SharedWindow, type WindowStatus } from '../buckets/shared-window.js';
+import { bucketKey } from '../store/keys.js';
 import { type RedisClient, redisClient } from '../store/redis-client.js';
-import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import type { LinkFigures } from '../store/store-link.js';
 import type { EngineProblem } from '../store/store-problem.js';
 
+export interface SharedQuotasOptions extends BucketOptions {
+  /** A replica buys ahead what its part of a quota comes to in half of this. @default '1s' */
+  readonly refreshInterval?: Duration | undefined;
+}
+
 /** The part of one quota that a replica has. */
-export interface SharedQuotaStatus {
+export interface SharedQuotaStatus extends WindowStatus {
   /** The quota: its group, its unit and its span. */
   readonly key: string;
-  /** Units that were bought here and not used. */
-  readonly balance: number;
-  /** Units that all replicas have used, as far as this replica knows. */
-  readonly used: number;
-  readonly limit: number;
-  /** True while this replica's fallback share is in force, because the store is away. */
-  readonly isLocal: boolean;
 }
 
 export interface SharedQuotas extends QuotaSource {
@@ -40,6 +37,14 @@ export interface SharedQuotas extends QuotaSource {
    */
   close(): Promise<void>;
 }
+
+const optionsSchema = schemas.object({
+  ...bucketShape,
+  refreshInterval: schemas.optional(schemas.positiveDuration('1s'), 1_000),
+});
+
+/** Quotas that are remembered when nothing of them is used any more. */
+const mostKnown = 10_000;
 
 /**
  * One quota for many replicas, as a source that a quota detector draws from. Requests wait as they do for a quota of
@@ -56,68 +61,39 @@ export interface SharedQuotas extends QuotaSource {
  */
 export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions): SharedQuotas {
   schemas.parse(redisClient, client, 'sharedQuotas: client');
-  const settings = quotaSettings(options, 'sharedQuotas');
-  const { name, timeoutMs, clock, random, refreshMs } = settings;
-  const problems = new ProblemListeners();
-  const link = new StoreLink(
-    client,
-    { timeoutMs, clock, random, where: `quotas "${name}"`, longestRetryMs: refreshMs },
-    problems,
-  );
+  const { refreshInterval: refreshMs, ...parsed } = schemas.parse(optionsSchema, options, 'sharedQuotas');
+  const settings = { ...bucketSettings(parsed), refreshMs };
+  const { name, clock } = settings;
+  const store = new BucketStore(client, settings, `quotas "${name}"`, refreshMs);
   const windows = new Map<string, SharedWindow>();
   /** The quotas that were given a first chunk on credit: a reload must not give another. */
   const known = new Set<string>();
 
-  function market(key: string, purchase: Purchase, onLate: (sale: PurchaseAnswer) => void): Promise<PurchaseAnswer> {
-    const read = (reply: unknown): PurchaseAnswer | undefined => saleOf(reply, purchase);
-    return link.ask(quotaScript, [quotaKey(settings, key)], argumentsOf(purchase), read, onLate);
-  }
-
   return {
     name,
-    window(terms: QuotaTerms): QuotaWindow {
+    window({ key: wanted, onRoom, ...terms }: QuotaTerms): QuotaWindow {
       // Two groups of one name are two quotas, in the order of the options.
-      let key = terms.key;
-      for (let number = 2; windows.has(key); number++) key = `${terms.key} #${number}`;
-      const window = new SharedWindow({ ...terms, key }, settings, market, !known.has(key), () => windows.delete(key));
+      let key = wanted;
+      for (let number = 2; windows.has(key); number++) key = `${wanted} #${number}`;
+      const ownKey = bucketKey(settings, key, 'quota');
+      const send: SendPurchase = (purchase, onLate) => store.buyOne(ownKey, purchase, onLate);
+      const onRetired = (): unknown => windows.delete(key);
+      const window = new SharedWindow(terms, settings, send, !known.has(key), { onRoom, onRetired });
       if (known.size < mostKnown) known.add(key);
       windows.set(key, window);
       return window;
     },
     get status() {
       const nowMs = clock.now();
-      return [...windows.values()].map((window) => {
-        return {
-          key: window.key,
-          balance: window.balance,
-          used: window.used(nowMs),
-          limit: window.limit,
-          isLocal: window.isAway,
-        };
-      });
+      return [...windows].map(([key, window]) => ({ key, ...window.status(nowMs) }));
     },
     get engine() {
-      return link.figures;
+      return store.figures;
     },
-    onProblem: (listener) => problems.add(listener),
+    onProblem: (listener) => store.onProblem(listener),
     async close() {
       await Promise.all([...windows.values()].map((window) => window.close()));
-      link.close();
+      store.close();
     },
   };
-}
-
-/** Quotas that are remembered when nothing of them is used any more. */
-const mostKnown = 10_000;
-
-function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Purchase): string[] {
-  const batches = back.flatMap(([{ epoch, end }, amount]) => [epoch, end, String(amount)]);
-  return [...[rate, burst, charge, leastLevel, least, most].map(String), ...batches];
-}
-
-/** Undefined for anything but an answer of the script: it never sells more than was asked for. */
-function saleOf(reply: unknown, { most }: Purchase): PurchaseAnswer | undefined {
-  const [epoch, end = Number.NaN, sold = Number.NaN, level = Number.NaN] = numbersOf(reply, 4) ?? [];
-  const isOne = epoch !== undefined && 0 <= sold && sold <= Math.min(most, end) && level >= 0;
-  return isOne && Array.isArray(reply) ? { epoch: String(reply[0]), end: String(reply[1]), sold, level } : undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * The names of all keys and channels of shared state.
  *
- *     prefix:{pool}:lease            prefix:{name:payer}:rate     prefix:{name}:marks
- *     prefix:{pool}:lease:endpoint   prefix:{name:quota}:quota    prefix:{name}:sessions
+ *     prefix:{pool}:lease            prefix:{name:payer}:budget   prefix:{name}:marks
+ *     prefix:{pool}:lease:endpoint   prefix:{name:group}:quota    prefix:{name}:sessions
  *     prefix:{name}:fairness:served  prefix:{name}:fairness:heard
  *
  * Invariant: keys of one call have the same text in braces, so that they are in one slot of a cluster.
@@ -19,19 +19,13 @@ export function leaseKey({ prefix, name }: KeySpace, endpoint: string | undefine
   return `${prefix}:{${name}}:lease${endpoint === undefined ? '' : `:${endpoint}`}`;
 }
 
-/** One for each rate. */
-export function budgetKeys(
+/** A bucket of a payer, or of a group, whose names may hold anything. `part` is the budget's name, or `quota`. */
+export function bucketKey(
   { prefix, name, hashKeys }: KeySpace & { readonly hashKeys: boolean },
-  payer: string,
-  rates: readonly { readonly name: string }[],
-): string[] {
-  const who = keyPart(payer, hashKeys);
-  return rates.map((rate) => `${prefix}:{${name}:${who}}:${rate.name}`);
-}
-
-/** Names of groups may hold anything, of any length. */
-export function quotaKey({ prefix, name, hashKeys }: KeySpace & { readonly hashKeys: boolean }, quota: string): string {
-  return `${prefix}:{${name}:${keyPart(quota, hashKeys || quota.length > longestQuota)}}:quota`;
+  owner: string,
+  part: string,
+): string {
+  return `${prefix}:{${name}:${keyPart(owner, hashKeys || owner.length > longestOwner)}}:${part}`;
 }
 
 /** The cost of flows, and when they were last heard of. */
@@ -48,8 +42,8 @@ export function hashedName(text: string): string {
   return hexDigest('sha256', text).slice(0, 32);
 }
 
-/** Quotas with longer names are known by a hash. */
-const longestQuota = 200;
+/** Payers and groups with longer names are known by a hash. */
+const longestOwner = 200;
 
 /** A hash, or the text with everything encoded that means something in a key. Never throws. */
 function keyPart(text: string, isHashed: boolean): string {

@@ -82,7 +82,6 @@ describe('a source of quotas', () => {
       ['account requests 60000', 60, 60_000, 60],
       ['account tokens 60000', 1_000, 60_000, 100],
     ]);
-    expect(source.asked[1]?.local(0.25)).toMatchObject({ limit: 250, burst: 25, perMs: 60_000 });
   });
 
   it('hears what a request lacks of each quota, and lets it go when it says that there is room', async () => {

@@ -41,7 +41,7 @@ describeWithStores('shared budgets', (store) => {
     for (let i = 0; i < 3; i++)
       expect(await (i % 2 ? a : b).take(request(2_000), key)).toMatchObject({ isTaken: true, isLocal: false });
     // 6,000 tokens are spent, but 7 requests are left: the refusal takes none of them.
-    expect(await a.take(request(1), key)).toMatchObject({ isTaken: false });
+    expect(await a.take(request(1_000), key)).toMatchObject({ isTaken: false });
     expect((await b.peek('tenant'))!.requests).toBeCloseTo(7, 0);
   });
 

@@ -59,7 +59,7 @@ let worlds = 0;
 
 /** Keys expire by the real clock, which knows nothing of the virtual one. */
 export function withoutExpiry(text: string): string {
-  return text.replace(/^redis\.call\('PEXPIRE'.*$/m, '');
+  return text.replace(/^ *redis\.call\('PEXPIRE'.*$/m, '');
 }
 
 export async function play(redis: Redis, plan: Plan): Promise<Findings> {

@@ -155,13 +155,16 @@ describe('a budget', () => {
   const key = { fairnessId: 'tenant', priority: 0 };
 
   it.each([
-    ['infinite wait', ['0', 'inf', '0']],
-    ['wait that is none', ['0', 'nan', '0']],
-    ['negative wait', ['0', '-5', '0']],
-    ['wait without a refusal', ['1', '5', '0']],
-    ['balance above the burst', ['1', '0', '10000001']],
-    ['missing balance', ['1', '0']],
-    ['verdict that is neither', ['2', '0', '0']],
+    ['infinite level', ['1', '5', '1', 'inf']],
+    ['level that is none', ['1', '5', '1', 'nan']],
+    ['negative level', ['1', '5', '1', '-1']],
+    ['level that leaks for ever', ['1', '5', '1', '1e30']],
+    ['sale beyond what was asked for', ['1', '5', '2', '2']],
+    ['sale of a part', ['1', '5', '0.5', '2']],
+    ['sale beyond all that was sold', ['1', '0.5', '1', '2']],
+    ['negative sale', ['1', '5', '-1', '2']],
+    ['missing level', ['1', '5', '1']],
+    ['bucket that is none', ['', '5', '1', '2']],
   ])('with an answer of %s is told, and the share of this replica holds', async (_, answer) => {
     const budgets = sharedBudgets(
       storeOf(() => answer),
@@ -179,8 +182,8 @@ describe('a budget', () => {
     for (let seed = 1; seed <= 60; seed++) {
       const random = seededRandom(seed);
       const rights = [
-        ['1', '0', '5000000'],
-        ['0', '1500000', '-500000'],
+        ['1', '6', '1', '5'],
+        ['1', '6', '0', '9.5'],
       ];
       const clock = new ManualClock();
       const store = storeOf(() => spoilt(random, pick(random, rights)));
@@ -198,9 +201,9 @@ describe('a budget', () => {
 });
 
 describe('a quota', () => {
-  const setUp = (answer: (most: number, level: number) => unknown) => {
+  const setUp = (answer: (most: number, least: number) => unknown) => {
     const clock = new ManualClock();
-    const store = storeOf((args) => answer(Number(args[5]), Number(args[3])));
+    const store = storeOf((args) => answer(Number(args[5]), Number(args[4])));
     const shared = sharedQuotas(store, { name: 'q', replicas: 2, callTimeout: '200ms', clock, random: () => 0.5 });
     const detector = quotaDetector({
       groups: [{ quotas: [{ unit: 'requests', limit: 60, per: '1m', burst: 12 }] }],
@@ -228,8 +231,8 @@ describe('a quota', () => {
   it('has finite figures, and no more than its burst, whatever the store answers', async () => {
     for (let seed = 1; seed <= 40; seed++) {
       const random = seededRandom(seed);
-      const { clock, shared, flow } = setUp((most) => {
-        const sold = Math.min(most, 3 * random());
+      const { clock, shared, flow } = setUp((most, least) => {
+        const sold = Math.max(least, Math.min(most, 3 * random()));
         const right = ['1', String(100 + sold), String(sold), String(6 * random())];
         return random() < 0.3 ? right : spoilt(random, right);
       });

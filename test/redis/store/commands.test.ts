@@ -4,13 +4,12 @@
  */
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import { quotaScript } from '../../../src/redis/buckets/bucket-script.js';
-import { budgetScript } from '../../../src/redis/budgets/budget-script.js';
+import { bucketScript } from '../../../src/redis/buckets/bucket-script.js';
 import { exchangeScript } from '../../../src/redis/fairness/exchange-script.js';
 import { leaseScript } from '../../../src/redis/leases/lease-script.js';
 import { describeWithStores } from '../support/with-store.js';
 
-const scripts = { leaseScript, budgetScript, quotaScript, exchangeScript };
+const scripts = { leaseScript, bucketScript, exchangeScript };
 const oldest = [6, 2, 0];
 
 interface Call {

@@ -1,0 +1,131 @@
+/** The calls of the buckets' script, and what is wrong with an answer. */
+import { numbersOf } from '../store/answer.js';
+import { ProblemListeners } from '../store/problem-listeners.js';
+import type { RedisClient } from '../store/redis-client.js';
+import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import type { EngineProblem } from '../store/store-problem.js';
+import type { BucketSettings } from './bucket-options.js';
+import { bucketScript } from './bucket-script.js';
+
+/** The bucket that all replicas share: so many units in so many ms, and so many at once. */
+export interface BucketTerms {
+  readonly limit: number;
+  readonly perMs: number;
+  readonly burst: number;
+}
+
+/** A part of what a bucket sold: its epoch, and the end of what was sold on the scale of all that it ever sold. */
+export interface SoldPart {
+  readonly epoch: string;
+  readonly end: string;
+  readonly amount: number;
+}
+
+/** What is asked of one bucket. */
+export interface Purchase {
+  /** Units per µs. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Units that were taken without asking; below 0 what is given back of any sale, as far as the level goes. */
+  readonly charge: number;
+  readonly leastLevel: number;
+  /** Less than this is not bought, from any bucket of the call. */
+  readonly least: number;
+  readonly most: number;
+  readonly back: readonly SoldPart[];
+}
+
+/** What remains as it is when nothing but `wanted` is asked for. */
+export function purchaseOf({ limit, perMs, burst }: BucketTerms, wanted: Partial<Purchase>): Purchase {
+  return { rate: limit / (perMs * 1_000), burst, charge: 0, leastLevel: 0, least: 0, most: 0, back: [], ...wanted };
+}
+
+/** The answer of one bucket. */
+export interface Sale {
+  readonly epoch: string;
+  readonly end: string;
+  readonly sold: number;
+  readonly level: number;
+}
+
+const partsOfSale = 4;
+
+export class BucketStore {
+  private readonly link: StoreLink;
+  private readonly problems = new ProblemListeners();
+
+  /** `where` opens messages; `longestRetryMs` as of the link. */
+  constructor(
+    client: RedisClient,
+    { timeoutMs, clock, random }: BucketSettings,
+    where: string,
+    longestRetryMs?: number,
+  ) {
+    const settings = { timeoutMs, clock, random, where, ...(longestRetryMs !== undefined && { longestRetryMs }) };
+    this.link = new StoreLink(client, settings, this.problems);
+  }
+
+  get figures(): LinkFigures {
+    return this.link.figures;
+  }
+
+  /**
+   * One purchase for each key, in one step. `onLate` gets an answer that came after the time limit.
+   * @throws (rejects) StoreError
+   */
+  buy(
+    keys: readonly string[],
+    purchases: readonly Purchase[],
+    onLate?: (sales: readonly Sale[]) => void,
+  ): Promise<readonly Sale[]> {
+    return this.link.ask(
+      bucketScript,
+      keys,
+      purchases.flatMap(argumentsOf),
+      (reply) => salesOf(reply, purchases),
+      onLate,
+    );
+  }
+
+  /** The same for one bucket. */
+  async buyOne(key: string, purchase: Purchase, onLate: (sale: Sale) => void): Promise<Sale> {
+    const [sale] = await this.buy([key], [purchase], (late) => late.forEach(onLate));
+    return sale as Sale;
+  }
+
+  onProblem(listener: (problem: EngineProblem) => void): () => void {
+    return this.problems.add(listener);
+  }
+
+  close(): void {
+    this.link.close();
+  }
+}
+
+function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Purchase): string[] {
+  const batches = back.flatMap(({ epoch, end, amount }) => [epoch, end, String(amount)]);
+  return [...[rate, burst, charge, leastLevel, least, most, back.length].map(String), ...batches];
+}
+
+/**
+ * Undefined for anything but an answer of the script. It never sells more than was asked for, and all of the buckets
+ * sell or none does. A level that leaks in more than 2^53 µs is no level.
+ */
+function salesOf(reply: unknown, purchases: readonly Purchase[]): Sale[] | undefined {
+  const numbers = numbersOf(reply, purchases.length * partsOfSale);
+  if (numbers === undefined || !Array.isArray(reply)) return undefined;
+  const sales = purchases.map((_, index): Sale => {
+    const [, , sold = 0, level = 0] = numbers.slice(index * partsOfSale);
+    return { epoch: String(reply[index * partsOfSale]), end: String(reply[index * partsOfSale + 1]), sold, level };
+  });
+  const isOne = sales.every(({ end, sold, level }, index) => {
+    const { rate, most } = purchases[index] as Purchase;
+    return 0 <= sold && sold <= Math.min(most, Number(end)) && 0 <= level && level <= rate * Number.MAX_SAFE_INTEGER;
+  });
+  return isOne && (isSold(sales, purchases) || sales.every(({ sold }) => sold === 0)) ? sales : undefined;
+}
+
+/** True if every bucket sold at least what was asked for. */
+export function isSold(sales: readonly Sale[], purchases: readonly Pick<Purchase, 'least'>[]): boolean {
+  return sales.every(({ sold }, index) => sold >= (purchases[index]?.least ?? 0));
+}

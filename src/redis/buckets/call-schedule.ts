@@ -1,0 +1,68 @@
+/**
+ * When the next call is made: one at a time, at the earliest of the instants that were asked for.
+ *
+ * Invariant: a call that is asked for while one is under way is not made; who ends that one asks again.
+ */
+import { letProcessEnd } from '../../base/clock.js';
+import type { Clock } from '../../index.js';
+
+export class CallSchedule {
+  /** No call before this instant. */
+  private notBeforeMs: number = Number.NEGATIVE_INFINITY;
+  private dueAtMs: number = Number.POSITIVE_INFINITY;
+  private isCalling = false;
+  private isQueued = false;
+  /** Resolves when the last call is over; never rejects. */
+  private sending: Promise<void> = Promise.resolve();
+  private timer: unknown = undefined;
+  private readonly clock: Clock;
+  private readonly send: () => Promise<void> | undefined;
+
+  /** `send` begins a call, or returns undefined when there is nothing to do. It calls `over`, and never rejects. */
+  constructor(clock: Clock, send: () => Promise<void> | undefined) {
+    this.clock = clock;
+    this.send = send;
+  }
+
+  /** 0: in a microtask. */
+  callIn(delayMs: number): void {
+    if (this.isCalling || this.isQueued) return;
+    const nowMs = this.clock.now();
+    const atMs = Math.max(nowMs + delayMs, this.notBeforeMs);
+    if (atMs <= nowMs) {
+      this.isQueued = true;
+      queueMicrotask(() => void this.call());
+    } else if (atMs < this.dueAtMs) {
+      this.clock.clearTimeout(this.timer);
+      this.dueAtMs = atMs;
+      const delay = Math.min(atMs - nowMs, 2 ** 31 - 1);
+      this.timer = letProcessEnd(
+        this.clock.setTimeout(() => {
+          this.dueAtMs = Number.POSITIVE_INFINITY;
+          void this.call();
+        }, delay),
+      );
+    }
+  }
+
+  /** At once, unless a call is under way. Resolves when it is over. */
+  call(): Promise<void> {
+    this.isQueued = false;
+    if (this.isCalling) return this.sending;
+    this.isCalling = true;
+    const sending = this.send();
+    if (sending === undefined) this.isCalling = false;
+    else this.sending = sending;
+    return this.sending;
+  }
+
+  /** The call is over; the next is made no sooner than in `pauseMs`. */
+  over(pauseMs: number): void {
+    this.isCalling = false;
+    this.notBeforeMs = this.clock.now() + pauseMs;
+  }
+
+  stop(): void {
+    this.clock.clearTimeout(this.timer);
+  }
+}

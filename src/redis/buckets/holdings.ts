@@ -1,0 +1,161 @@
+/**
+ * What a replica holds of one bucket: what it has bought and not used, batch by batch, the oldest first; what is to be
+ * given back; and what was taken before it was bought.
+ *
+ * Invariant: `balance` is the sum of the batches; each unit was bought once, and is drawn or given back once.
+ */
+import type { Sale, SoldPart } from './bucket-store.js';
+import type { FallbackShare, FallbackTaking } from './fallback-share.js';
+
+/** Less than this part of a burst is a sum of rounding errors. */
+export const roundingError = 1e-9;
+
+/** The most batches of which something is to be given back at a time. */
+const mostReturns = 256;
+
+/** Units that were bought together. */
+class Batch {
+  amount: number;
+  /** The bucket of the store that sold it; empty for units that are not paid for yet. */
+  epoch = '';
+  /** Its end on the scale of all that the bucket ever sold. */
+  end = '';
+  /** The fallback share that sold it while the store was away, and what it took for that. */
+  readonly fallback: { readonly share: FallbackShare; readonly taking: FallbackTaking } | undefined;
+
+  constructor(amount: number, fallback?: Batch['fallback']) {
+    this.amount = amount;
+    this.fallback = fallback;
+  }
+
+  /** The store has sold it, or been told of it. */
+  paid(epoch: string, end: string): void {
+    this.epoch = epoch;
+    this.end = end;
+  }
+}
+
+/** What a running request took, in the order of drawing: the last part has leaked least. */
+export class HeldTaking {
+  amount: number;
+  readonly parts: readonly { readonly batch: Batch; amount: number }[];
+
+  constructor(amount: number, parts: HeldTaking['parts']) {
+    this.amount = amount;
+    this.parts = parts;
+  }
+}
+
+export class Holdings {
+  balance = 0;
+  /** Units that were taken before they were bought. */
+  debt: number;
+  private readonly batches: Batch[] = [];
+  /** By epoch and end of the batches that they came from. */
+  private returns = new Map<string, SoldPart>();
+  /** The first units, until they are paid for. */
+  private credit: Batch | undefined;
+
+  /** `credit`: units that are used before they are paid for. */
+  constructor(credit: number) {
+    this.debt = credit;
+    this.credit = new Batch(credit);
+    this.add(this.credit);
+  }
+
+  get hasReturns(): boolean {
+    return this.returns.size > 0;
+  }
+
+  bought({ epoch, end, sold }: Sale): void {
+    this.credit?.paid(epoch, String(Number(end) - sold));
+    this.credit = undefined;
+    const batch = new Batch(sold);
+    batch.paid(epoch, end);
+    this.add(batch);
+  }
+
+  /** The store is away, and this replica's share sold. */
+  boughtHere(share: FallbackShare, taking: FallbackTaking | undefined): void {
+    this.credit = undefined;
+    if (taking !== undefined) this.add(new Batch(taking.amount, { share, taking }));
+  }
+
+  /** Draws from the oldest batches first; up to `slack` may be missing, and more is debt. Amortized O(1). */
+  take(amount: number, slack: number): HeldTaking {
+    const parts: { batch: Batch; amount: number }[] = [];
+    const missing = this.draw(amount, (batch, part) => parts.push({ batch, amount: part }));
+    if (missing > slack) this.debt += missing;
+    return new HeldTaking(amount, parts);
+  }
+
+  /** Makes `taking` count for `amount`: what is too much is to be given back, and what is missing is taken. */
+  settle(taking: HeldTaking, amount: number, slack: number, nowMs: number): void {
+    let excess = taking.amount - amount;
+    taking.amount = amount;
+    if (excess < 0) this.take(-excess, slack);
+    for (let i = taking.parts.length - 1; i >= 0 && excess > 0; i--) {
+      const part = taking.parts[i] as HeldTaking['parts'][number];
+      const back = Math.min(part.amount, excess);
+      part.amount -= back;
+      excess -= back;
+      this.giveBack(part.batch, back, nowMs);
+    }
+  }
+
+  /** Gives back what exceeds `most`. */
+  shrink(most: number, nowMs: number): void {
+    this.draw(this.balance - most, (batch, part) => this.giveBack(batch, part, nowMs));
+  }
+
+  /** What exceeds `most` is worth nothing. */
+  lose(most: number): void {
+    this.draw(this.balance - most, () => {});
+  }
+
+  /** What the store is to be told with the next call. */
+  takeOwed(): { readonly charge: number; readonly back: readonly SoldPart[] } {
+    const owed = { charge: this.debt, back: [...this.returns.values()] };
+    this.debt = 0;
+    this.returns = new Map();
+    return owed;
+  }
+
+  toReturn(parts: readonly SoldPart[]): void {
+    for (const { epoch, end, amount } of parts) {
+      if (!(amount > 0)) continue;
+      const key = `${epoch} ${end}`;
+      this.returns.set(key, { epoch, end, amount: (this.returns.get(key)?.amount ?? 0) + amount });
+      // The oldest has leaked most, and is worth least.
+      if (this.returns.size > mostReturns)
+        for (const oldest of this.returns.keys()) return void this.returns.delete(oldest);
+    }
+  }
+
+  /** The store takes back what it sold, and this process what it sold itself. */
+  private giveBack({ fallback, epoch, end }: Batch, amount: number, nowMs: number): void {
+    if (fallback !== undefined) fallback.share.takeBack(fallback.taking, amount, nowMs);
+    else if (epoch !== '') this.toReturn([{ epoch, end, amount }]);
+  }
+
+  private add(batch: Batch): void {
+    if (!(batch.amount > 0)) return;
+    this.batches.push(batch);
+    this.balance += batch.amount;
+  }
+
+  /** Calls `drawn` for each part. Returns the amount that is missing. */
+  private draw(amount: number, drawn: (batch: Batch, part: number) => void): number {
+    let left = amount;
+    while (left > 0 && this.batches.length > 0) {
+      const batch = this.batches[0] as Batch;
+      const part = Math.min(batch.amount, left);
+      batch.amount -= part;
+      left -= part;
+      if (batch.amount <= 0) this.batches.shift();
+      drawn(batch, part);
+    }
+    this.balance = this.batches.length === 0 ? 0 : Math.max(0, this.balance - (amount - left));
+    return left;
+  }
+}
