@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { defaultRegistry } from '../../src/index.js';
+import { pageOf } from './policy-table.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -53,7 +54,7 @@ describe('the checklist for a policy', () => {
     const { file, name } = definitionOf(type);
     const base = file.slice('src/'.length, -'.ts'.length);
     const filled = places.map((path) =>
-      path.replace('<file>', `src/${base}`).replace('<test>', `test/${base}`).replace('<type>', type),
+      path.replace('<file>', `src/${base}`).replace('<test>', `test/${base}`).replace('<type>', pageOf(type)),
     );
     for (const path of filled) expect(existsSync(join(root, path)), path).toBe(true);
     expect(sourcesWith(`${name}Plugin`)).toEqual(filled.filter((path) => path.startsWith('src/')).sort());
@@ -62,7 +63,7 @@ describe('the checklist for a policy', () => {
   it.each(defaultRegistry().types())('finds the definition of %s beside its code, and in one list', (type) => {
     const { file, name } = definitionOf(type);
     expect(file).toMatch(
-      /^src\/(?:tiers\/[123]|gate\/(?:detectors|ceilings|quotas|sessions)|endpoints\/(?:pickers|filters)|admission|eviction)/,
+      /^src\/(?:tiers\/[123]|gate\/(?:detectors|ceilings)|constraints\/|endpoints\/(?:pickers|filters)|admission|eviction)/,
     );
     expect(sourcesWith(`${name}Plugin`)).toEqual([file, 'src/plugins/built-ins.ts'].sort());
   });

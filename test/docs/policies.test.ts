@@ -7,7 +7,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defaultRegistry } from '../../src/index.js';
-import { withPolicyTable } from './policy-table.js';
+import { pageOf, withPolicyTable } from './policy-table.js';
 
 const root = new URL('../../', import.meta.url);
 const folder = new URL('docs/policies/', root);
@@ -41,7 +41,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 describe('docs/policies', () => {
   it('has a page for every type', () => {
     expect(types.length).toBeGreaterThan(25);
-    expect(types.filter((type) => !pages.includes(type))).toEqual([]);
+    expect(types.filter((type) => !pages.includes(pageOf(type)))).toEqual([]);
   });
 
   it('has a table of all policies, made of their pages', async () => {
@@ -51,7 +51,7 @@ describe('docs/policies', () => {
   });
 
   it('links every page from its first one, and nothing that is not there', () => {
-    const links = [...read('README').matchAll(/\]\(([\w-]+)\.md\)/g)].map(([, page]) => page as string);
+    const links = [...read('README').matchAll(/\]\(([\w-]+)\.md(?:#[\w-]+)?\)/g)].map(([, page]) => page as string);
     expect([...new Set(links)].sort()).toEqual([...pages].sort());
   });
 });
@@ -59,18 +59,20 @@ describe('docs/policies', () => {
 describe.each(pages)('docs/policies/%s.md', (page) => {
   it('has an example that works as printed', async () => {
     const snippets = [...read(page).matchAll(/<!-- run by test\/docs\/policies\.test\.ts -->\n```js\n(.*?)```/gs)];
-    expect(snippets).toHaveLength(1);
-    const file = new URL(`${page}.mjs`, scratch);
-    writeFileSync(file, snippets[0]?.[1] ?? '');
-    const { test } = (await import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href)) as {
-      test(assertions: typeof assert): Promise<void> | void;
-    };
-    await test(assert);
+    expect(snippets.length).toBeGreaterThan(0);
+    for (const [index, [, code = '']] of snippets.entries()) {
+      const file = new URL(`${page}-${index}.mjs`, scratch);
+      writeFileSync(file, code);
+      const { test } = (await import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href)) as {
+        test(assertions: typeof assert): Promise<void> | void;
+      };
+      await test(assert);
+    }
   });
 });
 
 describe.each(types)('docs/policies/%s.md', (type) => {
   it('has every parameter in a table', () => {
-    for (const name of parametersOf(type)) expect(read(type)).toMatch(new RegExp(`^\\|.*\`${name}\``, 'm'));
+    for (const name of parametersOf(type)) expect(read(pageOf(type))).toMatch(new RegExp(`^\\|.*\`${name}\``, 'm'));
   });
 });

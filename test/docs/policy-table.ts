@@ -15,6 +15,15 @@ const kinds: readonly ConfigurableKind[] = [
   'admission',
 ];
 
+/** Types that are another one with parameters of their own, and the page that tells of them. */
+const presets: Readonly<Record<string, string>> = {
+  'least-service-fairness-policy': 'virtual-token-counter-fairness-policy',
+  'start-time-fair-queueing-fairness-policy': 'virtual-token-counter-fairness-policy',
+};
+
+/** The page of a type, without `.md`. */
+export const pageOf = (type: string): string => presets[type] ?? type;
+
 const begin = '<!-- policies: made by test/docs/policies.test.ts -->\n';
 const end = '\n<!-- /policies -->';
 
@@ -23,9 +32,12 @@ export function withPolicyTable(page: string, registry: PluginRegistry, read: (t
   const start = page.indexOf(begin) + begin.length;
   const rows = kinds.flatMap((kind) => {
     const noun = nounOf(kind).replace(/^an? /, '');
-    return registry.types(kind).map((type, index) => row(index === 0 ? noun : '', type, read(type)));
+    return registry.types(kind).map((type, index) => {
+      const page = read(pageOf(type));
+      return index !== 0 && pageOf(type) !== type ? presetRow(type, page) : row(index === 0 ? noun : '', type, page);
+    });
   });
-  const head = ['| kind | in code | in files | what it does | cost |', '|---|---|---|---|---|'];
+  const head = ['| kind | in code | in files | what it does |', '|---|---|---|---|'];
   return page.slice(0, start) + [...head, ...rows].join('\n') + page.slice(page.indexOf(end));
 }
 
@@ -41,5 +53,13 @@ function row(kind: string, type: string, page: string): string {
       `expected docs/policies/${type}.md to begin with what it does and "In code", and to have a line "Cost:"`,
     );
   }
-  return `| ${[kind, code + isDefault, `[${type}](${type}.md)`, what, cost].join(' | ')} |`;
+  return `| ${[kind, code + isDefault, `[${type}](${type}.md)`, what].join(' | ')} |`;
+}
+
+/** Of a table in the page of what it is a preset of. */
+function presetRow(type: string, page: string): string {
+  const [, code, what] =
+    new RegExp(`^\\| (\`[^|]+\`) \\| \`${type}\` \\| [^|]+ \\| (.*?)(?:[.:] .*)? \\|$`, 'm').exec(page) ?? [];
+  if (code === undefined) throw new Error(`expected docs/policies/${pageOf(type)}.md to have a row of \`${type}\``);
+  return `| ${['', code, `[${type}](${pageOf(type)}.md#presets)`, what].join(' | ')} |`;
 }
