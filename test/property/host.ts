@@ -782,13 +782,15 @@ export class Host {
     }
   }
 
-  /** True when a detector in force announces nothing. */
+  /** True when a detector in force announces nothing, or not that its reading falls with time. */
   get isSilent(): boolean {
-    const { bands, defaultBand, defaultNegativeBand } = optionsOf(this.flow);
-    const own = [...bands, defaultBand, defaultNegativeBand].flatMap(
-      ({ saturationDetector }) => saturationDetector ?? [],
+    const { bands, defaultBand, defaultNegativeBand, saturationDetector } = optionsOf(this.flow);
+    const own = [...bands, defaultBand, defaultNegativeBand].flatMap((band) => band.saturationDetector ?? []);
+    return (
+      this.gate.isSilent ||
+      saturationDetector.fades === true ||
+      own.some(({ subscribe, fades }) => subscribe === undefined || fades === true)
     );
-    return this.gate.isSilent || own.some(({ subscribe }) => subscribe === undefined);
   }
 
   /**
