@@ -14,14 +14,11 @@ is what a row compares with, so that it can fail. A figure is never tuned to: wh
 const traps = `## Traps
 
 * The VTC artifact smears the cost of a prompt evenly over the decode phase of its answer. The measure here does the same, because the published
-  figures were made so. It is an effect of measuring, not of scheduling.
-* The artifact's files mix runs of 360 s and of 600 s. Accumulated differences under FCFS grow with the length of a run.
-* All answers of its synthetic workloads have 256 tokens. Only the real trace tests a prediction.
-* The VTC scheduler stands inside its engine, and sees whether the next request fits. A gateway cannot: here the request that was dispatched and
-  does not fit stands at the server's door, alone, until it does.
-* What is simulated: the steps of an engine as a line in batch size, resident tokens and prompt tokens. Not modelled are networks, tokenizers,
-  caches of prefixes, speculative decoding, and noise of a shared machine. [Capacity planning](capacity.md#from-a-log-of-yesterday) fits a model to measured
-  times.
+  figures were made so. Its files mix runs of 360 s and of 600 s, and accumulated differences under FCFS grow with the length of a run.
+* The VTC scheduler stands inside its engine, and sees whether the next request fits. A gateway cannot: here a request that does not fit stands at
+  the server's door, alone, until it does.
+* The steps of an engine are simulated as a line in batch size, resident tokens and prompt tokens. Networks, tokenizers, caches of prefixes,
+  speculative decoding and the noise of a shared machine are not. [A log](capacity.md#from-a-log-of-yesterday) fits a model to measured times.
 `;
 
 const section = ({ id, title, source, published, reference, check, outcome }) => `## ${id}: ${title}
@@ -38,19 +35,6 @@ ${outcome.note === undefined ? '' : `\n${outcome.note}\n`}`;
 /** `results` by the IDs of rows. */
 export function page(rows, results) {
   const played = rows.map((row) => ({ ...row, outcome: results[row.id].full }));
-  const summary = played.map(
-    ({ id, title, outcome }) =>
-      `| [${id}](#${anchor(`${id}: ${title}`)}) | ${title} | ${outcome.holds ? 'holds' : '**does not hold**'} |`,
-  );
-  return [head, ['| | | check |', '|---|---|---|', ...summary, ''].join('\n'), ...played.map(section), traps].join(
-    '\n',
-  );
-}
-
-/** As GitHub makes them. */
-function anchor(heading) {
-  return heading
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}\s-]/gu, '')
-    .replaceAll(' ', '-');
+  const holding = played.filter(({ outcome }) => outcome.holds).length;
+  return [head, `${holding} of ${played.length} rows hold.\n`, ...played.map(section), traps].join('\n');
 }

@@ -16,10 +16,10 @@ export function withLists(page: string): string {
 function lists(): string {
   return [
     '## Deviations',
-    table(['headgate', 'kinds of vectors'], rowsByReason(deviations.map(({ reason, kind }) => [reason, code(kind)]))),
+    bullets(rowsByReason(deviations.map(({ reason, kind }) => [reason, code(kind)]))),
     '## Not compared',
     'Keys of vectors that play, which no runner looks at because there is nothing here to compare them with.',
-    table(['why', 'vectors and their keys'], rowsByReason(uncompared())),
+    bullets(rowsByReason(uncompared())),
   ].join('\n\n');
 }
 
@@ -43,8 +43,6 @@ function code(text: string): string {
   return `\`${text}\``;
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
+function bullets(rows: readonly (readonly string[])[]): string {
+  return rows.map(([reason, vectors]) => `* ${reason} ${vectors}`).join('\n');
 }
