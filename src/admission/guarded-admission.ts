@@ -1,12 +1,13 @@
 /**
- * The admission policy, as the controller calls it. Its faults are contained, and it is told of the end of every
- * request that it admitted.
+ * The admission policy, as the controller calls it. Its faults are contained, and a policy that wants to hear of it is
+ * told of the end of every request that it admitted.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
 import { isSamePlugin } from '../base/plugin-origin.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Gate } from '../gate/gate.js';
+import type { Ending } from '../tiers/2-fairness/fairness-policy.js';
 import type { Usage } from '../tiers/views.js';
 import type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission-policy.js';
 
@@ -15,6 +16,11 @@ export interface AdmittedItem extends AdmissionKey {
   readonly request: unknown;
   /** The policy that is told of its end; cleared afterwards. */
   admittedBy: AdmissionPolicy | undefined;
+}
+
+interface AdmittedLease {
+  readonly item: AdmittedItem;
+  readonly usage: Usage;
 }
 
 /** The view of one decision; made once and used for every decision. */
@@ -43,13 +49,16 @@ class DecisionView implements AdmissionView {
 }
 
 export class GuardedAdmission {
-  /** True once a policy needs to know of the end of the requests that it admitted. */
+  /** True once a policy had to be told of the end of what it admitted. */
   hearsEnds = false;
   policy: AdmissionPolicy | undefined = undefined;
   /**
-   * The policy that admitted the last request; undefined when the policy failed and the request was admitted for that.
+   * The policy that is to be told of the end of the last request; undefined when it does not want to, or when it failed
+   * and the request was admitted for that.
    */
   admittedBy: AdmissionPolicy | undefined = undefined;
+  /** True when the policy in use is told of ends. */
+  private isTold = false;
   private readonly view: DecisionView;
   private readonly errors: PluginErrorSink;
 
@@ -63,7 +72,8 @@ export class GuardedAdmission {
   configure(policy: AdmissionPolicy | undefined): void {
     if (policy !== undefined && this.policy !== undefined && isSamePlugin(this.policy, policy)) return;
     this.policy = policy;
-    if (policy !== undefined && this.guardOf(policy).has(policy, 'released')) this.hearsEnds = true;
+    this.isTold = policy !== undefined && this.guardOf(policy).has(policy, 'released');
+    if (this.isTold) this.hearsEnds = true;
   }
 
   /** Undefined when the request may come in; a policy that fails admits. */
@@ -75,7 +85,7 @@ export class GuardedAdmission {
     try {
       const answer: unknown = policy.admit(request, key, this.view);
       if (answer === 'admit') {
-        this.admittedBy = policy;
+        if (this.isTold) this.admittedBy = policy;
         return undefined;
       }
       if (typeof answer === 'object' && answer !== null) return this.read(answer, policy);
@@ -86,8 +96,16 @@ export class GuardedAdmission {
     return undefined;
   }
 
+  dropped(item: AdmittedItem, nowMs: number): void {
+    this.tellEnd(item, undefined, nowMs);
+  }
+
+  ended({ item, usage }: AdmittedLease, _ending: Ending, nowMs: number): void {
+    this.tellEnd(item, usage, nowMs);
+  }
+
   /** Tells the policy that admitted the request of its end, once. */
-  ended(item: AdmittedItem, usage: Usage | undefined, nowMs: number): void {
+  private tellEnd(item: AdmittedItem, usage: Usage | undefined, nowMs: number): void {
     const policy = item.admittedBy;
     if (policy === undefined) return;
     item.admittedBy = undefined;

@@ -1,4 +1,4 @@
-/** The controller's public face, which hosts hold. Every decision is made in the Engine. */
+/** The controller's public face, which hosts hold. Every decision is made in the engine. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { object } from '../base/schema/containers.js';
 import { optional, value } from '../base/schema/element.js';
@@ -6,6 +6,7 @@ import { validate } from '../base/schema/parse.js';
 import type { ItemView } from '../tiers/views.js';
 import { checkRun, isSpan } from './check-arguments.js';
 import { Engine } from './engine/engine.js';
+import type { Intake } from './engine/intake.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
 import type { FlowGate } from './flow-gate.js';
@@ -53,8 +54,8 @@ type RequestTest<R> = { test(request: R): boolean }['test'];
 export class FlowController<R extends FlowRequest = FlowRequest> implements FlowGate<R> {
   private readonly events = new EventHub();
   private readonly engine: Engine;
-  /** Takes the calls of hosts: the engine itself, except in mode `shadow`. */
-  private entry: Engine | ShadowMode;
+  /** Takes the calls of hosts: the intake, except in mode `shadow`. */
+  private entry: Intake | ShadowMode;
   private given: FlowControllerOptions<R>;
   private options: ResolvedOptions;
 
@@ -65,12 +66,12 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     warnOfShortTtls(options, this.options.clock);
     warnOfLimitSums(options, this.options);
     this.engine = new Engine(this.options, this.events);
-    this.entry = engineOrShadow(this.engine, this.engine, this.options);
+    this.entry = engineOrShadow(this.engine, this.engine.intake, this.options);
   }
 
   /** True in mode `shadow`: figures, events and explanations then tell what would have happened. */
   get isShadow(): boolean {
-    return this.entry !== this.engine;
+    return this.entry !== this.engine.intake;
   }
 
   /**

@@ -274,7 +274,7 @@ export interface ResolvedBand {
   readonly minShare: number;
 }
 
-interface ResolvedEviction extends ReclamationSettings {
+export interface ResolvedEviction extends ReclamationSettings {
   readonly reserveMs: number;
   readonly filter: EvictionFilter;
   readonly ordering: EvictionOrdering;

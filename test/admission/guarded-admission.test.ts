@@ -145,15 +145,15 @@ describe('the end of a request', () => {
     const item = admitted(admission.policy);
     admission.configure(undefined);
     const usage = { promptTokens: 1, completionTokens: 2 };
-    admission.ended(item, usage, 30);
-    admission.ended(item, usage, 40);
+    admission.ended({ item, usage }, 'released', 30);
+    admission.ended({ item, usage }, 'released', 40);
     expect([told, item.admittedBy]).toEqual([[[usage, 30]], undefined]);
   });
 
   it('is of interest once a policy has the hook, and from then on', () => {
     const { admission, faults } = make({ admit: () => 'admit' });
     expect(admission.hearsEnds).toBe(false);
-    admission.ended(admitted(admission.policy), undefined, 0);
+    admission.dropped(admitted(admission.policy), 0);
     admission.configure({ type: 'y', admit: () => 'admit', released: () => {} });
     admission.configure(undefined);
     expect([admission.hearsEnds, faults]).toEqual([true, []]);
@@ -166,10 +166,10 @@ describe('the end of a request', () => {
         throw new Error('broken');
       },
     });
-    throwing.admission.ended(admitted(throwing.admission.policy), undefined, 0);
+    throwing.admission.dropped(admitted(throwing.admission.policy), 0);
     expect(throwing.faults).toEqual(['admission x: Error: broken']);
     const late = make({ admit: () => 'admit', released: () => Promise.reject(new Error('late')) });
-    late.admission.ended(admitted(late.admission.policy), undefined, 0);
+    late.admission.dropped(admitted(late.admission.policy), 0);
     await new Promise(setImmediate);
     expect(late.faults).toEqual(['admission x: Error: late']);
   });

@@ -758,7 +758,7 @@ export class Host {
     const isExcused = this.isMeddledWith || this.isTimeOdd || this.gate.opensByTime === true;
     if (isExcused || isPaused(this.flow)) return;
     const before = [...this.waiting];
-    engineOf(this.flow).wake();
+    engineOf(this.flow).operation.wake();
     for (const { state, request, key, waitingSinceMs } of before) {
       const name = `request ${request.id} of ${key.fairnessId.slice(0, 9)} and priority ${key.priority}`;
       if (state === 'dispatched') this.fail(`a wake-up was lost: ${name} waited since ${waitingSinceMs}, and may go`);

@@ -31,7 +31,7 @@ export function implicitEndpointOf(flow: FlowController<never>): readonly Endpoi
 
 /** True from a walk that stopped to let the event loop turn until the next turn. */
 export function isPaused(flow: FlowController<never>): boolean {
-  return engineOf(flow).isPaused;
+  return engineOf(flow).wakeups.isPaused;
 }
 
 /** What the engine knows of a request, beside what is told of it. */

@@ -143,18 +143,18 @@ describe('an audit', () => {
     const { flow } = makeFlow({ eviction: {} });
     const lease = runNow(flow, key('a', -1));
     expect(audit(flow).violations).toEqual([]);
-    const [candidate] = inside(flow).seats.evictor?.evictable.get(-1) ?? [];
+    const [candidate] = inside(flow).eviction?.evictor.evictable.get(-1) ?? [];
     lease.release();
-    inside(flow).seats.evictor?.evictable.get(-1)?.push(candidate!);
+    inside(flow).eviction?.evictor.evictable.get(-1)?.push(candidate!);
     expect(audit(flow).violations).toEqual(['request 0 may be evicted from priority -1 and does not run there']);
   });
 
   it('finds a wake-up that was lost', () => {
     const { flow } = crowd();
-    inside(flow).isWorkWanted = true;
+    inside(flow).operation.isWorkWanted = true;
     expect(audit(flow).violations).toEqual(['the walk is due and did not run']);
-    inside(flow).isWorkWanted = false;
-    inside(flow).isGateClosed = false;
+    inside(flow).operation.isWorkWanted = false;
+    inside(flow).dispatcher.isGateClosed = false;
     expect(audit(flow).violations).toEqual(['requests wait, and the gate is not said to be closed']);
   });
 
@@ -162,7 +162,7 @@ describe('an audit', () => {
     const { flow, clock } = makeFlow({ saturationDetector: () => 1, defaultRequestTtl: 0 });
     void flow.enqueue(request, key());
     expect(audit(flow).violations).toEqual([]);
-    inside(flow).poller.stop();
+    inside(flow).wakeups.poller.stop();
     expect(clock.pendingTimers).toBe(1);
     expect(audit(flow).violations).toEqual(['nothing looks at the closed gate again']);
   });

@@ -5,7 +5,6 @@
  * Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its deadline and its
  * signal watched, and no other request has.
  */
-import type { CoarseClock } from '../../base/clock.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { BandRegistry } from '../../tiers/band-registry.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -17,18 +16,11 @@ import type { ResolvedOptions } from '../options.js';
 import { BandEvents } from './band-events.js';
 import { Cancellation } from './cancellation.js';
 import { type Budgets, Expiry } from './expiry.js';
+import type { Operation } from './operation.js';
 import type { QueueItem, Settle } from './queue-item.js';
 
 /** How long a request waits by default while no server was ever ready, ms: then nobody knows that one will come. */
 const longestUnreadyMs = 5000;
-
-/** Learns when requests have to leave the backlog. */
-export interface BacklogListener {
-  /** The time to live of some request is over. */
-  expired(): void;
-  /** The signal that these requests carry was aborted. */
-  cancelled(items: readonly QueueItem[]): void;
-}
 
 export class Backlog implements Budgets {
   waiting = 0;
@@ -45,18 +37,19 @@ export class Backlog implements Budgets {
   /** When the pool was last emptied or filled. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
 
+  /** `expired` is called when some request's time is up, `cancelled` when the signal of some requests aborts. */
   constructor(
     options: ResolvedOptions,
     events: EventHub,
-    readings: CoarseClock,
-    listener: BacklogListener,
-    nowMs: number,
+    operation: Operation,
+    expired: () => void,
+    cancelled: (items: readonly QueueItem[]) => void,
   ) {
     this.options = options;
-    this.bands = new BandRegistry(options, new BandEvents(events), nowMs);
-    this.expiry = new Expiry(options.clock, readings, this, () => listener.expired());
+    this.bands = new BandRegistry(options, new BandEvents(events), operation.nowMs);
+    this.expiry = new Expiry(options.clock, this, expired);
     this.signals = new PluginGuard('signal', { type: 'AbortSignal' }, events);
-    this.cancellation = new Cancellation<QueueItem>(this.signals, (items) => listener.cancelled(items));
+    this.cancellation = new Cancellation<QueueItem>(this.signals, cancelled);
   }
 
   /** Takes new options; the classes of waiting requests must be right already. */
@@ -80,10 +73,10 @@ export class Backlog implements Budgets {
   }
 
   /**
-   * Lets the request wait, until `settle` is called with its outcome. `park`: what its flow waits for, apart from its
-   * turn.
+   * Lets the request wait, until `settle` is called with its outcome; returns its flow. `park`: what the flow waits for,
+   * apart from its turn.
    */
-  add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Park): void {
+  add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Park): Flow {
     const band = item.band as PriorityBand;
     const flow = known ?? this.flowOf(item, band, nowMs);
     if (flow.isIdle) this.bands.flows.markBusy(flow);
@@ -103,6 +96,7 @@ export class Backlog implements Budgets {
       // The request waits all the same: it is in the counts, and its caller holds the promise.
       this.signals.failed(error);
     }
+    return flow;
   }
 
   /** Replaces the callback that gets the outcome; returns the old one. */

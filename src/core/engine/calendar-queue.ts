@@ -30,7 +30,7 @@ export class CalendarQueue {
   private latestNumber = Number.NaN;
   private readonly compare: (a: QueueItem, b: QueueItem) => number;
 
-  /** `deadlineOf` must not change while a request waits. */
+  /** The answer of `deadlineOf` must not fall while a request waits. */
   constructor(deadlineOf: (item: QueueItem) => number) {
     this.compare = (a, b) => deadlineOf(a) - deadlineOf(b) || a.sequence - b.sequence;
     this.late = new HeapQueue<QueueItem>(this.compare);

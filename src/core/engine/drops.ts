@@ -1,11 +1,17 @@
-/** The drops: builds each, counts it, and tells the admission policy and the listeners that the request ended. */
-import type { GuardedAdmission } from '../../admission/guarded-admission.js';
+/**
+ * Requests that end without a dispatch: rejected before they waited, or evicted while they wait. Builds each drop,
+ * counts it, and tells the admission policy and the listeners of it.
+ */
 import type { Gate } from '../../gate/gate.js';
 import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { EventHub } from '../event-hub.js';
 import { DropOutcome } from '../outcome/drop-outcome.js';
 import type { Drop, DropReason, DropType } from '../outcome/outcome.js';
+import type { Backlog } from './backlog.js';
+import type { Operation } from './operation.js';
+import type { Parking } from './parking.js';
+import type { Parts } from './parts.js';
 import type { QueueItem } from './queue-item.js';
 
 /** The details of a drop beside its reason. */
@@ -25,20 +31,27 @@ export class Drops {
   };
   /** The sum of `counts`. */
   total = 0;
+  private readonly operation: Operation;
+  private readonly backlog: Backlog;
+  private readonly parking: Parking;
   private readonly gate: Gate;
-  private readonly admission: GuardedAdmission;
+  private readonly parts: Parts;
   private readonly events: EventHub;
 
-  constructor(gate: Gate, admission: GuardedAdmission, events: EventHub) {
+  constructor(operation: Operation, backlog: Backlog, parking: Parking, gate: Gate, parts: Parts, events: EventHub) {
+    this.operation = operation;
+    this.backlog = backlog;
+    this.parking = parking;
     this.gate = gate;
-    this.admission = admission;
+    this.parts = parts;
     this.events = events;
   }
 
   /** The outcome of a request that is dropped now. */
-  drop(item: QueueItem, type: DropType, reason: DropReason, nowMs: number, details: DropDetails = noDetails): Drop {
+  drop(item: QueueItem, type: DropType, reason: DropReason, details: DropDetails = noDetails): Drop {
     this.counts[type]++;
     this.total++;
+    const { nowMs } = this.operation;
     const { fairnessId, priority } = item;
     const queuedMs = nowMs - item.enqueuedAtMs;
     const { limit, policy, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
@@ -48,10 +61,41 @@ export class Drops {
       plain,
       reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined,
     );
-    if (item.admittedBy !== undefined) this.admission.ended(item, undefined, nowMs);
+    for (const part of this.parts.dropped) part.dropped(item, nowMs);
     if (this.events.heard.dropped) this.events.emit('dropped', { item, request: item.request, outcome });
     item.releasePayload();
     return outcome;
+  }
+
+  /** Drops a request that waits. Those behind it may go now. */
+  evict(item: QueueItem, type: DropType, reason: DropReason, details?: DropDetails): void {
+    const settle = this.backlog.discard(item, this.operation.nowMs);
+    if (item.flow?.parkedFor !== undefined) this.parking.review(item.flow);
+    settle(this.drop(item, type, reason, details));
+    this.operation.want();
+  }
+
+  evictExpired(): void {
+    const { expiry } = this.backlog;
+    const { nowMs } = this.operation;
+    for (let item = expiry.due(nowMs); item !== undefined; item = expiry.due(nowMs)) this.evictOverdue(item);
+  }
+
+  evictOverdue(item: QueueItem): void {
+    if (this.backlog.isPoolEmpty) this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
+    else this.evict(item, 'EvictedTTL', 'ttl-expired');
+  }
+
+  /** The signal that these requests carry was aborted. */
+  cancelled(items: readonly QueueItem[]): void {
+    this.operation.perform(() => {
+      for (const item of items) if (item.isWaiting) this.evict(item, 'EvictedContextCancelled', 'cancelled');
+    });
+  }
+
+  /** The controller closes, and what waits has had its time. */
+  evictAll(): void {
+    for (const item of this.backlog.items()) this.evict(item, 'EvictedOther', 'shutting-down');
   }
 }
 

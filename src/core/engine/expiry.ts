@@ -5,8 +5,9 @@
  * no timer.
  */
 
-import type { Clock, CoarseClock } from '../../base/clock.js';
+import type { Clock } from '../../base/clock.js';
 import { CalendarQueue } from './calendar-queue.js';
+import { toleratedMs } from './operation.js';
 import type { QueueItem } from './queue-item.js';
 
 /**
@@ -30,14 +31,14 @@ export class Expiry {
   /** The instant at which the regime began, ms: budgets of requests that waited before it run from there. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
   private readonly clock: Clock;
-  /** Says how exactly the beginning of a wait is known. */
-  private readonly readings: CoarseClock;
+  /** How much later than it says a wait may have begun, ms. */
+  private readonly inexactMs: number;
   private readonly budgets: Budgets;
   private readonly onTimer: () => void;
 
-  constructor(clock: Clock, readings: CoarseClock, budgets: Budgets, onTimer: () => void) {
+  constructor(clock: Clock, budgets: Budgets, onTimer: () => void) {
     this.clock = clock;
-    this.readings = readings;
+    this.inexactMs = clock.nextTurn === undefined ? 0 : toleratedMs;
     this.budgets = budgets;
     this.onTimer = onTimer;
   }
@@ -45,9 +46,7 @@ export class Expiry {
   /** The instant at which its time is up; Infinity: never. */
   deadlineOf(item: QueueItem): number {
     const budgetMs = this.budgets.budgetOf(item);
-    // Without a limit nobody has to find out when exactly the wait began (bench: fairness).
-    if (budgetMs === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
-    const sinceMs = this.readings.latestOf(item.waitingSinceMs);
+    const sinceMs = item.waitingSinceMs + this.inexactMs;
     if (sinceMs >= this.regimeBeganAtMs) return sinceMs + budgetMs;
     return Math.min(this.regimeBeganAtMs + budgetMs, sinceMs + this.budgets.mostOf(item));
   }
@@ -130,7 +129,6 @@ export class Expiry {
     this.armedForMs = Number.POSITIVE_INFINITY;
     if (this.calendar.hasGrown) this.calendar = this.makeCalendar();
     this.clearTimer();
-    if (this.readings.hasNotes) this.readings.forgetReadings();
   }
 
   private makeCalendar(): CalendarQueue {

@@ -1,37 +1,45 @@
 /**
- * Decides what becomes of one request that comes in: dropped, dispatched at once, or left to wait.
+ * Takes requests in: each is dropped, dispatched at once, or left to wait.
  *
  *     admission policy ──► band ──► class of endpoints ──► limits ──► do others go first? ──► gate ──► endpoint
  *
- * It resolves band and flow once. It undoes nothing, because it changes nothing: its caller carries out the answer.
+ * `decide` resolves band and flow once. It undoes nothing, because it changes nothing: what carries its answer out
+ * stands above it.
  *
  * Longer than most files, because every step of one decision stands here, in their order.
  */
 import type { Refusal } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
-import type { Endpoint } from '../../endpoints/endpoint-pool.js';
+import { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { Park } from '../../tiers/parked-flows.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import { isSignal, isSpan } from '../check-arguments.js';
+import { argumentError, isSignal, isSpan } from '../check-arguments.js';
+import type { EventHub } from '../event-hub.js';
+import { queuedEvent } from '../events.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
-import type { LimitHit } from '../outcome/limit-hit.js';
-import type { Drop, DropType } from '../outcome/outcome.js';
+import type { Dispatched, Drop, Outcome } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
-import { exceededLimit, isUnlimited } from './capacity-limits.js';
+import { type Dispatcher, timedOneIn } from './dispatcher.js';
 import { type Drops, overQuota } from './drops.js';
 import type { InFlightCaps } from './in-flight-caps.js';
-import { type Displacement, Overflow } from './overflow.js';
+import type { LeaseDesk } from './lease-desk.js';
+import type { Operation } from './operation.js';
+import type { Displacement } from './overflow.js';
 import type { Parking } from './parking.js';
+import type { Parts } from './parts.js';
 import type { Placement } from './placement.js';
-import { QueueItem } from './queue-item.js';
+import { QueueItem, type Settle } from './queue-item.js';
+import { QueueLimits } from './queue-limits.js';
 import type { SeatLease } from './seats.js';
 import type { Shutdown } from './shutdown.js';
+import type { Wakeups } from './wakeups.js';
 
 export interface IntakeParts {
+  readonly operation: Operation;
   readonly backlog: Backlog;
   readonly gate: Gate;
   readonly placement: Placement;
@@ -39,39 +47,228 @@ export interface IntakeParts {
   readonly admission: GuardedAdmission;
   readonly drops: Drops;
   readonly parking: Parking;
+  readonly parts: Parts;
+  readonly desk: LeaseDesk;
+  readonly wakeups: Wakeups;
+  readonly dispatcher: Dispatcher;
   readonly shutdown: Shutdown;
 }
 
-export class Intake {
-  /** After the answer to wait: the requests that must leave for this one first; undefined when it finds room. */
+/** How a request waits that may not go now. One record serves every decision, until the next. */
+class WaitTerms {
+  /** The requests that must leave for this one first; undefined when it finds room. */
   displaces: Displacement | undefined = undefined;
-  /**
-   * After the answer to wait: true when the walk must look at the request, because the gate was not asked or is open.
-   */
+  /** True when the walk must look at the request, because the gate was not asked or is open. */
   wantsWalk = false;
-  /** After an answer: true when other requests go first, so that the gate was not asked. */
+  /** True when other requests go first, so that the gate was not asked. */
   isBehind = false;
-  /** After the answer to wait: what the request waits for, apart from its turn. */
+  /** What the request waits for, apart from its turn. */
   park: Park | undefined = undefined;
-  /** After an answer: the flow of the request, if it had to be looked up. */
+  /** The flow of the request, if it had to be looked up. */
   flow: Flow | undefined = undefined;
+
+  /** The terms of the next request. */
+  begin(): void {
+    this.displaces = undefined;
+    this.wantsWalk = false;
+    this.isBehind = false;
+    this.park = undefined;
+    this.flow = undefined;
+  }
+}
+
+let capturedSettle: Settle;
+/** One executor for every promise, because a closure per request costs twice as much. */
+const captureSettle = (settle: Settle): void => {
+  capturedSettle = settle;
+};
+
+export class Intake {
   /** Whether the signal of the request that was read last was aborted. */
   private isAborted = false;
   /** Arrival numbers. */
   private sequence = 0;
-  readonly overflow: Overflow;
-  private readonly parts: IntakeParts;
+  private readonly terms = new WaitTerms();
+  private readonly limits: QueueLimits;
+  private readonly engine: IntakeParts;
+  private readonly events: EventHub;
   private options: ResolvedOptions;
 
-  constructor(parts: IntakeParts, options: ResolvedOptions) {
-    this.parts = parts;
+  constructor(engine: IntakeParts, options: ResolvedOptions, events: EventHub) {
+    this.engine = engine;
     this.options = options;
-    this.overflow = new Overflow(parts.backlog, options);
+    this.events = events;
+    this.limits = new QueueLimits(engine, options);
   }
 
   configure(options: ResolvedOptions): void {
     this.options = options;
-    this.overflow.configure(options);
+    this.limits.configure(options);
+  }
+
+  /**
+   * Decides now if it can, otherwise lets the request wait; `waiting` makes the request as it waits.
+   * @throws (rejects) FlowConfigError for a call that cannot be right
+   */
+  enter(request: FlowRequest, key: FlowKey, waiting?: () => FlowRequest): Outcome | Promise<Outcome> {
+    const { operation } = this.engine;
+    if (operation.isBusy) return this.enterLater(waiting?.() ?? request, key);
+    operation.begin();
+    try {
+      const item = this.arrive(request, key);
+      if (item === undefined) return Promise.reject(argumentError('enqueue', request, key));
+      const outcome = this.outcomeNow(item);
+      if (outcome !== undefined) return outcome;
+      if (waiting !== undefined) item.restorePayload(waiting());
+      const promise = new Promise<Outcome>(captureSettle);
+      this.wait(item, capturedSettle);
+      return promise;
+    } finally {
+      operation.leave();
+    }
+  }
+
+  /**
+   * Decides now, or returns undefined and keeps nothing of the request.
+   * @throws FlowConfigError for a call that cannot be right
+   */
+  tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
+    const { operation, selector, dispatcher } = this.engine;
+    if (operation.isBusy) {
+      if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
+      return undefined;
+    }
+    operation.begin();
+    try {
+      const item = this.arrive(request, key);
+      if (item === undefined) throw argumentError('tryEnqueue', request, key);
+      const highest = selector.highestReady;
+      if (highest !== undefined && highest.priority >= item.priority) dispatcher.walk();
+      const outcome = this.outcomeNow(item, false);
+      if (outcome === undefined) this.forget(item);
+      return outcome;
+    } finally {
+      operation.leave();
+    }
+  }
+
+  /**
+   * Takes the request in, now or after the operation that is running. Tells `decided` the outcome, undefined where the
+   * request waits, and `settle` the outcome of one that waited; calls `failed` for a call that cannot be right.
+   */
+  watch(
+    request: FlowRequest,
+    key: FlowKey,
+    decided: (item: QueueItem, outcome: Outcome | undefined) => void,
+    settle: Settle,
+    failed: () => void,
+  ): void {
+    this.engine.operation.perform(() => {
+      const item = this.arrive(request, key);
+      if (item === undefined) {
+        failed();
+        return;
+      }
+      const outcome = this.outcomeNow(item);
+      if (outcome === undefined) this.wait(item, settle);
+      decided(item, outcome);
+    });
+  }
+
+  /** For a call from inside another operation. */
+  private enterLater(request: FlowRequest, given: FlowKey): Promise<Outcome> {
+    if (!isRightCall(request, given)) return Promise.reject(argumentError('enqueue', request, given));
+    const { fairnessId, priority } = given;
+    const key: FlowKey = { fairnessId, priority };
+    return new Promise((settle, reject) => {
+      const decided = (_item: QueueItem, outcome: Outcome | undefined): void => {
+        if (outcome !== undefined) settle(outcome);
+      };
+      this.watch(request, key, decided, settle, () => reject(argumentError('enqueue', request, key)));
+    });
+  }
+
+  /**
+   * First settles what is due, then takes the request in, because an expired request must hold no place, and a newcomer
+   * must not pass requests that may go.
+   */
+  private arrive(request: FlowRequest, key: FlowKey): QueueItem | undefined {
+    const { operation, backlog, drops, placement, parts, selector, dispatcher } = this.engine;
+    if (placement.implicitEndpoint === undefined) dispatcher.noteRegime();
+    if (backlog.waiting > 0) {
+      if (backlog.expiry.mayBeDue(operation.nowMs)) drops.evictExpired();
+      if (!selector.isPlain) dispatcher.walk();
+    }
+    const item = this.read(request, key, operation.nowMs);
+    if (item !== undefined) for (const part of parts.arrived) part.arrived(item);
+    return item;
+  }
+
+  /** The outcome of a request that need not wait: a drop, or a dispatch that passes no waiting request. */
+  private outcomeNow(item: QueueItem, mayWait = true): Outcome | undefined {
+    const answer = this.decide(item, this.engine.operation.nowMs);
+    if (this.engine.backlog.waiting > 0 && !this.terms.isBehind) this.engine.wakeups.notePoll();
+    const outcome =
+      answer instanceof Endpoint ? this.dispatch(item, answer) : answer instanceof WaitTerms ? undefined : answer;
+    if (this.events.heard.enqueued && (mayWait || outcome !== undefined)) this.tellEnqueued(item, outcome);
+    return outcome;
+  }
+
+  /** Dispatches a request that never waited. */
+  private dispatch(item: QueueItem, endpoint: Endpoint): Dispatched {
+    const { operation, backlog, desk } = this.engine;
+    const band = item.band as PriorityBand;
+    if (!band.hearsDispatches) return desk.grant(item, band, undefined, endpoint);
+    const flow = this.terms.flow ?? backlog.flowOf(item, band, operation.nowMs);
+    if (flow.isIdle) backlog.bands.flows.markBusy(flow);
+    band.dispatchedUnqueued(item, flow, operation.nowMs);
+    if (band.hearsSettlements) return desk.grant(item, band, flow, endpoint);
+    backlog.markIdle(flow, operation.nowMs);
+    return desk.grant(item, band, undefined, endpoint);
+  }
+
+  /** Lets the request wait on the terms of its decision. */
+  private wait(item: QueueItem, settle: Settle): void {
+    const { terms } = this;
+    const { operation, dispatcher } = this.engine;
+    if (terms.displaces !== undefined) {
+      this.limits.makeRoom(item, terms.displaces);
+      // Evicting may have idled a flow, and the flow table may then have collected the newcomer's flow.
+      terms.flow = undefined;
+    }
+    if (terms.wantsWalk) operation.want();
+    if (!dispatcher.isGateClosed && terms.park === undefined) dispatcher.noteGate(true);
+    this.lineUp(item, settle, terms.flow, terms.park);
+  }
+
+  /** Lets a request wait once more whose lease has just ended. */
+  waitAgain(item: QueueItem, lease: SeatLease, settle: Settle): void {
+    const drop = this.recheck(item, lease);
+    if (drop !== undefined) {
+      settle(drop);
+      return;
+    }
+    this.engine.operation.want();
+    this.lineUp(item, settle);
+  }
+
+  private lineUp(item: QueueItem, settle: Settle, known?: Flow, park?: Park): void {
+    const { operation, backlog, parking, parts, placement, wakeups } = this.engine;
+    if (backlog.waiting === 0) placement.noteDemand();
+    for (const part of parts.queued) part.queued();
+    wakeups.turnOn();
+    operation.waitsFromNow(item);
+    const flow = backlog.add(item, settle, operation.nowMs, known, park);
+    if (flow.parkedFor !== undefined && parking.review(flow)) operation.want();
+    if (this.events.heard.queued)
+      this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, flow, operation.nowMs));
+  }
+
+  private tellEnqueued({ fairnessId, priority, sequence }: QueueItem, outcome: Outcome | undefined): void {
+    if (sequence % timedOneIn !== 0) return;
+    const { operation } = this.engine;
+    const durationMs = operation.now() - operation.nowMs;
+    this.events.emit('enqueued', { fairnessId, priority, outcome: outcome?.type, durationMs });
   }
 
   /**
@@ -79,14 +276,14 @@ export class Intake {
    * Counts the arrival. Reads and checks each property once, because a property of foreign code may change, or throw,
    * at every reading.
    */
-  read(request: FlowRequest, key: FlowKey, nowMs: number): QueueItem | undefined {
+  private read(request: FlowRequest, key: FlowKey, nowMs: number): QueueItem | undefined {
     try {
       const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs, maxWaitMs } = request;
       const { fairnessId, priority = 0 } = key;
       if (!isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs))
         return undefined;
       this.isAborted = signal?.aborted === true;
-      const { bands } = this.parts.backlog;
+      const { bands } = this.engine.backlog;
       const band = bands.arrived(priority, nowMs);
       const ownTtlMs = ttlMs ?? (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs;
       let longestWaitMs = ownTtlMs === 0 ? Number.POSITIVE_INFINITY : ownTtlMs;
@@ -110,112 +307,94 @@ export class Intake {
   }
 
   /** Undoes the arrival of a request that was only tried, and would have had to wait. */
-  forget(item: QueueItem, nowMs: number): void {
-    this.parts.backlog.bands.withdrawn(item.priority);
-    if (item.admittedBy !== undefined) this.parts.admission.ended(item, undefined, nowMs);
+  private forget(item: QueueItem): void {
+    const { operation, admission, backlog } = this.engine;
+    backlog.bands.withdrawn(item.priority);
+    admission.dropped(item, operation.nowMs);
   }
 
-  /**
-   * Returns a drop if the request may not come in, an endpoint if it may go at once, and undefined if it has to wait.
-   * `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
-   */
-  decide(item: QueueItem, nowMs: number, isPaused: boolean): Drop | Endpoint | undefined {
-    const { backlog, placement, gate, parking } = this.parts;
-    this.displaces = undefined;
-    this.wantsWalk = false;
-    this.isBehind = false;
-    this.park = undefined;
-    this.flow = undefined;
+  /** Returns a drop if the request may not come in, an endpoint if it may go at once, and otherwise how it waits. */
+  private decide(item: QueueItem, nowMs: number): Drop | Endpoint | WaitTerms {
+    const { terms } = this;
+    const { backlog, placement, gate, parking } = this.engine;
+    terms.begin();
     const rejection = this.precheck(item, nowMs);
     if (rejection !== undefined) return rejection;
     const band = item.band as PriorityBand;
     if (this.options.mode === 'admission') return placement.choose(item, nowMs) ?? this.noEndpoint(item, nowMs);
-    const isOver = !this.fits(item, band, nowMs);
-    if (isOver && this.neverFits(item, band)) return this.overLimit(item, band, nowMs);
+    const isOver = !this.fits(item, band);
+    if (isOver && this.limits.neverFits(item, band)) return this.limits.exceeded(item, band, terms) ?? terms;
     const isParked = parking.caps !== undefined && this.isParked(item, band, parking.caps, nowMs);
-    this.isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs);
-    if (!this.isBehind && !isParked && gate.admits(band, nowMs)) {
+    terms.isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, nowMs);
+    if (!terms.isBehind && !isParked && gate.admits(band, nowMs)) {
       // A request that goes at once needs no place in the queue.
       const endpoint = placement.direct ?? placement.choose(item, nowMs);
       if (endpoint !== undefined) return endpoint;
       // The gate is open and no endpoint can take the request: the walk holds it back or drops it.
-      this.wantsWalk = true;
+      terms.wantsWalk = true;
     }
     if (gate.judgesRequests) {
       const drop = this.dropIfTooLate(item, nowMs);
       if (drop !== undefined) return drop;
     }
-    return isOver ? this.overLimit(item, band, nowMs) : undefined;
+    return (isOver ? this.limits.exceeded(item, band, terms) : undefined) ?? terms;
   }
 
   /** Returns a drop if the request cannot have room before its time is up. */
   private dropIfTooLate(item: QueueItem, nowMs: number): Drop | undefined {
-    const wait = this.parts.placement.waitOf(item, nowMs);
+    const wait = this.engine.placement.waitOf(item, nowMs);
     if (wait === undefined || wait.notBeforeMs <= nowMs + item.ttlMs) return undefined;
-    return this.parts.drops.drop(item, 'RejectedCapacity', 'over-quota', nowMs, overQuota(wait, nowMs));
+    return this.engine.drops.drop(item, 'RejectedCapacity', 'over-quota', overQuota(wait, nowMs));
   }
 
   /** Returns a drop if the request may not come in, whatever waits. Otherwise sets its band. */
   private precheck(item: QueueItem, nowMs: number): Drop | undefined {
-    const { admission, backlog, drops, placement, shutdown } = this.parts;
-    if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
-    if (this.isAborted) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
+    const { admission, backlog, drops, placement, shutdown } = this.engine;
+    if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down');
+    if (this.isAborted) return drops.drop(item, 'RejectedOther', 'cancelled');
     if (admission.policy !== undefined) {
       const refusal = admission.refusal(item.request, item, nowMs, backlog.waiting);
-      if (refusal !== undefined) return this.rejectedBy(refusal, item, nowMs);
+      if (refusal !== undefined) return this.rejectedBy(refusal, item);
       item.admittedBy = admission.admittedBy;
     }
     if (item.band === undefined) item.band = backlog.bands.bandOf(item.priority, nowMs);
-    if (item.band === undefined) return drops.drop(item, this.capacityType, 'max-bands', nowMs);
+    if (item.band === undefined) return drops.drop(item, this.limits.dropType, 'max-bands');
     if (!placement.tellsClasses) return undefined;
     placement.classify(item);
-    return placement.isServed(item.requestClass)
-      ? undefined
-      : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
+    return placement.isServed(item.requestClass) ? undefined : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
   }
 
   /**
    * Returns the drop of a victim that may not wait again. Otherwise sets its band and its class, because bands and
    * filters may have changed meanwhile. `lease`: the lease that was taken from it.
    */
-  recheck(item: QueueItem, lease: SeatLease, nowMs: number): Drop | undefined {
-    const { backlog, drops, placement, shutdown } = this.parts;
-    if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
-    if (isAborted(item.request)) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
+  private recheck(item: QueueItem, lease: SeatLease): Drop | undefined {
+    const { operation, backlog, drops, placement, shutdown } = this.engine;
+    if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down');
+    if (isAborted(item.request)) return drops.drop(item, 'RejectedOther', 'cancelled');
     const isTwiceEvicted = lease.item.isRequeued && !lease.isPutOff;
-    if (isTwiceEvicted || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted', nowMs);
-    item.band = backlog.bands.bandOf(item.priority, nowMs);
+    if (isTwiceEvicted || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted');
+    item.band = backlog.bands.bandOf(item.priority, operation.nowMs);
     placement.classify(item);
-    return item.band === undefined ? drops.drop(item, this.capacityType, 'max-bands', nowMs) : undefined;
+    return item.band === undefined ? drops.drop(item, this.limits.dropType, 'max-bands') : undefined;
   }
 
-  /** The flow may have been collected since it was looked up. */
-  forgetFlow(): void {
-    this.flow = undefined;
-  }
-
-  private rejectedBy({ reason, cause, retryAfterMs, policy }: Refusal, item: QueueItem, nowMs: number): Drop {
+  private rejectedBy({ reason, cause, retryAfterMs, policy }: Refusal, item: QueueItem): Drop {
     const details = { policy, detail: reason, retryAfterMs };
-    return this.parts.drops.drop(
-      item,
-      'RejectedCapacity',
-      cause === 'overloaded' ? 'overloaded' : 'refused',
-      nowMs,
-      details,
-    );
+    return this.engine.drops.drop(item, 'RejectedCapacity', cause === 'overloaded' ? 'overloaded' : 'refused', details);
   }
 
   /** Mode `admission`: an admitted request that no endpoint can take does not wait. */
   private noEndpoint(item: QueueItem, nowMs: number): Drop {
-    const { backlog, drops, placement } = this.parts;
+    const { backlog, drops, placement } = this.engine;
     if (backlog.isPoolEmpty && !placement.isOverloaded(nowMs))
-      return drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
-    return drops.drop(item, 'RejectedCapacity', 'overloaded', nowMs);
+      return drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
+    return drops.drop(item, 'RejectedCapacity', 'overloaded');
   }
 
   /** True within all limits. Resolves the flow if the flow may be at its own limit. */
-  private fits(item: QueueItem, band: PriorityBand, nowMs: number): boolean {
-    const { waiting, waitingBytes } = this.parts.backlog;
+  private fits(item: QueueItem, band: PriorityBand): boolean {
+    const { waiting, waitingBytes } = this.engine.backlog;
     const { limits, flows } = this.options;
     const { byteSize } = item;
     if (waiting >= limits.maxRequests || waitingBytes + byteSize > limits.maxBytes) return false;
@@ -223,65 +402,34 @@ export class Intake {
     if (band.waiting >= own.maxRequests || band.waitingBytes + byteSize > own.maxBytes) return false;
     // A flow holds no more than its band. While the band is below the limit of a flow, the flow need not be looked up.
     const isRoomy = band.waiting < flowLimits.maxRequests && band.waitingBytes + byteSize <= flowLimits.maxBytes;
-    return (isRoomy && flows.size === 0) || this.limitHitBy(item, band, nowMs) === undefined;
-  }
-
-  /** True when a request exceeds a limit by itself, so that it is rejected even where it could go at once. */
-  private neverFits({ byteSize, fairnessId }: QueueItem, { settings }: PriorityBand): boolean {
-    const { limits, flows } = this.options;
-    const all = [limits, settings.limits, flows.get(fairnessId)?.limits ?? settings.flowLimits];
-    return all.some(({ maxRequests, maxBytes }) => maxRequests < 1 || byteSize > maxBytes);
-  }
-
-  /** Returns a drop if the request exceeds a limit, unless others leave for it. */
-  private overLimit(item: QueueItem, band: PriorityBand, nowMs: number): Drop | undefined {
-    const limit = this.limitHitBy(item, band, nowMs);
-    if (limit === undefined) return undefined;
-    if (this.options.overflow !== 'reject' && this.flowLimitHitBy(item, band, nowMs) === undefined) {
-      this.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
-      this.displaces = this.overflow.displacement({ byteSize: item.byteSize, band, flow: this.flow }, limit);
-      if (this.displaces !== undefined) return undefined;
-    }
-    return this.parts.drops.drop(item, this.capacityType, `${limit.scope}-max-${limit.resource}`, nowMs, { limit });
-  }
-
-  private limitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
-    return (
-      exceededLimit('global', this.parts.backlog, this.options.limits, item.byteSize) ??
-      exceededLimit('band', band, band.settings.limits, item.byteSize) ??
-      this.flowLimitHitBy(item, band, nowMs)
-    );
-  }
-
-  private flowLimitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
-    const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
-    if (isUnlimited(flowLimits)) return undefined;
-    this.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
-    return exceededLimit('flow', this.flow, flowLimits, item.byteSize);
+    return (isRoomy && flows.size === 0) || this.limits.hitBy(item, band, this.terms) === undefined;
   }
 
   /** True when a request that waits already goes before this one, so that the gate need not be asked. */
-  private othersGoFirst(item: QueueItem, band: PriorityBand, isPaused: boolean, nowMs: number): boolean {
-    const { backlog, selector, gate } = this.parts;
-    // While the budget of this turn is spent, held flows have not retried yet: any band may go first.
-    const highest = isPaused ? backlog.bands.highestWaiting : selector.highestReady;
+  private othersGoFirst(item: QueueItem, band: PriorityBand, nowMs: number): boolean {
+    const { terms } = this;
+    const { backlog, selector, gate, wakeups } = this.engine;
+    // While the allowance of this turn is spent, held flows have not retried yet: any band may go first.
+    const highest = wakeups.isPaused ? backlog.bands.highestWaiting : selector.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
       // A gate that is not polled opens by a change that starts a walk itself: here it is still closed (bench: burst).
-      this.wantsWalk = !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY || this.mayGoAhead(item, highest);
+      terms.wantsWalk =
+        !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY || this.mayGoAhead(item, highest);
       return true;
     }
     if (band.held.waiting === 0) return false;
-    this.flow ??= backlog.flowOf(item, band, nowMs);
-    this.wantsWalk = this.flow.heldIn !== undefined;
-    return this.wantsWalk;
+    terms.flow ??= backlog.flowOf(item, band, nowMs);
+    terms.wantsWalk = terms.flow.heldIn !== undefined;
+    return terms.wantsWalk;
   }
 
   /** True when its flow is parked, or will be because it is at its cap. */
   private isParked(item: QueueItem, band: PriorityBand, caps: InFlightCaps, nowMs: number): boolean {
-    this.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
-    const { parkedFor, waiting } = this.flow;
-    this.park = parkedFor ?? (waiting === 0 ? caps.obstacle(item, band) : undefined);
-    return this.park !== undefined;
+    const { terms } = this;
+    terms.flow ??= this.engine.backlog.flowOf(item, band, nowMs);
+    const { parkedFor, waiting } = terms.flow;
+    terms.park = parkedFor ?? (waiting === 0 ? caps.obstacle(item, band) : undefined);
+    return terms.park !== undefined;
   }
 
   /**
@@ -289,13 +437,9 @@ export class Intake {
    * its place.
    */
   private mayGoAhead(item: QueueItem, highest: PriorityBand): boolean {
-    const { placement, gate } = this.parts;
+    const { placement, gate } = this.engine;
     const mayPass = placement.tellsClasses || gate.judgesRequests;
     return mayPass && highest.priority === item.priority && gate.isOpenFor(highest);
-  }
-
-  private get capacityType(): DropType {
-    return this.parts.backlog.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity';
   }
 }
 

@@ -11,10 +11,11 @@
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import type { EventHub } from '../event-hub.js';
 import type { Lease } from '../outcome/lease.js';
+import type { Part } from './parts.js';
 import type { QueueItem } from './queue-item.js';
 import type { SeatLease } from './seats.js';
 
-export class LeaseTracer {
+export class LeaseTracer implements Part {
   private readonly origins = new WeakMap<QueueItem, string>();
   /** Keeps a handle alive as long as a method that was taken from it. */
   private readonly handles = new WeakMap<object, Lease>();
@@ -32,7 +33,7 @@ export class LeaseTracer {
   }
 
   /** For a request that was put back, this is the call of its first attempt. */
-  inherit(item: QueueItem, before: QueueItem): void {
+  putBack(item: QueueItem, before: QueueItem): void {
     this.origins.set(item, this.originOf(before));
   }
 

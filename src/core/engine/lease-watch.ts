@@ -17,8 +17,6 @@ export interface WatchedLease extends Lease {
   readonly next: WatchedLease | undefined;
   /** False when it was noted before. */
   noteOverdue(): boolean;
-  /** Ends the lease, because its host did not. */
-  takeBack(): void;
 }
 
 export class LeaseWatch {
@@ -66,7 +64,7 @@ export class LeaseWatch {
       const heldMs = nowMs - lease.dispatchedAtMs;
       if (events.heard.leaseOverdue) events.emit('leaseOverdue', { lease, heldMs, isTakenBack: this.takesBack });
       else this.tell(lease, heldMs);
-      if (this.takesBack) lease.takeBack();
+      if (this.takesBack) takeBack(lease);
     }
     if (lease !== undefined && !this.isSet) this.wait(nowMs - lease.dispatchedAtMs);
     return told;
@@ -78,4 +76,10 @@ export class LeaseWatch {
     const what = `a lease of priority ${priority} is held for ${Math.round(heldMs)} ms, longer than maxLeaseMs`;
     warnOperator(`${what}. This is written once; flow.on('leaseOverdue', …) tells of every one.`);
   }
+}
+
+/** Ends a lease in place of a host that did not. */
+export function takeBack(lease: Lease): void {
+  lease.abort(new DOMException('The lease was held longer than it may be.', 'TimeoutError'));
+  lease.release();
 }

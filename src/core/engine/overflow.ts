@@ -1,5 +1,5 @@
 /**
- * Chooses the requests that leave a full queue for a newcomer. It decides, and changes nothing: the engine evicts.
+ * Chooses the requests that leave a full queue for a newcomer. It decides, and changes nothing.
  *
  *     'displace'   the newest of the lowest sheddable bands
  *     'fair'       the newest of lower bands; then, in the newcomer's own band, the newest of the flow with most waiting for its weight
@@ -39,14 +39,10 @@ const nobody: readonly QueueItem[] = [];
 
 export class Overflow {
   private readonly backlog: Backlog;
-  private options: Pick<ResolvedOptions, 'overflow' | 'limits'>;
+  private readonly options: Pick<ResolvedOptions, 'overflow' | 'limits'>;
 
   constructor(backlog: Backlog, options: Pick<ResolvedOptions, 'overflow' | 'limits'>) {
     this.backlog = backlog;
-    this.options = options;
-  }
-
-  configure(options: Pick<ResolvedOptions, 'overflow' | 'limits'>): void {
     this.options = options;
   }
 

@@ -1,6 +1,6 @@
 /**
  * Flows that are at their cap on what they run: each is parked, so that others pass, until its first request is below
- * the cap.
+ * the cap. It is a part of the way of requests while some flow has a cap.
  */
 import type { LinkedList } from '../../base/queues/linked-list.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -9,10 +9,11 @@ import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Backlog } from './backlog.js';
 import { hasCaps, InFlightCaps } from './in-flight-caps.js';
+import type { Part } from './parts.js';
 import type { QueueItem } from './queue-item.js';
 import type { SeatLease } from './seats.js';
 
-export class Parking {
+export class Parking implements Part {
   /** Undefined while no flow has a cap. */
   caps: InFlightCaps | undefined = undefined;
   private readonly backlog: Backlog;
@@ -26,12 +27,20 @@ export class Parking {
     this.caps = hasCaps(options) ? new InFlightCaps(options, running) : undefined;
   }
 
-  /** Parks the flow of a request whose fairness ID is at its cap. False when it is below. */
-  park(item: QueueItem, band: PriorityBand, caps: InFlightCaps): boolean {
-    const account = caps.obstacle(item, band);
+  parks(item: QueueItem, band: PriorityBand): boolean {
+    const account = this.caps?.obstacle(item, band);
     if (account === undefined) return false;
     this.backlog.park(item.flow as Flow, account);
     return true;
+  }
+
+  seated({ item }: SeatLease): void {
+    this.caps?.taken(item);
+  }
+
+  /** Flows that were parked for the request may go. */
+  ended({ item }: SeatLease): void {
+    for (const flow of this.caps?.givenBack(item) ?? []) this.review(flow);
   }
 
   /** Unparks a flow when its first request is below its cap. True when the flow may go. */
@@ -45,11 +54,6 @@ export class Parking {
     if (account === undefined) return true;
     this.backlog.park(flow, account);
     return false;
-  }
-
-  /** A request of a fairness ID has ended, so that flows that were parked for it may go. */
-  givenBack(item: QueueItem, caps: InFlightCaps): void {
-    for (const flow of caps.givenBack(item)) this.review(flow);
   }
 
   /** The settings of a fairness ID have changed: its flows decide anew. */

@@ -63,6 +63,15 @@ export class Placement {
     this.poolVersion = -1;
   }
 
+  /** Something waits now: tells whoever brings endpoints up. */
+  noteDemand(): void {
+    this.pool.onDemand?.();
+  }
+
+  get hasEndpoints(): boolean {
+    return this.pool.endpoints.length > 0;
+  }
+
   /** Requests of one class may go to the same endpoints; undefined: to all. */
   classOf(item: QueueItem): string | undefined {
     if (!this.tellsClasses) return undefined;

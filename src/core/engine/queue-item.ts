@@ -11,6 +11,7 @@ import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { FlowRequest } from '../flow-request.js';
 import type { Outcome } from '../outcome/outcome.js';
 import type { Abortable, AbortGroup } from './cancellation.js';
+import type { Dated } from './operation.js';
 
 /** The promise's end. */
 export type Settle = (outcome: Outcome) => void;
@@ -23,6 +24,7 @@ class Particulars {
   receivedAtMs: number;
   ttftDeadlineAtMs: number = Number.POSITIVE_INFINITY;
   requeuedAtMs: number | undefined = undefined;
+  heldUpMs = 0;
   requestClass: string | undefined = undefined;
   admittedBy: AdmissionPolicy | undefined = undefined;
 
@@ -31,7 +33,7 @@ class Particulars {
   }
 }
 
-export class QueueItem implements WaitingItem, Abortable<QueueItem> {
+export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
   /** Its flow, once it waits. Written by PriorityBand. */
   flow: Flow | undefined;
   /** Ends the wait; undefined while the request does not wait. Written by Backlog. */
@@ -116,9 +118,16 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     return this.particulars?.requeuedAtMs !== undefined;
   }
 
-  /** When this wait began: a request that is put back after an eviction waits anew. */
+  /** When this wait began, at the latest: a request that is put back after an eviction waits anew. */
   get waitingSinceMs(): number {
-    return this.particulars === undefined ? this.enqueuedAtMs : (this.particulars.requeuedAtMs ?? this.enqueuedAtMs);
+    const { particulars } = this;
+    if (particulars === undefined) return this.enqueuedAtMs;
+    return (particulars.requeuedAtMs ?? this.enqueuedAtMs) + particulars.heldUpMs;
+  }
+
+  /** It came later than the clock was read, by at most so long. */
+  noteHeldUp(forMs: number): void {
+    this.own().heldUpMs = forMs;
   }
 
   /**

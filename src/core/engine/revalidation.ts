@@ -8,21 +8,33 @@
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import type { ItemView } from '../../tiers/views.js';
+import type { Drops } from './drops.js';
+import type { Part } from './parts.js';
+import type { QueueItem } from './queue-item.js';
 
 /** Undefined: it may run. A text: why it may not, for the client. */
 export type RevalidationFunction = (item: ItemView) => string | undefined;
 
-export class Revalidation {
+export class Revalidation implements Part {
   private readonly ask: RevalidationFunction;
+  private readonly drops: Drops;
   private readonly guard: PluginGuard;
 
-  constructor(ask: RevalidationFunction, errors: PluginErrorSink) {
+  constructor(ask: RevalidationFunction, drops: Drops, errors: PluginErrorSink) {
     this.ask = ask;
+    this.drops = drops;
     this.guard = new PluginGuard('onDispatch', { type: 'onDispatch' }, errors);
   }
 
+  revokes(item: QueueItem): boolean {
+    const detail = this.objection(item);
+    if (detail === undefined) return false;
+    this.drops.evict(item, 'EvictedOther', 'revoked', { detail });
+    return true;
+  }
+
   /** Why the request may not run any more; undefined when it may. */
-  objection(item: ItemView): string | undefined {
+  private objection(item: ItemView): string | undefined {
     try {
       const answer: unknown = this.ask(item);
       if (answer === undefined || (typeof answer === 'string' && answer !== '')) return answer;

@@ -2,7 +2,7 @@
  * The running requests: a seat is taken at dispatch and given back at release, and every part that counts seats is told
  * here.
  *
- *     take ──► ledger ──► endpoint's seat ──► detectors ──► fairness policy's lease count ──► evictor
+ *     take ──► ledger ──► endpoint's seat ──► detectors ──► fairness policy's lease count
  *     giveBack undoes each of them, once
  *
  * Longer than most files, because a lease and the ledger that it stands in are one structure.
@@ -14,20 +14,17 @@ import { describeValue, FlowConfigError } from '../../base/faults/flow-config-er
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool, UnsampledSeat } from '../../endpoints/endpoint-pool.js';
-import { type Candidate, InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
+import type { Candidate } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
 import { checkAnswer, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
-import type { EventHub } from '../event-hub.js';
 import type { FlowRequest } from '../flow-request.js';
-import type { ResolvedOptions } from '../options.js';
 import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
 import type { Lease } from '../outcome/lease.js';
 import type { Outcome } from '../outcome/outcome.js';
-import { LeaseWatch } from './lease-watch.js';
 import type { QueueItem } from './queue-item.js';
 
 export class Seats {
@@ -36,91 +33,33 @@ export class Seats {
   /** Leases handed out so far, and leases that ended. */
   dispatched = 0;
   released = 0;
-  /** Running requests that were asked to leave so far. */
+  /** Running requests that were asked to leave so far. Written by InFlightEviction. */
   evicted = 0;
-  /** Leases that were held longer than `maxLeaseMs` so far. */
-  overdue = 0;
-  /** True while running requests may be evicted. */
-  mayEvict: boolean;
   /**
    * Unreleased leases in the order of their dispatch, for readers. A list costs less for each request than a count for
    * each fairness ID.
    */
   readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
   readonly pool: EndpointPool;
-  /** Undefined without `maxLeaseMs`. */
-  watch: LeaseWatch | undefined;
-  /** Undefined while nothing may be evicted. */
-  evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly gate: Gate;
-  private readonly events: EventHub;
-  private readonly owner: SeatsOwner;
   private readonly onPoolChange: () => void;
 
   /**
    * `onPoolChange` is the listener that the pool calls for this controller; it is not called for a seat that is given
    * back here.
    */
-  constructor(
-    pool: EndpointPool,
-    gate: Gate,
-    events: EventHub,
-    owner: SeatsOwner,
-    options: ResolvedOptions,
-    onPoolChange: () => void,
-  ) {
-    const { eviction } = options;
+  constructor(pool: EndpointPool, gate: Gate, onPoolChange: () => void) {
     this.pool = pool;
     this.gate = gate;
-    this.events = events;
-    this.owner = owner;
     this.onPoolChange = onPoolChange;
-    this.evictor = eviction && new InFlightEvictor(eviction, events);
-    this.gate.keepFree(eviction?.reserveMs ?? 0);
-    this.mayEvict = eviction !== undefined;
-    this.watch = this.watchFor(options);
-  }
-
-  /** Requests that are in flight when eviction is switched on are left alone. */
-  configure(options: ResolvedOptions, nowMs: number): void {
-    const { eviction } = options;
-    if (eviction === undefined) this.evictor = undefined;
-    else if (this.evictor === undefined) this.evictor = new InFlightEvictor(eviction, this.events);
-    else this.evictor.configure(eviction);
-    this.gate.keepFree(eviction?.reserveMs ?? 0);
-    this.mayEvict = eviction !== undefined;
-    this.watch?.stop();
-    this.watch = this.watchFor(options);
-    this.lookAtLeases(nowMs);
-  }
-
-  /** Tells of leases that are held too long, and sets the timer for the next. */
-  lookAtLeases(nowMs: number): void {
-    if (this.watch !== undefined) this.overdue += this.watch.look(this.running.first, this.events, nowMs);
-  }
-
-  private watchFor({ maxLeaseMs, overdueLeases, clock }: ResolvedOptions): LeaseWatch | undefined {
-    if (maxLeaseMs === Number.POSITIVE_INFINITY) return undefined;
-    return new LeaseWatch(maxLeaseMs, overdueLeases === 'release', clock, () => this.owner.leasesDue());
   }
 
   /**
-   * The instant at which the last decision to evict is settled, or the reserve shrinks, ms; Infinity while neither is
-   * to come.
+   * Takes a seat at `endpoint` for the request. `flow` is given when the fairness policy is told of its end; `owner`
+   * does what the lease is asked for.
    */
-  settlesAtMs(nowMs: number): number {
-    if (this.evictor === undefined) return Number.POSITIVE_INFINITY;
-    return Math.min(this.evictor.settlesAtMs, this.gate.reserve?.shrinksAtMs(nowMs) ?? Number.POSITIVE_INFINITY);
-  }
-
-  /** Undefined while nobody may be evicted. */
-  reclaimFigures(waiting: readonly PriorityBand[]): ReclaimFigures | undefined {
-    return this.evictor?.figures(waiting, this.gate);
-  }
-
-  /** Takes a seat at `endpoint` for the request. `flow` is given when the fairness policy is told of its end. */
-  take(item: QueueItem, flow: Flow | undefined, endpoint: Endpoint, nowMs: number): SeatLease {
-    const lease = new SeatLease(this.owner, item, flow, endpoint, nowMs);
+  take(item: QueueItem, flow: Flow | undefined, endpoint: Endpoint, owner: LeaseOwner, nowMs: number): SeatLease {
+    const lease = new SeatLease(owner, item, flow, endpoint, nowMs);
     const { tokens } = item;
     this.dispatched++;
     this.inFlight++;
@@ -133,8 +72,6 @@ export class Seats {
       flow.band.trackedInFlight++;
     }
     if (this.gate.hearsDispatches) this.gate.dispatched(endpoint, lease, nowMs);
-    if (this.evictor?.track(lease)) lease.allowEviction();
-    if (this.watch !== undefined && !this.watch.isSet) this.watch.wait(0);
     return lease;
   }
 
@@ -155,7 +92,6 @@ export class Seats {
     }
     if (this.gate.hearsReleases) this.gate.released(seat, lease, nowMs);
     this.pool.unbook(seat, lease.booking, item.tokens, this.onPoolChange);
-    if (this.evictor !== undefined) this.evictor.untrack(lease, nowMs);
   }
 
   /**
@@ -166,7 +102,7 @@ export class Seats {
     const endpoint = destination(this.pool, lease, to);
     const { seat: from, booking } = lease;
     if (endpoint === from) return;
-    lease.seat = endpoint;
+    moveTo(lease, endpoint);
     lease.booking = this.pool.book(endpoint, lease.tokens, nowMs);
     this.gate.seatTaken(endpoint, lease, nowMs);
     this.gate.released(from, lease, nowMs);
@@ -181,16 +117,6 @@ export class Seats {
     band.consumed(flow, usage, nowMs, item, total);
     const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
     if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, nowMs - lease.dispatchedAtMs);
-  }
-
-  /** Asks running requests to leave for the bands that wait, highest first. */
-  reclaim(waiting: readonly PriorityBand[], nowMs: number): void {
-    if (this.evictor === undefined) return;
-    for (const lease of this.evictor.victims(waiting, this.gate, this.inFlight, nowMs)) {
-      this.evicted++;
-      lease.evict();
-      if (this.events.heard.evicted) this.events.emit('evicted', { lease });
-    }
   }
 }
 
@@ -213,22 +139,22 @@ export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: s
   return endpoint;
 }
 
-/** The giver of a lease: the engine, or a shadow before it. */
+/** Notes that the seat is at another endpoint. */
+export function moveTo(lease: SeatLease, endpoint: Endpoint): void {
+  lease.seat = endpoint;
+}
+
+/** The giver of a lease: the lease desk, or a shadow before it. */
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
   /** True when detectors hear what running requests consume. */
   readonly hearsReports: boolean;
   consumed(lease: SeatLease, usage: Usage): void;
-  answered(lease: SeatLease, answer: ServerAnswer): void;
+  /** True when the answer puts the request off, so that it may wait again. */
+  answered(lease: SeatLease, answer: ServerAnswer): boolean;
   endSession(lease: SeatLease): void;
   requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome>;
-}
-
-/** The engine, as the seats call it. */
-export interface SeatsOwner extends LeaseOwner {
-  /** Some lease is held longer than it may be. */
-  leasesDue(): void;
 }
 
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
@@ -306,20 +232,23 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.extras?.candidacy;
   }
 
+  /** A lease that was a candidate once stays marked as one that may be evicted. */
   set candidacy(candidacy: Candidate<SeatLease> | undefined) {
-    this.own().candidacy = candidacy;
+    const own = this.own();
+    own.candidacy = candidacy;
+    if (candidacy !== undefined) own.isEvictable = true;
   }
 
   get isPutOff(): boolean {
     return this.extras?.isPutOff === true;
   }
 
-  get isUnsent(): boolean {
-    return this.extras?.isUnsent === true;
-  }
-
   get isReported(): boolean {
     return this.usage !== noUsage;
+  }
+
+  get isUnsent(): boolean {
+    return this.extras?.isUnsent === true;
   }
 
   /**
@@ -337,27 +266,20 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.extras?.isOverdue === true;
   }
 
-  /** Notes that the seat is at another endpoint. */
-  moveTo(endpoint: Endpoint): void {
-    this.seat = endpoint;
-  }
-
-  /** Notes that the seat may be taken back. */
-  allowEviction(): void {
-    this.own().isEvictable = true;
-  }
-
   get endpoint(): EndpointView | undefined {
     return this.seat.isImplicit ? undefined : this.seat;
   }
 
   get signal(): AbortSignal {
-    return this.controller.signal;
+    const own = this.own();
+    own.controller ??= new AbortController();
+    return own.controller.signal;
   }
 
   abort(reason?: unknown): void {
-    this.controller.abort(reason);
     const own = this.own();
+    own.controller ??= new AbortController();
+    own.controller.abort(reason);
     // Runs the listener later, so that its exception cannot stop the caller.
     if (own.onAbort) queueMicrotask(own.onAbort.bind(this, this.signal.reason));
     own.onAbort = undefined;
@@ -381,12 +303,6 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     if (own.isOverdue) return false;
     own.isOverdue = true;
     return true;
-  }
-
-  /** Ends it in place of a host that did not. */
-  takeBack(): void {
-    this.abort(new DOMException('The lease was held longer than it may be.', 'TimeoutError'));
-    this.release();
   }
 
   bind(endpoint: string | EndpointView): void {
@@ -414,12 +330,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   answered(answer: ServerAnswer): void {
     checkAnswer(answer);
-    if (!this.isReleased) this.owner.answered(this, answer);
-  }
-
-  /** Notes that the server refused the request for now, so that it may wait again. */
-  putOff(): void {
-    this.own().isPutOff = true;
+    if (!this.isReleased && this.owner.answered(this, answer)) this.own().isPutOff = true;
   }
 
   unsent(): void {
@@ -448,12 +359,6 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   [Symbol.dispose](): void {
     this.release();
-  }
-
-  private get controller(): AbortController {
-    const own = this.own();
-    own.controller ??= new AbortController();
-    return own.controller;
   }
 
   private own(): LeaseExtras {

@@ -8,11 +8,13 @@ export class Shutdown {
   private readonly waiters: (() => void)[] = [];
   private readonly clock: Clock;
   private readonly onTimeUp: () => void;
+  private readonly onClosed: () => void;
 
-  /** `onTimeUp` is called when what still waits has to leave. */
-  constructor(clock: Clock, onTimeUp: () => void) {
+  /** `onTimeUp` is called when what still waits has to leave, `onClosed` when nothing waits any more. */
+  constructor(clock: Clock, onTimeUp: () => void, onClosed: () => void) {
     this.clock = clock;
     this.onTimeUp = onTimeUp;
+    this.onClosed = onClosed;
   }
 
   /** Resolves when the controller is closed. */
@@ -32,6 +34,7 @@ export class Shutdown {
   }
 
   finish(): void {
+    this.onClosed();
     this.state = 'closed';
     this.clock.clearTimeout(this.timer);
     for (const resolve of this.waiters) resolve();

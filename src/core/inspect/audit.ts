@@ -227,8 +227,8 @@ function checkWaits({ backlog }: Engine, items: readonly QueueItem[], check: Che
 }
 
 /** In flight = leases handed out − leases that ended = seats at the endpoints. */
-function checkSeats({ seats }: Engine, check: Check): void {
-  const { inFlight, inFlightTokens, dispatched, released, pool, evictor } = seats;
+function checkSeats({ seats, eviction }: Engine, check: Check): void {
+  const { inFlight, inFlightTokens, dispatched, released, pool } = seats;
   check(
     inFlight === dispatched - released,
     `${inFlight} leases are in flight, ${dispatched} were handed out and ${released} ended`,
@@ -246,7 +246,7 @@ function checkSeats({ seats }: Engine, check: Check): void {
     tokensOfMembers === pool.inFlightTokens,
     `the endpoints have ${tokensOfMembers} tokens booked, the pool ${pool.inFlightTokens}`,
   );
-  for (const [priority, candidates] of evictor?.evictable ?? []) {
+  for (const [priority, candidates] of eviction?.evictor.evictable ?? []) {
     for (const candidate of candidates) {
       const { lease } = candidate;
       const isRight = lease.candidacy === candidate && lease.priority === priority && !lease.isReleased;
@@ -291,19 +291,19 @@ function checkCaps({ parking: { caps }, seats }: Engine, bands: readonly Priorit
  * nothing has a timer.
  */
 function checkWakeUp(engine: Engine, check: Check): void {
-  const { backlog, gate, isGateClosed, isPaused, isWorkWanted, poller, isBusy } = engine;
-  if (isBusy) return; // asked from inside an operation, which ends with a walk
-  check(!isWorkWanted, 'the walk is due and did not run');
-  if (backlog.waiting === backlog.bands.parked || isPaused) return;
-  check(isGateClosed, 'requests wait, and the gate is not said to be closed');
+  const { backlog, gate, operation, dispatcher, wakeups } = engine;
+  if (operation.isBusy) return; // asked from inside an operation, which ends with a walk
+  check(!operation.isWorkWanted, 'the walk is due and did not run');
+  if (backlog.waiting === backlog.bands.parked || wakeups.isPaused) return;
+  check(dispatcher.isGateClosed, 'requests wait, and the gate is not said to be closed');
   check(
-    poller.isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY,
+    wakeups.poller.isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY,
     'nothing looks at the closed gate again',
   );
 }
 
 /** A closed controller holds nothing. */
-function checkEnd({ state, backlog }: Engine, check: Check): void {
+function checkEnd({ shutdown: { state }, backlog }: Engine, check: Check): void {
   check(state !== 'closed' || backlog.waiting === 0, `${backlog.waiting} requests wait in a closed controller`);
   check(state !== 'closed' || !backlog.expiry.isUsed, 'a closed controller has a timer');
 }

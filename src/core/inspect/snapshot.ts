@@ -156,7 +156,7 @@ export function takeStats(
   const { backlog, drops, seats } = engine;
   const outcomes = { Dispatched: seats.dispatched, ...drops.counts };
   return {
-    state: engine.state,
+    state: engine.shutdown.state,
     enqueued: engine.enqueued,
     dispatched: seats.dispatched,
     rejected: outcomes.RejectedCapacity + outcomes.RejectedNoEndpoints + outcomes.RejectedOther,
@@ -170,13 +170,13 @@ export function takeStats(
     inFlightByFlow: listInFlight(inFlight),
     released: seats.released,
     oldestLeaseMs: oldestLease(seats, nowMs)?.heldMs,
-    overdueLeases: seats.overdue,
+    overdueLeases: engine.desk.overdue,
     evictedInFlight: seats.evicted,
     reclaim: engine.reclaimFigures,
     bands: backlog.bands.size,
     flows: backlog.bands.flows.size,
     saturation: engine.gate.saturation,
-    isGateClosed: engine.isGateClosed,
+    isGateClosed: engine.dispatcher.isGateClosed,
     fairnessIndex: fairnessIndexOf(engine),
     pluginErrors,
     ignoredReports: backlog.bands.ignoredReports,

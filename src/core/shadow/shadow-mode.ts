@@ -18,9 +18,9 @@ import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { ServerAnswer } from '../../gate/server-answer.js';
 import { argumentError } from '../check-arguments.js';
 import type { Engine } from '../engine/engine.js';
-import { isRightCall } from '../engine/intake.js';
+import { type Intake, isRightCall } from '../engine/intake.js';
 import type { QueueItem, Settle } from '../engine/queue-item.js';
-import { destination, type LeaseOwner, SeatLease } from '../engine/seats.js';
+import { destination, type LeaseOwner, moveTo, SeatLease } from '../engine/seats.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Lease } from '../outcome/lease.js';
@@ -89,7 +89,7 @@ export class ShadowMode implements LeaseOwner {
 
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
     if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
-    if (this.engine.isBusy) return undefined;
+    if (this.engine.operation.isBusy) return undefined;
     let outcome: Outcome | undefined;
     const resolve = (answer: Outcome): void => {
       outcome = answer;
@@ -109,7 +109,7 @@ export class ShadowMode implements LeaseOwner {
   /** Ends shadow mode, and removes the requests that would wait. */
   stop(): void {
     this.endWithCallers();
-    this.engine.cancelled([...this.held]);
+    this.engine.drops.cancelled([...this.held]);
   }
 
   get figures(): ShadowFigures {
@@ -126,7 +126,7 @@ export class ShadowMode implements LeaseOwner {
     lease.heldMs = this.clock.now() - lease.dispatchedAtMs;
     if (lease.inner !== undefined) this.endLater(lease, lease.inner);
     // Adapters abort the lease when the client leaves; the request would then have left the queue.
-    else if (lease.signal.aborted) this.engine.cancelled([lease.item]);
+    else if (lease.signal.aborted) this.engine.drops.cancelled([lease.item]);
   }
 
   bind(lease: ShadowLease, to: string | EndpointView): void {
@@ -135,15 +135,16 @@ export class ShadowMode implements LeaseOwner {
       this.count(lease.seat, -1);
       this.count(endpoint, 1);
     } else lease.inner?.bind(endpoint);
-    lease.moveTo(endpoint);
+    moveTo(lease, endpoint);
   }
 
   consumed(lease: ShadowLease): void {
     if (!lease.isApart) lease.inner?.report(lease.usage);
   }
 
-  answered(lease: ShadowLease, answer: ServerAnswer): void {
+  answered(lease: ShadowLease, answer: ServerAnswer): boolean {
     lease.inner?.answered(answer);
+    return false;
   }
 
   endSession(lease: ShadowLease): void {
@@ -161,7 +162,7 @@ export class ShadowMode implements LeaseOwner {
   private admit(request: FlowRequest, key: FlowKey, resolve: Settle, failed: () => void): void {
     let lease: ShadowLease | undefined;
     let item: QueueItem | undefined;
-    this.engine.watch(
+    this.engine.intake.watch(
       request,
       key,
       (read, outcome) => {
@@ -280,19 +281,19 @@ export class ShadowMode implements LeaseOwner {
 }
 
 /**
- * Chooses the receiver of the host's calls: the engine, or in mode `shadow` a ShadowMode before it. `before`: the
+ * Chooses the receiver of the host's calls: the intake, or in mode `shadow` a ShadowMode before it. `before`: the
  * receiver so far.
  */
 export function engineOrShadow(
   engine: Engine,
-  before: Engine | ShadowMode,
+  before: Intake | ShadowMode,
   { mode, clock }: Pick<ResolvedOptions, 'mode' | 'clock'>,
-): Engine | ShadowMode {
+): Intake | ShadowMode {
   if ((mode === 'shadow') === before instanceof ShadowMode) return before;
   if (before instanceof ShadowMode) {
     engine.shadow = undefined;
     before.stop();
-    return engine;
+    return engine.intake;
   }
   const shadow = new ShadowMode(engine, clock);
   engine.shadow = shadow;

@@ -1,19 +1,17 @@
 /** The one timer of all deadlines, without a controller around it. */
 import { describe, expect, it } from 'vitest';
-import { CoarseClock } from '../../../src/base/clock.js';
 import { Expiry } from '../../../src/core/engine/expiry.js';
 import { QueueItem } from '../../../src/core/engine/queue-item.js';
-import { CountingClock, type TurnClock } from '../../support/clocks.js';
+import { CountingClock } from '../../support/clocks.js';
 import { request } from '../../support/flow.js';
 
 const never = Number.POSITIVE_INFINITY;
 
-function makeExpiry(clock: CountingClock | TurnClock = new CountingClock()) {
-  const readings = new CoarseClock(clock, () => {});
+function makeExpiry(clock: CountingClock = new CountingClock()) {
   const regime = { budgetMs: undefined as number | undefined, mostMs: never };
   let calls = 0;
   const budgets = { budgetOf: (item: QueueItem) => regime.budgetMs ?? item.ttlMs, mostOf: () => regime.mostMs };
-  const expiry = new Expiry(clock, readings, budgets, () => calls++);
+  const expiry = new Expiry(clock, budgets, () => calls++);
   let sequence = 0;
   const wait = (ttlMs: number): QueueItem => {
     const item = new QueueItem(request, undefined, 'a', 0, 10, 0, sequence++, clock.now(), ttlMs);
@@ -25,7 +23,7 @@ function makeExpiry(clock: CountingClock | TurnClock = new CountingClock()) {
     item.settle = undefined;
     expiry.remove(item);
   };
-  return { expiry, clock, readings, regime, wait, leave, calls: () => calls };
+  return { expiry, clock, regime, wait, leave, calls: () => calls };
 }
 
 describe('a deadline', () => {
@@ -136,21 +134,15 @@ describe('the timer', () => {
     expect(calls()).toBe(1);
   });
 
-  it('is gone when nothing waits any more, and with it every deadline and every noted reading', () => {
-    const { expiry, clock, readings, wait, leave } = makeExpiry();
+  it('is gone when nothing waits any more, and with it every deadline', () => {
+    const { expiry, clock, wait, leave } = makeExpiry();
     expect(expiry.isUsed).toBe(false);
     const item = wait(100);
     expect(expiry.isUsed).toBe(true);
     expiry.arm(0);
     leave(item);
-    readings.hasNotes = true;
     expiry.disarm();
-    expect([clock.pendingTimers, expiry.isUsed, expiry.mayBeDue(1e12), readings.hasNotes]).toEqual([
-      0,
-      false,
-      false,
-      false,
-    ]);
+    expect([clock.pendingTimers, expiry.isUsed, expiry.mayBeDue(1e12)]).toEqual([0, false, false]);
     wait(300);
     expect(expiry.isTimerLate).toBe(true);
   });

@@ -48,7 +48,7 @@ it('a request that was put back came from where its first attempt did', () => {
   const before = itemAt(0);
   comesIn(tracer, before);
   const again = before.again(10, request);
-  tracer.inherit(again, before);
+  tracer.putBack(again, before);
   tracer.tell(leaseFor(again, 20), events, 30);
   expect(told[0]?.origin).toContain('comesIn');
 });
@@ -58,7 +58,7 @@ it('a request that came in before leases were traced has no origin', () => {
   const { events, told } = listening();
   const before = itemAt(0);
   tracer.tell(leaseFor(before, 20), events, 30);
-  tracer.inherit(before.again(10, request), before);
+  tracer.putBack(before.again(10, request), before);
   expect(told[0]?.origin).toBe('');
 });
 

@@ -1,0 +1,77 @@
+/**
+ * What options add to the way of each request. A part is one object, made only while its option is there, and hears
+ * what it has a method for. A controller without such options has no parts, and its requests take the plain way.
+ */
+import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { Lease } from '../outcome/lease.js';
+import type { QueueItem } from './queue-item.js';
+import type { SeatLease } from './seats.js';
+
+export interface Part {
+  /** True when a lease keeps the payload of its request, because the request may wait once more. */
+  readonly keepsPayload?: boolean;
+  /** A request came in; what becomes of it is decided next. */
+  arrived?(item: QueueItem): void;
+  /** A request waits from now on. */
+  queued?(): void;
+  /** It is the turn of a waiting request. True: its flow was parked instead, so that others pass. */
+  parks?(item: QueueItem, band: PriorityBand): boolean;
+  /** A waiting request may go, and an endpoint was found for it. True: it was dropped instead. */
+  revokes?(item: QueueItem): boolean;
+  /** A request got its seat, whether it waited or not. */
+  seated?(lease: SeatLease): void;
+  /** A request was dropped, whether it waited or not. */
+  dropped?(item: QueueItem, nowMs: number): void;
+  /** The lease that the host gets in place of the real one. */
+  handle?(lease: SeatLease): Lease;
+  /** A lease ended, and its seat is free. */
+  ended?(lease: SeatLease, ending: Ending, nowMs: number): void;
+  /** `before` is put back: the same request waits once more, as `item`. */
+  putBack?(item: QueueItem, before: QueueItem): void;
+  /** Requests wait before a closed gate. */
+  gateClosed?(nowMs: number): void;
+  /** The instant at which it wants the closed gate to be looked at again; Infinity: not at all. */
+  looksAtMs?(nowMs: number): number;
+}
+
+type Hook = Exclude<keyof Part, 'keepsPayload'>;
+/** The parts that have this method. */
+type Hearing<H extends Hook> = readonly (Part & Required<Pick<Part, H>>)[];
+
+export class Parts {
+  /** False: the plain way. */
+  areUsed = false;
+  keepPayload = false;
+  arrived: Hearing<'arrived'> = [];
+  queued: Hearing<'queued'> = [];
+  parks: Hearing<'parks'> = [];
+  revokes: Hearing<'revokes'> = [];
+  seated: Hearing<'seated'> = [];
+  dropped: Hearing<'dropped'> = [];
+  handle: Hearing<'handle'> = [];
+  ended: Hearing<'ended'> = [];
+  putBack: Hearing<'putBack'> = [];
+  gateClosed: Hearing<'gateClosed'> = [];
+  looksAtMs: Hearing<'looksAtMs'> = [];
+
+  /** Takes the parts of the options; undefined where an option is not there. They hear in this order. */
+  install(parts: readonly (Part | undefined)[]): void {
+    const all = parts.filter((part) => part !== undefined);
+    const hearing = <H extends Hook>(hook: H): Hearing<H> =>
+      all.filter((part): part is Hearing<H>[number] => part[hook] !== undefined);
+    this.areUsed = all.length > 0;
+    this.keepPayload = all.some(({ keepsPayload }) => keepsPayload === true);
+    this.arrived = hearing('arrived');
+    this.queued = hearing('queued');
+    this.parks = hearing('parks');
+    this.revokes = hearing('revokes');
+    this.seated = hearing('seated');
+    this.dropped = hearing('dropped');
+    this.handle = hearing('handle');
+    this.ended = hearing('ended');
+    this.putBack = hearing('putBack');
+    this.gateClosed = hearing('gateClosed');
+    this.looksAtMs = hearing('looksAtMs');
+  }
+}

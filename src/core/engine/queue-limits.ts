@@ -1,0 +1,100 @@
+/**
+ * The limits of what may wait: of the controller, of the band and of the flow. What is full is told in a drop, unless
+ * other requests leave for the newcomer.
+ */
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { ResolvedOptions } from '../options.js';
+import type { LimitHit } from '../outcome/limit-hit.js';
+import type { Drop, DropType } from '../outcome/outcome.js';
+import type { Backlog } from './backlog.js';
+import { exceededLimit, isUnlimited } from './capacity-limits.js';
+import type { Drops } from './drops.js';
+import type { Operation } from './operation.js';
+import { type Displacement, Overflow } from './overflow.js';
+import type { QueueItem } from './queue-item.js';
+
+interface LimitsParts {
+  readonly operation: Operation;
+  readonly backlog: Backlog;
+  readonly drops: Drops;
+}
+
+/** What is found out of a newcomer: its flow, and who leaves for it. */
+interface Found {
+  flow: Flow | undefined;
+  displaces: Displacement | undefined;
+}
+
+export class QueueLimits {
+  private readonly engine: LimitsParts;
+  private options: ResolvedOptions;
+  /** Undefined while nobody leaves for a newcomer. */
+  private overflow: Overflow | undefined;
+
+  constructor(engine: LimitsParts, options: ResolvedOptions) {
+    this.engine = engine;
+    this.options = options;
+    this.overflow = undefined;
+    this.configure(options);
+  }
+
+  configure(options: ResolvedOptions): void {
+    this.options = options;
+    this.overflow = options.overflow === 'reject' ? undefined : new Overflow(this.engine.backlog, options);
+  }
+
+  /** The limit that the request exceeds; undefined when it fits. */
+  hitBy(item: QueueItem, band: PriorityBand, found: Found): LimitHit | undefined {
+    return (
+      exceededLimit('global', this.engine.backlog, this.options.limits, item.byteSize) ??
+      exceededLimit('band', band, band.settings.limits, item.byteSize) ??
+      this.ofFlow(item, band, found)
+    );
+  }
+
+  /** True when a request exceeds a limit by itself, so that it is rejected even where it could go at once. */
+  neverFits({ byteSize, fairnessId }: QueueItem, { settings }: PriorityBand): boolean {
+    const { limits, flows } = this.options;
+    const all = [limits, settings.limits, flows.get(fairnessId)?.limits ?? settings.flowLimits];
+    return all.some(({ maxRequests, maxBytes }) => maxRequests < 1 || byteSize > maxBytes);
+  }
+
+  /** Returns a drop if the request exceeds a limit, unless others leave for it. */
+  exceeded(item: QueueItem, band: PriorityBand, found: Found): Drop | undefined {
+    const limit = this.hitBy(item, band, found);
+    if (limit === undefined) return undefined;
+    if (this.overflow !== undefined && this.ofFlow(item, band, found) === undefined) {
+      const flow = this.flowOf(item, band, found);
+      found.displaces = this.overflow.displacement({ byteSize: item.byteSize, band, flow }, limit);
+      if (found.displaces !== undefined) return undefined;
+    }
+    return this.engine.drops.drop(item, this.dropType, `${limit.scope}-max-${limit.resource}`, { limit });
+  }
+
+  /** Evicts requests of its own band, then of lower bands, until the request fits in, as it will. */
+  makeRoom(item: QueueItem, { own, limit }: Displacement): void {
+    const { drops } = this.engine;
+    for (const victim of own) drops.evict(victim, 'EvictedOther', 'displaced', { limit });
+    for (;;) {
+      const victim = this.overflow?.nextBelow(item.priority, item.byteSize);
+      if (victim === undefined) return;
+      drops.evict(victim, 'EvictedOther', 'displaced');
+    }
+  }
+
+  get dropType(): DropType {
+    return this.engine.backlog.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity';
+  }
+
+  private ofFlow(item: QueueItem, band: PriorityBand, found: Found): LimitHit | undefined {
+    const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
+    if (isUnlimited(flowLimits)) return undefined;
+    return exceededLimit('flow', this.flowOf(item, band, found), flowLimits, item.byteSize);
+  }
+
+  private flowOf(item: QueueItem, band: PriorityBand, found: Found): Flow {
+    found.flow ??= this.engine.backlog.flowOf(item, band, this.engine.operation.nowMs);
+    return found.flow;
+  }
+}
