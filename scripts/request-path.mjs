@@ -20,7 +20,7 @@ const { values } = parseArgs({
 async function compile() {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
-  const folders = ['base', 'tiers', 'endpoints', 'gate', 'admission', 'eviction', 'plugins', 'core'];
+  const folders = ['base', 'tiers', 'endpoints', 'gate', 'constraints', 'admission', 'eviction', 'plugins', 'core'];
   const entryPoints = folders.flatMap((folder) =>
     readdirSync(join(root, 'src', folder), { recursive: true })
       .filter((name) => String(name).endsWith('.ts'))

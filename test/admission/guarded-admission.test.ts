@@ -76,7 +76,7 @@ describe('a decision', () => {
 describe('the policy that let the last request in', () => {
   it('is known, until the next is rejected', () => {
     let answer: 'admit' | Refusal = 'admit';
-    const { admission, refusal } = make({ admit: () => answer });
+    const { admission, refusal } = make({ admit: () => answer, released: () => {} });
     refusal();
     expect(admission.admittedBy).toBe(admission.policy);
     answer = { reason: 'no' };
@@ -114,7 +114,7 @@ describe('a refusal', () => {
     ['a time that is NaN', { reason: 'no', retryAfterMs: Number.NaN }],
     ['a time that is text', { reason: 'no', retryAfterMs: '5' }],
   ])('with %s is none: the request comes in, and the fault is told', (_, answer) => {
-    const { refusal, faults } = make({ admit: () => answer });
+    const { refusal, faults } = make({ admit: () => answer, released: () => {} });
     expect(refusal()).toBeUndefined();
     expect(faults).toEqual([
       expect.stringContaining('admission x: TypeError: a refusal must have a reason, and may have a policy'),
@@ -122,7 +122,7 @@ describe('a refusal', () => {
   });
 
   it.each([['admitted'], [true], [undefined], [null], [5]])('cannot be %s', (answer) => {
-    const { refusal, faults, admission } = make({ admit: () => answer });
+    const { refusal, faults, admission } = make({ admit: () => answer, released: () => {} });
     expect([refusal(), admission.admittedBy]).toEqual([undefined, undefined]);
     expect(faults).toEqual([expect.stringContaining('admit must return "admit" or an object with a reason')]);
   });

@@ -73,8 +73,8 @@ export class Backlog implements Budgets {
   }
 
   /**
-   * Lets the request wait, until `settle` is called with its outcome; returns its flow. `park`: what the flow waits for,
-   * apart from its turn.
+   * Lets the request wait, until `settle` is called with its outcome; returns its flow. `park`: what the flow waits
+   * for, apart from its turn.
    */
   add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Park): Flow {
     const band = item.band as PriorityBand;

@@ -5,7 +5,7 @@
  *     begin ── instant ── … ── leave ── the walk, while it is wanted ── what was put off ── end
  *
  * In a rush up to sixteen operations share a reading of the clock, because a reading is a fifth of a request (bench:
- * steady). Invariant: a reading is not shared beyond its turn of the event loop, and never by clocks that tell no turns.
+ * steady). Invariant: a reading is not shared beyond its turn of the event loop; clocks that tell no turns share none.
  */
 import { type Clock, neverUnboxed } from '../../base/clock.js';
 

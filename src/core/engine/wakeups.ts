@@ -72,7 +72,7 @@ export class Wakeups {
     this.isGivingUp = true;
   }
 
-  /** Counts a dispatch of a waiting request. When the turn has used its allowance, the others wait for the next turn. */
+  /** Counts a dispatch of a waiting request. When the turn has used its allowance, the others wait for the next. */
   spend(): void {
     this.dispatchedInTurn++;
     if (this.dispatchedInTurn >= this.mostInTurn) this.isPaused = true;

@@ -31,9 +31,7 @@ import type { ShadowDrops, ShadowFigures } from '../outcome/shadow-figures.js';
 class ShadowLease extends SeatLease {
   /** The engine's lease, once it gave one. */
   inner: Lease | undefined = undefined;
-  /**
-   * True when the engine did not dispatch the request at once: then neither its endpoint nor its time is the engine's.
-   */
+  /** True when the engine did not dispatch it at once: then neither its endpoint nor its time is the engine's. */
   isApart = false;
   heldMs = 0;
 }
