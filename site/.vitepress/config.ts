@@ -9,6 +9,7 @@ import { emptyHeadsAreCells } from './empty-heads.ts';
 import { indentedCodeIsFenced } from './indented-code.ts';
 import { linksToSources, slugify } from './links.ts';
 import { navigation, sidebar } from './navigation.ts';
+import { writePlainPages } from './plain-pages.ts';
 import { sources } from './sources.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
@@ -51,6 +52,12 @@ export default defineConfig({
   },
   // The theme gives every page but the home its landmark.
   transformHtml: (html) => html.replace('<div class="VPContent is-home"', '<div role="main" class="VPContent is-home"'),
+  buildEnd: ({ pages, srcDir, outDir, site: { base, title, description } }) => {
+    const lists = Object.values(sidebar()).reverse();
+    // The general list first; those of policies and exports follow.
+    const groups = lists.flatMap((list) => (Array.isArray(list) ? list : list.items));
+    writePlainPages({ pages, from: srcDir, to: outDir, base, title, description, groups });
+  },
   themeConfig: {
     nav: navigation(version, JSON.parse(process.env.DOCS_VERSIONS ?? '[]')),
     sidebar: sidebar(),

@@ -37,7 +37,7 @@ export function withPolicyTable(page: string, registry: PluginRegistry, read: (t
       return index !== 0 && pageOf(type) !== type ? presetRow(type, page) : row(index === 0 ? noun : '', type, page);
     });
   });
-  const head = ['| kind | in code | in files | what it does |', '|---|---|---|---|'];
+  const head = ['| kind | in code | in files |', '|---|---|---|'];
   return page.slice(0, start) + [...head, ...rows].join('\n') + page.slice(page.indexOf(end));
 }
 
@@ -53,13 +53,12 @@ function row(kind: string, type: string, page: string): string {
       `expected docs/policies/${type}.md to begin with what it does and "In code", and to have a line "Cost:"`,
     );
   }
-  return `| ${[kind, code + isDefault, `[${type}](${type}.md)`, what].join(' | ')} |`;
+  return `| ${[kind, code + isDefault, `[${type}](${type}.md)`].join(' | ')} |`;
 }
 
 /** Of a table in the page of what it is a preset of. */
 function presetRow(type: string, page: string): string {
-  const [, code, what] =
-    new RegExp(`^\\| (\`[^|]+\`) \\| \`${type}\` \\| [^|]+ \\| (.*?)(?:[.:] .*)? \\|$`, 'm').exec(page) ?? [];
+  const [, code] = new RegExp(`^\\| (\`[^|]+\`) \\| \`${type}\` \\|`, 'm').exec(page) ?? [];
   if (code === undefined) throw new Error(`expected docs/policies/${pageOf(type)}.md to have a row of \`${type}\``);
-  return `| ${['', code, `[${type}](${pageOf(type)}.md#presets)`, what].join(' | ')} |`;
+  return `| ${['', code, `[${type}](${pageOf(type)}.md#presets)`].join(' | ')} |`;
 }

@@ -75,6 +75,16 @@ describe('the site', () => {
     expect(all.filter((page) => !listed.has(page))).toEqual([]);
   });
 
+  it('has every page as Markdown beside it, and a list of them for those who read no HTML', () => {
+    const plain = (page: string): string => fileOf(page).replace(/html$/, 'md');
+    expect(all.filter((page) => !existsSync(plain(page)))).toEqual([]);
+    const links = [...readFileSync(fileOf('/llms.txt'), 'utf8').matchAll(/\]\(([^)]+)\)/g)].map(
+      ([, link = '']) => link,
+    );
+    expect(links.length).toBeGreaterThan(100);
+    expect(links.filter((link) => !existsSync(fileOf(link)))).toEqual([]);
+  });
+
   it('weighs at most 150 kB a page, without the playground', () => {
     const sizes = all.map((page) => [page, total(page)] as const).sort(([, a], [, b]) => b - a);
     const figures = sizes.map(([, bytes]) => bytes);
