@@ -1,6 +1,6 @@
 // What one scrape costs the event loop while 100,000 requests wait, by the number of tenants that they come from:
 // reading the controller, and printing: with prom-client at once, and in parts by `exposition`. Compare with
-// `snapshot()`, which exporters must not take.
+// `overview({ flows: 'all' })`, which exporters must not take.
 //
 //     npm run bench -- scrape --rounds 50 --waiting 100000
 import { parseArgs } from 'node:util';
@@ -102,7 +102,7 @@ for (const tenants of [1, 100, 1000, waiting]) {
       print('stats()', await measure(() => flow.stats()));
       print('figures()', await measure(() => flow.figures()));
       print('overview()', await measure(() => flow.overview()));
-      print('snapshot()', await measure(() => flow.snapshot()));
+      print("overview({ flows: 'all' })", await measure(() => flow.overview({ flows: 'all' })));
     }
     // What waits would keep the process alive.
     await flow.close();

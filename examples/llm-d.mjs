@@ -89,7 +89,7 @@ const { waiting, inFlight, saturation } = flow.stats();
 console.log(
   `After the burst: ${inFlight} in flight on ${pool.endpoints.length} servers (saturation ${saturation}), ${waiting} waiting`,
 );
-for (const band of flow.snapshot().bands)
+for (const band of flow.overview({ flows: 'all' }).bands)
   console.log(`  priority ${band.priority}: ${band.waiting} of at most ${band.limits.maxRequests} waiting`);
 await Promise.all(burst);
 

@@ -18,11 +18,10 @@ export type { FlowEvents } from './core/events.js';
 export { FlowController } from './core/flow-controller.js';
 export type { FlowGate } from './core/flow-gate.js';
 export type { FlowKey, FlowRequest } from './core/flow-request.js';
-export type { FlowDemand } from './core/inspect/demand.js';
 export type { ControllerFigures } from './core/inspect/figures.js';
 export { logDrops } from './core/inspect/log-drops.js';
 export type { ControllerOverview, OverviewBounds } from './core/inspect/overview.js';
-export type { ControllerSnapshot, FlowStats } from './core/inspect/snapshot.js';
+export type { FlowStats } from './core/inspect/stats.js';
 export type {
   BandOptions,
   BandTemplate,

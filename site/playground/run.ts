@@ -34,8 +34,6 @@ export interface Look {
   readonly quotas: readonly { readonly unit: string; readonly taken: number }[];
 }
 
-const ceilingsOnly = { flows: 0, tenants: 0, slowest: 0, standings: 0, endpoints: 0, examined: 0 };
-
 export class Run {
   readonly settings: Settings;
   /** Requests dropped so far, by tenant. */
@@ -85,19 +83,13 @@ export class Run {
   /** What waits, and the gate, read from the controller. */
   look(): Look {
     const { flow } = this.simulation;
-    const { stats, bands } = flow.figures();
-    const overview = flow.overview(ceilingsOnly);
-    const ceilings = new Map(overview.bands.map(({ priority, ceiling }) => [priority, ceiling]));
-    const told = overview.quotas?.quotas ?? [];
+    const { stats, bands, quotas } = flow.figures();
+    const told = quotas?.quotas ?? [];
     return {
       waiting: stats.waiting,
       inFlight: stats.inFlight,
       saturation: stats.saturation,
-      bands: bands.map((band) => ({
-        priority: band.priority,
-        waiting: band.waiting,
-        ceiling: ceilings.get(band.priority) ?? 1,
-      })),
+      bands: bands.map(({ priority, waiting, ceiling }) => ({ priority, waiting, ceiling })),
       flows: this.settings.tenants.map(
         ({ name, priority }) => bands.find((band) => band.priority === priority)?.waitingOf(name)?.waiting ?? 0,
       ),

@@ -11,11 +11,10 @@ import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
 import type { FlowGate } from './flow-gate.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
-import { type FlowDemand, takeDemand } from './inspect/demand.js';
 import { explainWait, findWaiting } from './inspect/explain-wait.js';
 import { type ControllerFigures, takeFigures } from './inspect/figures.js';
 import { type ControllerOverview, type OverviewBounds, takeOverview } from './inspect/overview.js';
-import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './inspect/snapshot.js';
+import { type FlowStats, takeStats } from './inspect/stats.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
 import type { WaitExplanation } from './outcome/explanation.js';
 import { FlowControlError } from './outcome/flow-control-error.js';
@@ -226,51 +225,32 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Demand and service, waiting requests included: the signal for autoscalers. O(bands), and one reading of the
-   * detector.
+   * Figures: what exporters and autoscalers read. O(bands + in flight), and one reading of the detector.
    */
-  demand(): FlowDemand {
-    this.engine.measure();
-    return this.engine.look((nowMs) => takeDemand(this.engine, nowMs));
+  figures(): ControllerFigures {
+    const { events, options } = this;
+    return this.read((engine, nowMs) => takeFigures(engine, options, events.pluginErrors, nowMs));
+  }
+
+  /** The counts among the figures, as `figures().stats`. */
+  stats(): FlowStats {
+    return this.read((engine, nowMs) => takeStats(engine, this.events.pluginErrors, nowMs));
   }
 
   /**
-   * Shows what `snapshot` shows, but only the largest flows and the longest waits, so that its cost does not grow with
-   * the queue.
+   * A picture of the moment: the figures, the largest flows, and the longest waits with their reasons. Its cost does not
+   * grow with the queue, unless all flows are asked for: then 30 ms and more with 100,000 waiting requests, in one go.
    * @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones
    */
   overview(bounds: OverviewBounds = {}): ControllerOverview {
-    this.engine.collectIdle();
-    this.engine.measure();
-    const { engine, events, options } = this;
-    return engine.look((nowMs) => takeOverview(engine, bounds, options, events.pluginErrors, nowMs));
+    const { events, options } = this;
+    return this.read((engine, nowMs) => takeOverview(engine, bounds, options, events.pluginErrors, nowMs));
   }
 
-  /** Figures. O(bands + in flight), and one reading of the detector. */
-  stats(): FlowStats {
+  private read<T>(reading: (engine: Engine, nowMs: number) => T): T {
     this.engine.collectIdle();
     this.engine.measure();
-    return this.engine.look((nowMs) => takeStats(this.engine, this.events.pluginErrors, nowMs));
-  }
-
-  /**
-   * Counters for exporters: figures, limits, and what waits in each band and flow. O(bands + in flight), and one
-   * reading of the detector.
-   */
-  figures(): ControllerFigures {
-    this.engine.collectIdle();
-    this.engine.measure();
-    return this.engine.look((nowMs) => takeFigures(this.engine, this.options, this.events.pluginErrors, nowMs));
-  }
-
-  /**
-   * Everything at one instant, every flow included. O(waiting · log waiting), in one go: 30 ms and more with 100,000
-   * waiting requests. Exporters read `figures`, and pages `overview`.
-   */
-  snapshot(): ControllerSnapshot {
-    this.engine.collectIdle();
-    this.engine.measure();
-    return this.engine.look((nowMs) => takeSnapshot(this.engine, this.options.limits, this.events.pluginErrors, nowMs));
+    return this.engine.look((nowMs) => reading(this.engine, nowMs));
   }
 }
 

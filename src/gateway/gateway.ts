@@ -159,7 +159,7 @@ class RunningGateway implements Gateway {
     flow.on('regime', ({ isPoolEmpty }) => {
       if (isPoolEmpty)
         log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then dropped' });
-      else log('info', 'endpoints-back', { available: flow.demand().availableEndpoints });
+      else log('info', 'endpoints-back', { available: flow.figures().pool?.available });
     });
     this.drops = logDropsOf(flow, config, log);
     this.flow.on('pluginError', ({ kind, type, error }) =>
@@ -321,7 +321,7 @@ class RunningGateway implements Gateway {
       flow: this.flow,
       isDraining: this.closed !== undefined,
       endpoints: pool.endpoints.length,
-      available: this.flow.demand().availableEndpoints ?? 0,
+      available: this.flow.figures().pool?.available ?? 0,
       register: this.metrics,
       detectors: config.detectors,
       models: [...models],

@@ -18,7 +18,7 @@ describe('enter', () => {
     const first = runNow(flow);
     const entered = flow.enter({ byteSize: 1, tokens: 4 }, key());
     expect([entered instanceof Promise, bucket.tokens]).toEqual([true, 6]);
-    expect(flow.demand().bands).toMatchObject([{ arrivedPerSecond: 2 }]);
+    expect(flow.figures().bands).toMatchObject([{ arrivedPerSecond: 2 }]);
     first.release();
     leaseOf(await entered);
   });

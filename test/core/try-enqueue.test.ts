@@ -36,7 +36,7 @@ describe('tryEnqueue', () => {
     runNow(flow);
     const decisions = record(flow, 'enqueued');
     for (let i = 0; i < 32; i++) flow.tryEnqueue(request, key('b', i % 2));
-    expect(flow.demand().bands).toMatchObject([{ priority: 1, arrivedPerSecond: 0 }, { arrivedPerSecond: 1 }]);
+    expect(flow.figures().bands).toMatchObject([{ priority: 1, arrivedPerSecond: 0 }, { arrivedPerSecond: 1 }]);
     expect(decisions).toEqual([]);
   });
 

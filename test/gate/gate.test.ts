@@ -345,7 +345,7 @@ describe('ceilings', () => {
   ])('%s', (_, given, expected) => {
     const { flow } = makeFlow({ bands, usageLimitPolicy: byList(...given), saturationDetector: dial(50, true) });
     void flow.enqueue(request, key('a', -10));
-    expect(flow.snapshot().bands.map(({ ceiling }) => ceiling)).toEqual(expected);
+    expect(flow.overview({ flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual(expected);
   });
 
   it.each([
@@ -356,7 +356,7 @@ describe('ceilings', () => {
     const { flow } = makeFlow({ bands, usageLimitPolicy: byList(1.5, odd, 0.5), saturationDetector: dial(50, true) });
     const errors = record(flow, 'pluginError');
     flow.tryEnqueue(request, key('a', 10));
-    expect(flow.snapshot().bands.map(({ ceiling }) => ceiling)).toEqual([1.5, 1, 0.5]);
+    expect(flow.overview({ flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual([1.5, 1, 0.5]);
     expect(errors[0]).toMatchObject({ kind: 'usageLimit', type: 'by-list' });
   });
 
@@ -387,7 +387,7 @@ describe('ceilings', () => {
       saturationDetector: dial(0.9, true),
     });
     leaseOf(flow.tryEnqueue(request, key('a', -10)));
-    expect(flow.snapshot().bands.map(({ ceiling }) => ceiling)).toEqual([1, 1, 1]);
+    expect(flow.overview({ flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual([1, 1, 1]);
     expect(flow.stats().pluginErrors).toBeGreaterThan(0);
   });
 
@@ -455,7 +455,7 @@ describe('ceilings', () => {
     detector.value = 1;
     void flow.enqueue({ ...request, ttlMs: 100 }, key('dynamic', 5));
     void flow.enqueue({ ...request, ttlMs: 1000 }, key('a', 0));
-    expect(flow.snapshot().bands.map(({ priority, ceiling }) => [priority, ceiling])).toEqual([
+    expect(flow.overview({ flows: 'all' }).bands.map(({ priority, ceiling }) => [priority, ceiling])).toEqual([
       [5, 1],
       [0, 0.7],
     ]);

@@ -83,7 +83,7 @@ function expectLimits(flow: FlowController): void {
   const { waiting, waitingBytes } = flow.stats();
   expect(waiting).toBeLessThanOrEqual(limits.maxRequests);
   expect(waitingBytes).toBeLessThanOrEqual(limits.maxBytes);
-  for (const band of flow.snapshot().bands) {
+  for (const band of flow.overview({ flows: 'all' }).bands) {
     expect(band.waiting).toBeLessThanOrEqual(band.limits.maxRequests);
     expect(band.waitingBytes).toBeLessThanOrEqual(band.limits.maxBytes);
   }

@@ -660,7 +660,7 @@ export class Host {
    */
   compare(): void {
     const { flow, waiting } = this;
-    const { stats, bands, endpoints } = flow.snapshot();
+    const { stats, bands, endpoints } = flow.overview({ flows: 'all' });
     const states = this.tickets;
     const count = (state: Ticket['state']): number => states.filter((ticket) => ticket.state === state).length;
     const held = this.leases.filter((lease) => !lease.isReleased);
@@ -692,18 +692,18 @@ export class Host {
     for (const band of bands) {
       this.same(
         `Σ flows of ${band.priority}`,
-        sumOf(band.activeFlows, (active) => active.waiting),
+        sumOf(band.flows, (active) => active.waiting),
         band.waiting,
       );
       this.same(
         `Σ flows of ${band.priority}, bytes`,
-        sumOf(band.activeFlows, (active) => active.waitingBytes),
+        sumOf(band.flows, (active) => active.waitingBytes),
         band.waitingBytes,
       );
       const mine = [...waiting].filter(({ key }) => key.priority === band.priority);
       this.same(`waiting in ${band.priority}`, band.waiting, mine.length);
       this.expect(
-        band.waiting >= 0 && band.activeFlows.every((active) => active.waiting > 0),
+        band.waiting >= 0 && band.flows.every((active) => active.waiting > 0),
         `band ${band.priority} lists an idle flow`,
       );
     }
@@ -853,7 +853,7 @@ export class Host {
     const saturation = own === undefined ? shared : Number(Reflect.get(own, 'value')) / closeAt;
     const isLatchable = (reading: number): boolean => openAt < closeAt && reading > openAt / closeAt;
     if (Number.isNaN(saturation) || isLatchable(shared) || isLatchable(saturation)) return undefined;
-    const ranked = this.flow.snapshot().bands.filter((band) => band.isConfigured || band.waiting > 0);
+    const ranked = this.flow.overview({ flows: 'all' }).bands.filter((band) => band.isConfigured || band.waiting > 0);
     const limits = ceilings(
       shared,
       ranked.map((band) => band.priority),

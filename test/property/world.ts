@@ -843,7 +843,7 @@ export class World {
   look(random: Random): void {
     const { flow } = random.pick(this.hosts);
     if (random.chance(0.5)) flow.stats();
-    else flow.snapshot();
+    else flow.overview({ flows: 'all' });
   }
 
   close(random: Random): void {

@@ -59,9 +59,8 @@ export async function live(
   const balanced = (): void => expect(audit(flow).violations.filter((each) => !allows?.test(each))).toEqual([]);
   const look = (): void => {
     flow.overview();
-    flow.snapshot();
+    flow.overview({ flows: 'all' });
     for (const { waitingIds } of flow.figures().bands) expect(typeof waitingIds).toBe('function');
-    flow.demand();
     for (let sequence = 0; sequence < calls; sequence += 3) flow.explain(sequence);
     balanced();
   };

@@ -10,7 +10,7 @@ import { dial, dropOf, key, makeFlow, record, request, runNow } from '../support
 const fair: Partial<FlowControllerOptions> = { bands: [{ priority: 0, fairness: roundRobin() }] };
 
 function waitingFlows(flow: FlowController): string[] {
-  return flow.snapshot().bands.flatMap(({ activeFlows }) => activeFlows.map(({ fairnessId }) => fairnessId));
+  return flow.figures().bands.flatMap((band) => [...band.waitingIds()]);
 }
 
 describe('a fairness ID in a table of flows that is full', () => {
@@ -49,7 +49,9 @@ describe('a flow', () => {
     }
     expect(flow.stats().flows).toBe(3);
     expect(
-      flow.snapshot().bands.map((band) => band.activeFlows.map(({ fairnessId, waiting }) => [fairnessId, waiting])),
+      flow
+        .overview({ flows: 'all' })
+        .bands.map((band) => band.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting])),
     ).toEqual([
       [['a', 1]],
       [
@@ -75,12 +77,21 @@ describe('a flow', () => {
     clock.advance(30);
     void flow.enqueue(request, key());
     clock.advance(50);
-    const idle = { fairnessId: 'a', inFlight: 0, inFlightTokens: 0, isAtCap: false, cap: undefined };
-    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([
+    const idle = {
+      fairnessId: 'a',
+      priority: 0,
+      weight: 1,
+      isHeld: false,
+      inFlight: 0,
+      inFlightTokens: 0,
+      isAtCap: false,
+      cap: undefined,
+    };
+    expect(flow.overview({ flows: 'all' }).bands[0]?.flows).toEqual([
       { ...idle, waiting: 2, waitingBytes: 20, oldestWaitMs: 80 },
     ]);
     abort.abort();
-    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([
+    expect(flow.overview({ flows: 'all' }).bands[0]?.flows).toEqual([
       { ...idle, waiting: 1, waitingBytes: 10, oldestWaitMs: 50 },
     ]);
   });
@@ -181,7 +192,7 @@ describe('maxFlows', () => {
     const { flow, clock } = makeFlow({ saturationDetector: dial(1, true), maxFlows: 1, ...fair });
     void flow.enqueue(request, key('first'));
     const all = Array.from({ length: 5 }, () => flow.enqueue({ ...request, ttlMs: 10 }, key('second')));
-    expect(flow.snapshot().bands[0]?.activeFlows.map(({ waiting }) => waiting)).toEqual([1, 5]);
+    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ waiting }) => waiting)).toEqual([5, 1]);
     clock.advance(10);
     for (const outcome of all) expect(dropOf(await outcome).fairnessId).toBe('second');
   });

@@ -1,10 +1,10 @@
 /** The demand on a controller, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
-import { type FlowDemand, schemas } from '../../index.js';
+import { type ControllerFigures, schemas } from '../../index.js';
 import type { HandlerRequest, HandlerResponse } from './busy-threshold-handler.js';
 
 /** The part of a controller that is read. */
 export interface DemandSource {
-  demand(): FlowDemand;
+  figures(): ControllerFigures;
 }
 
 export interface DemandHandlerOptions {
@@ -20,12 +20,31 @@ const optionsSchema = schemas.object({
 
 export type DemandHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
 
-type WireFigures<T> = Omit<T, 'timeToDrainMs' | 'bands'> & { readonly timeToDrainMs: number | null };
+/** Of the whole queue, or of one band. Rates are averages over the last seconds. */
+export interface WireDemandFigures {
+  readonly waiting: number;
+  readonly waitingTokens: number;
+  readonly waitingBytes: number;
+  readonly arrivedPerSecond: number;
+  readonly dispatchedPerSecond: number;
+  /** Null when something waits and nothing was measured. */
+  readonly timeToDrainMs: number | null;
+}
 
-/** The answer: `flow.demand()`, bands by priority, and null where something is not known. */
-export interface WireDemand extends Omit<WireFigures<FlowDemand>, 'endpoints'> {
+/** The answer: what `flow.figures()` says of demand, and null where something is not known. */
+export interface WireDemand extends WireDemandFigures {
+  /** Waiting and in flight together: the number that a large enough pool would run. */
+  readonly requests: number;
+  readonly inFlight: number;
+  readonly inFlightTokens: number;
+  /** 1 is full, and an empty pool. */
+  readonly saturation: number;
+  /** Model servers in the pool; null for a controller without one. */
   readonly endpoints: number | null;
-  readonly bands: Readonly<Record<string, WireFigures<FlowDemand['bands'][number]>>>;
+  /** Absent for a controller without a pool. */
+  readonly availableEndpoints?: number | undefined;
+  /** By priority. */
+  readonly bands: Readonly<Record<string, WireDemandFigures & { readonly priority: number }>>;
 }
 
 /**
@@ -40,20 +59,28 @@ export function demandHandler(flow: DemandSource, options: DemandHandlerOptions 
   const { authorize } = schemas.parse(optionsSchema, options, 'demandHandler');
   return async function handleDemand(request) {
     if (authorize !== undefined && (await authorize(request)) !== true) return answer(403, { error: 'not authorized' });
-    if (request.method === 'GET' || request.method === 'HEAD') return answer(200, wireForm(flow.demand()));
+    if (request.method === 'GET' || request.method === 'HEAD') return answer(200, wireForm(flow.figures()));
     return answer(405, { error: `method ${request.method} is not allowed` }, { allow: 'GET, HEAD' });
   };
 }
 
-function wireForm({ bands, endpoints, timeToDrainMs, ...demand }: FlowDemand): WireDemand {
+function wireForm({ stats, pool, bands, ...rates }: ControllerFigures): WireDemand {
+  const { waiting, waitingBytes, inFlight, inFlightTokens, saturation } = stats;
   return {
-    ...demand,
-    timeToDrainMs: timeToDrainMs ?? null,
-    endpoints: endpoints ?? null,
-    bands: Object.fromEntries(
-      bands.map((band) => [band.priority, { ...band, timeToDrainMs: band.timeToDrainMs ?? null }]),
-    ),
+    requests: waiting + inFlight,
+    ...demandOf({ waiting, waitingBytes, ...rates }),
+    inFlight,
+    inFlightTokens,
+    saturation,
+    endpoints: pool?.endpoints ?? null,
+    availableEndpoints: pool?.available,
+    bands: Object.fromEntries(bands.map((band) => [band.priority, { priority: band.priority, ...demandOf(band) }])),
   };
+}
+
+function demandOf(figures: Pick<ControllerFigures['bands'][number], keyof WireDemandFigures>): WireDemandFigures {
+  const { waiting, waitingTokens, waitingBytes, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs = null } = figures;
+  return { waiting, waitingTokens, waitingBytes, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs };
 }
 
 function answer(status: number, body: object, headers: Readonly<Record<string, string>> = {}): HandlerResponse {

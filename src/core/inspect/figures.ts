@@ -1,8 +1,8 @@
 /**
- * Counters for exporters. A reader pays only for what it reads: nothing is copied, nothing is sorted, and no waiting
- * request is looked at.
+ * What exporters and autoscalers read. A reader pays only for what it reads: nothing is copied, nothing is sorted, and
+ * no waiting request is looked at.
  *
- *     figures ── stats, limits
+ *     figures ── stats, limits, rates, pool, quotas, sessions
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
 import type { QuotaFigures } from '../../gate/quota-figure.js';
@@ -11,7 +11,9 @@ import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
 import type { Limits, ResolvedOptions } from '../options.js';
-import { type FlowStats, takeStats } from './snapshot.js';
+import { drainTimeMs } from '../outcome/explanation.js';
+import { type InFlightByFlow, type LeaseAge, oldestLease } from './in-flight.js';
+import { type FlowStats, takeStats } from './stats.js';
 
 /** Waiting requests of one place: a band, or one fairness ID in it. */
 export interface WaitingFigures {
@@ -19,16 +21,36 @@ export interface WaitingFigures {
   readonly waitingBytes: number;
 }
 
-/** One band, as it was when the figures were taken; its flows are read when they are asked for. */
-export interface BandFigures extends WaitingFigures {
+/** Rates are averages over the last seconds; 0 when nothing was measured. */
+interface DemandFigures {
+  /** Estimated tokens of the requests that wait. */
+  readonly waitingTokens: number;
+  /** Requests handed to the controller, those that were rejected included; not those that were tried in vain. */
+  readonly arrivedPerSecond: number;
+  readonly dispatchedPerSecond: number;
+  /**
+   * The time until all waiting requests are gone, at the recent rate; undefined when something waits and nothing was
+   * measured.
+   */
+  readonly timeToDrainMs: number | undefined;
+}
+
+/** One band, as it was when the figures were taken. */
+export interface BandTotals extends WaitingFigures, DemandFigures {
   readonly priority: number;
   readonly isConfigured: boolean;
   /** Requests that wait because their fairness ID is at its cap; undefined where none can have one. */
   readonly waitingAtCap: number | undefined;
-  /** True where the fairness policy shares by cost, so that `service` and `leadOf` have something to tell. */
-  readonly keepsAccount: boolean;
   /** Infinity = unlimited. */
   readonly limits: Limits;
+  /** The saturation up to which it may dispatch. */
+  readonly ceiling: number;
+}
+
+/** Its flows are read when they are asked for. */
+export interface BandFigures extends BandTotals {
+  /** True where the fairness policy shares by cost, so that `service` and `leadOf` have something to tell. */
+  readonly keepsAccount: boolean;
   /**
    * Waiting requests of one fairness ID; undefined when there are none. O(1). Only where requests of one fairness ID
    * queue by class (`holBlocking: 'none'` with endpoint filters) does the first question to a band cost O(flows that
@@ -52,97 +74,132 @@ export interface BandFigures extends WaitingFigures {
   leadOf(fairnessId: string): number | undefined;
 }
 
-/**
- * The figures that exporters read. Taken in O(bands + in flight + what detectors tell of quotas and sessions), with one
- * reading of the detector.
- */
-export interface ControllerFigures {
+/** The model servers of a pool. */
+export interface PoolFigures {
+  readonly endpoints: number;
+  /** Not ill, draining or marked as overloaded, and with the metrics that the detector needs. */
+  readonly available: number;
+}
+
+/** The whole controller: what figures and overviews have in common. */
+export interface ControllerTotals extends DemandFigures {
+  readonly atMs: number;
   readonly stats: FlowStats;
+  /** Of the whole queue; Infinity = unlimited. */
   readonly limits: Limits;
-  /** Estimated tokens of the requests that wait. */
-  readonly waitingTokens: number;
-  /** Model servers in the pool; undefined for a controller without one. */
-  readonly endpoints: number | undefined;
-  /** The available ones: not ill, draining or marked as overloaded, and with the metrics that the detector needs. */
-  readonly availableEndpoints: number | undefined;
+  /** Undefined for a controller without a pool. */
+  readonly pool: PoolFigures | undefined;
+  /** Undefined while nothing runs. */
+  readonly oldestLease: LeaseAge | undefined;
   /** Quotas, where a detector has some. */
   readonly quotas: QuotaFigures | undefined;
   /** Sessions, where a detector limits them. */
   readonly sessions: SessionFigures | undefined;
+}
+
+/**
+ * What exporters and autoscalers read. Taken in O(bands + in flight + what detectors tell of quotas and sessions), with
+ * one reading of the detector.
+ */
+export interface ControllerFigures extends ControllerTotals {
   /** Highest priority first. */
   readonly bands: readonly BandFigures[];
 }
 
+/** Averages never reach 0 by themselves: below this they count as 0. */
+const leastPerSecond = 0.001;
+
 export function takeFigures(
   engine: Engine,
-  { limits, holBlocking, endpointFilters }: ResolvedOptions,
+  options: ResolvedOptions,
   pluginErrors: number,
   nowMs: number,
 ): ControllerFigures {
-  const { pool } = engine.seats;
-  const bands = engine.backlog.bands.all();
+  const { holBlocking, endpointFilters } = options;
   const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
+  const bands = engine.backlog.bands.all().map((band) => bandFigures(band, queuesByClass, nowMs));
+  return { ...controllerTotals(engine, options, bands, pluginErrors, nowMs), bands };
+}
+
+/** O(bands + in flight). */
+export function controllerTotals(
+  engine: Engine,
+  { limits }: Pick<ResolvedOptions, 'limits'>,
+  bands: readonly DemandFigures[],
+  pluginErrors: number,
+  nowMs: number,
+  inFlight?: InFlightByFlow,
+): ControllerTotals {
+  const sum = (figure: 'waitingTokens' | 'arrivedPerSecond' | 'dispatchedPerSecond'): number =>
+    bands.reduce((total, band) => total + band[figure], 0);
+  const { backlog, gate, seats } = engine;
+  const { endpoints, implicitEndpoint } = seats.pool;
+  const dispatchedPerSecond = sum('dispatchedPerSecond');
   return {
-    stats: takeStats(engine, pluginErrors, nowMs),
-    limits,
-    waitingTokens: bands.reduce((sum, band) => sum + band.waitingTokens, 0),
-    endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
-    availableEndpoints: pool.implicitEndpoint === undefined ? engine.gate.available(nowMs).length : undefined,
-    quotas: engine.gate.quotas(nowMs),
-    sessions: engine.gate.sessions(nowMs),
-    bands: bands.map((band) => new BandCounters(band, queuesByClass, nowMs)),
+    atMs: nowMs,
+    stats: takeStats(engine, pluginErrors, nowMs, inFlight),
+    limits: { ...limits },
+    waitingTokens: sum('waitingTokens'),
+    arrivedPerSecond: sum('arrivedPerSecond'),
+    dispatchedPerSecond,
+    timeToDrainMs: drainTimeMs(backlog.waiting, dispatchedPerSecond),
+    pool:
+      implicitEndpoint === undefined
+        ? { endpoints: endpoints.length, available: gate.available(nowMs).length }
+        : undefined,
+    oldestLease: oldestLease(seats, nowMs),
+    quotas: gate.quotas(nowMs),
+    sessions: gate.sessions(nowMs),
   };
 }
 
-class BandCounters implements BandFigures {
-  readonly priority: number;
-  readonly isConfigured: boolean;
-  readonly waiting: number;
-  readonly waitingBytes: number;
-  readonly waitingAtCap: number | undefined;
-  readonly keepsAccount: boolean;
-  readonly limits: Limits;
-  private readonly band: PriorityBand;
-  private readonly queuesByClass: boolean;
-  private readonly nowMs: number;
-  private sums: ReadonlyMap<string, WaitingFigures> | undefined = undefined;
+export function bandTotals(band: PriorityBand, nowMs: number): BandTotals {
+  const { priority, isConfigured, waiting, waitingBytes, waitingTokens, ceiling, settings } = band;
+  const dispatchedPerSecond = rounded(band.dispatchedPerSecond(nowMs));
+  return {
+    priority,
+    isConfigured,
+    waiting,
+    waitingBytes,
+    waitingTokens,
+    arrivedPerSecond: rounded(band.arrivedPerSecond(nowMs)),
+    dispatchedPerSecond,
+    timeToDrainMs: drainTimeMs(waiting, dispatchedPerSecond),
+    waitingAtCap: settings.parksFlows ? band.parked.waiting : undefined,
+    limits: settings.limits,
+    ceiling,
+  };
+}
 
-  constructor(band: PriorityBand, queuesByClass: boolean, nowMs: number) {
-    this.nowMs = nowMs;
-    this.band = band;
-    this.queuesByClass = queuesByClass;
-    this.priority = band.priority;
-    this.isConfigured = band.isConfigured;
-    this.waiting = band.waiting;
-    this.waitingBytes = band.waitingBytes;
-    this.limits = band.settings.limits;
-    this.waitingAtCap = band.settings.parksFlows ? band.parked.waiting : undefined;
-    this.keepsAccount = band.keepsAccount;
-  }
+function rounded(perSecond = 0): number {
+  return perSecond < leastPerSecond ? 0 : perSecond;
+}
 
-  waitingOf(fairnessId: string): WaitingFigures | undefined {
-    if (this.queuesByClass) {
-      this.sums ??= sumByFairnessId(this.band);
-      return this.sums.get(fairnessId);
+function bandFigures(band: PriorityBand, queuesByClass: boolean, nowMs: number): BandFigures {
+  let sums: ReadonlyMap<string, WaitingFigures> | undefined;
+  const waitingOf = (fairnessId: string): WaitingFigures | undefined => {
+    if (queuesByClass) {
+      sums ??= sumByFairnessId(band);
+      return sums.get(fairnessId);
     }
-    const flow = this.band.flows.get(fairnessId);
+    const flow = band.flows.get(fairnessId);
     return flow === undefined || flow.waiting === 0 ? undefined : flow;
-  }
-
-  service(): ServiceFigures | undefined {
-    return this.band.service(this.nowMs);
-  }
-
-  leadOf(fairnessId: string): number | undefined {
-    const flow = this.band.flows.get(fairnessId);
-    return flow === undefined || flow.waiting === 0 ? undefined : this.band.lead(flow);
-  }
-
-  *waitingIds(): Generator<string, void, undefined> {
-    for (let flow = this.band.firstActive; flow !== undefined; flow = flow.next) yield flow.fairnessId;
-    for (const { fairnessId } of this.band.held.flows()) yield fairnessId;
-    for (const { fairnessId } of this.band.parked.flows()) yield fairnessId;
-  }
+  };
+  return {
+    ...bandTotals(band, nowMs),
+    keepsAccount: band.keepsAccount,
+    waitingOf,
+    *waitingIds() {
+      for (let flow = band.firstActive; flow !== undefined; flow = flow.next) yield flow.fairnessId;
+      for (const { fairnessId } of band.held.flows()) yield fairnessId;
+      for (const { fairnessId } of band.parked.flows()) yield fairnessId;
+    },
+    service: () => band.service(nowMs),
+    leadOf(fairnessId) {
+      const flow = band.flows.get(fairnessId);
+      return flow === undefined || flow.waiting === 0 ? undefined : band.lead(flow);
+    },
+  };
 }
 
 function sumByFairnessId(band: PriorityBand): Map<string, WaitingFigures> {

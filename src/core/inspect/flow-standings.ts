@@ -4,14 +4,22 @@
  *
  * Invariant: looks at a bounded number of flows and of their requests, however many wait.
  */
+import type { ItemQueue } from '../../base/queues/item-queue.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Engine } from '../engine/engine.js';
-import type { Parking } from '../engine/parking.js';
+import type { CapState } from '../engine/in-flight-caps.js';
 import type { QueueItem } from '../engine/queue-item.js';
-import type { InFlightByFlow } from './in-flight.js';
-import { capOf, type FlowCap } from './snapshot.js';
+import type { FlowInFlight, InFlightByFlow } from './in-flight.js';
 import { TopN } from './top-n.js';
+
+export interface FlowCap {
+  readonly maxRequests: number;
+  readonly maxTokens: number;
+  readonly requests: number;
+  readonly tokens: number;
+}
 
 /** One flow that has requests waiting or running. */
 export interface FlowStanding {
@@ -42,38 +50,43 @@ export interface Examined {
   readonly oldest: QueueItem | undefined;
 }
 
-/**
- * How many members are looked at: of a queue that several flows share, and of the queue of one flow that is not in
- * arrival order.
- */
-const mostShared = 1_000;
-const mostUnordered = 16;
+/** How many members of a queue are looked at. */
+export interface Depth {
+  /** To find the place of a request. */
+  readonly place: number;
+  /** Of a queue that several flows share. */
+  readonly shared: number;
+  /** Of the queue of one flow that is not in arrival order. */
+  readonly unordered: number;
+}
 
 /** Up to `most` waiting flows of a band, those that became active first first. */
-export function* examineFlows(band: PriorityBand, most: number): Generator<Examined, void, undefined> {
-  const shared = band.sharesQueue ? oldestByFlow(band) : undefined;
+export function* examineFlows(band: PriorityBand, most: number, depth: Depth): Generator<Examined, void, undefined> {
+  const oldestOf = oldestIn(band, depth);
   let left = most;
   for (const flows of [band.activeFlows(), band.held.flows(), band.parked.flows()]) {
     for (const flow of flows) {
       if (left-- <= 0) return;
-      yield { flow, oldest: shared === undefined ? oldestOf(flow, band) : shared.get(flow) };
+      yield { flow, oldest: oldestOf(flow) };
     }
   }
 }
 
-function oldestOf({ queue }: Flow, { isInArrivalOrder }: PriorityBand): QueueItem | undefined {
-  if (isInArrivalOrder) return queue?.peek() as QueueItem | undefined;
-  let oldest: QueueItem | undefined;
-  for (const item of (queue?.leading(mostUnordered) ?? []) as QueueItem[]) {
-    if (oldest === undefined || item.waitingSinceMs < oldest.waitingSinceMs) oldest = item;
+type OldestOf = (flow: Flow) => QueueItem | undefined;
+
+/** Finds the oldest request of a flow; a queue that flows share is looked at once for all of them. */
+function oldestIn(band: PriorityBand, depth: Depth): OldestOf {
+  if (band.sharesQueue) {
+    const shared = oldestByFlow(band.firstActive && band.queueOf(band.firstActive), depth.shared);
+    return (flow) => shared.get(flow);
   }
-  return oldest;
+  if (band.isInArrivalOrder) return ({ queue }) => queue?.peek() as QueueItem | undefined;
+  return (flow) => oldestByFlow(flow.queue, depth.unordered).get(flow);
 }
 
-function oldestByFlow(band: PriorityBand): Map<Flow | undefined, QueueItem> {
-  const oldest = new Map<Flow | undefined, QueueItem>();
-  const queue = band.firstActive && band.queueOf(band.firstActive);
-  for (const item of (queue?.leading(mostShared) ?? []) as QueueItem[]) {
+function oldestByFlow(queue: ItemQueue<WaitingItem> | undefined, most: number): Map<unknown, QueueItem> {
+  const oldest = new Map<unknown, QueueItem>();
+  for (const item of (queue?.leading(most) ?? []) as QueueItem[]) {
     const known = oldest.get(item.flow);
     if (known === undefined || item.waitingSinceMs < known.waitingSinceMs) oldest.set(item.flow, item);
   }
@@ -84,12 +97,20 @@ function oldestByFlow(band: PriorityBand): Map<Flow | undefined, QueueItem> {
  * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among
  * them. Waiting flows come first, the longest wait first.
  */
-export class FlowStandings {
-  private readonly longest: TopN<Examined>;
+export class Standings {
+  private readonly engine: Engine;
+  private readonly inFlight: InFlightByFlow;
   private readonly count: number;
+  private readonly depth: Depth;
+  private readonly nowMs: number;
+  private readonly longest: TopN<Examined>;
 
-  constructor(count: number) {
+  constructor(engine: Engine, inFlight: InFlightByFlow, count: number, depth: Depth, nowMs: number) {
+    this.engine = engine;
+    this.inFlight = inFlight;
     this.count = count;
+    this.depth = depth;
+    this.nowMs = nowMs;
     this.longest = new TopN(count, (a, b) => sinceMs(a) - sinceMs(b) || b.flow.waiting - a.flow.waiting);
   }
 
@@ -97,82 +118,79 @@ export class FlowStandings {
     this.longest.offer(examined);
   }
 
-  take({ backlog, parking: { caps } }: Engine, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
-    const { members } = this.longest;
-    const waiting = merged(members, inFlight, caps, nowMs);
-    const busiest = new TopN<FlowStanding>(this.count, (a, b) => b.inFlight - a.inFlight);
-    const isListed = new Set(waiting.map(({ fairnessId, priority }) => `${priority} ${fairnessId}`));
-    for (const flows of inFlight.values()) {
-      for (const { fairnessId, priority, ...running } of flows.values()) {
-        if (isListed.has(`${priority} ${fairnessId}`)) continue;
-        const band = backlog.bands.get(priority);
-        const flow = band?.flows.get(fairnessId);
-        const cap = band && capOf(caps?.stateOf({ fairnessId }, band));
-        const { weight = 1, waiting: own = 0, waitingBytes = 0 } = flow ?? {};
-        const counts = {
-          weight,
-          waiting: own,
-          waitingBytes,
-          isHeld: flow?.heldIn !== undefined,
-          isAtCap: flow?.parkedFor !== undefined,
-        };
-        busiest.offer({ fairnessId, priority, ...counts, oldestWaitMs: undefined, cap, ...running });
-      }
-    }
-    const forBusiest = Math.max(this.count - waiting.length, Math.floor(this.count / 3));
+  of({ flow, oldest }: Examined): FlowStanding {
+    return this.standing(flow, flow.priority, oldest);
+  }
+
+  take(): FlowStanding[] {
+    const { count } = this;
+    const waiting = this.merged();
+    const isListed = new Set(waiting.map(nameOf));
+    const busiest = new TopN<FlowInFlight>(count, (a, b) => b.inFlight - a.inFlight);
+    for (const flows of this.inFlight.values())
+      for (const running of flows.values()) if (!isListed.has(nameOf(running))) busiest.offer(running);
+    const forBusiest = Math.max(count - waiting.length, Math.floor(count / 3));
     const others = busiest.members.slice(0, forBusiest);
-    return [...waiting.slice(0, this.count - others.length), ...withOldest(others, backlog.bands, nowMs)];
+    return [...waiting.slice(0, count - others.length), ...this.running(others)];
+  }
+
+  /** One for each fairness ID of a band: where requests queue by class, several flows have one name. */
+  private merged(): FlowStanding[] {
+    const standings = new Map<string, FlowStanding>();
+    for (const examined of this.longest.members) {
+      const name = nameOf(examined.flow);
+      // The one that has waited longest stands for all.
+      if (!standings.has(name)) standings.set(name, { ...this.of(examined), ...waitingOf(examined.flow) });
+    }
+    return [...standings.values()];
+  }
+
+  private running(flows: readonly FlowInFlight[]): FlowStanding[] {
+    const oldest = new Map<PriorityBand, OldestOf>();
+    return flows.map(({ fairnessId, priority }) => {
+      const flow = this.engine.backlog.bands.get(priority)?.flows.get(fairnessId);
+      if (flow === undefined || flow.waiting === 0) return this.standing(flow ?? { fairnessId }, priority, undefined);
+      const oldestOf = oldest.get(flow.band) ?? oldestIn(flow.band, this.depth);
+      oldest.set(flow.band, oldestOf);
+      return this.standing(flow, priority, oldestOf(flow));
+    });
+  }
+
+  private standing(
+    flow: Pick<Flow, 'fairnessId'> & Partial<Flow>,
+    priority: number,
+    oldest: QueueItem | undefined,
+  ): FlowStanding {
+    const { fairnessId, weight = 1, waiting = 0, waitingBytes = 0 } = flow;
+    const { backlog, parking } = this.engine;
+    const { inFlight = 0, inFlightTokens = 0 } = this.inFlight.get(priority)?.get(fairnessId) ?? {};
+    const band = backlog.bands.get(priority);
+    return {
+      fairnessId,
+      priority,
+      weight,
+      waiting,
+      waitingBytes,
+      isHeld: flow.heldIn !== undefined,
+      isAtCap: flow.parkedFor !== undefined,
+      oldestWaitMs: oldest && this.nowMs - oldest.waitingSinceMs,
+      inFlight,
+      inFlightTokens,
+      cap: band && capOf(parking.caps?.stateOf(flow, band)),
+    };
   }
 }
 
-/** The same standings, with the oldest wait of those that have requests waiting. */
-function withOldest(
-  standings: readonly FlowStanding[],
-  bands: Engine['backlog']['bands'],
-  nowMs: number,
-): FlowStanding[] {
-  const shared = new Map<PriorityBand, ReturnType<typeof oldestByFlow>>();
-  return standings.map((standing) => {
-    const band = bands.get(standing.priority);
-    const flow = band?.flows.get(standing.fairnessId);
-    if (band === undefined || flow === undefined || flow.waiting === 0) return standing;
-    if (band.sharesQueue && !shared.has(band)) shared.set(band, oldestByFlow(band));
-    const oldest = band.sharesQueue ? shared.get(band)?.get(flow) : oldestOf(flow, band);
-    return { ...standing, oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs };
-  });
+function capOf(state: CapState | undefined): FlowCap | undefined {
+  return state && { ...state.cap, requests: state.account?.requests ?? 0, tokens: state.account?.tokens ?? 0 };
+}
+
+function nameOf({ priority, fairnessId }: { readonly priority: number; readonly fairnessId: string }): string {
+  return `${priority} ${fairnessId}`;
 }
 
 function sinceMs({ oldest }: Examined): number {
   return oldest?.waitingSinceMs ?? Number.MAX_VALUE;
-}
-
-/** One standing for each fairness ID of a band: where requests queue by class, several flows have one name. */
-function merged(
-  examined: readonly Examined[],
-  inFlight: InFlightByFlow,
-  caps: Parking['caps'],
-  nowMs: number,
-): FlowStanding[] {
-  const standings = new Map<string, FlowStanding>();
-  for (const { flow, oldest } of examined) {
-    const { fairnessId, priority, weight } = flow;
-    const name = `${priority} ${fairnessId}`;
-    if (standings.has(name)) continue; // the one that has waited longest stands for all
-    const running = inFlight.get(priority)?.get(fairnessId);
-    standings.set(name, {
-      fairnessId,
-      priority,
-      weight,
-      ...waitingOf(flow),
-      isHeld: flow.heldIn !== undefined,
-      isAtCap: flow.parkedFor !== undefined,
-      oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs,
-      inFlight: running?.inFlight ?? 0,
-      inFlightTokens: running?.inFlightTokens ?? 0,
-      cap: capOf(caps?.stateOf(flow, flow.band)),
-    });
-  }
-  return [...standings.values()];
 }
 
 /** O(1), and O(flows of the band) for a flow of one class. */

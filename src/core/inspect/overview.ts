@@ -1,74 +1,53 @@
 /**
  * The picture for a live page: bands, their largest flows, and the longest waits with their reasons. Costs the same
- * with a hundred thousand waiting requests as with a thousand.
+ * with a hundred thousand waiting requests as with a thousand, unless all flows are asked for.
  */
 
 import { object } from '../../base/schema/containers.js';
 import { optional, type Schema, value } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import type { QuotaFigures } from '../../gate/quota-figure.js';
-import type { SessionFigures } from '../../gate/session-figures.js';
-import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
-import { type BandDemand, type FlowDemand, takeDemand } from './demand.js';
+import { type EndpointOverview, endpointOverviews } from './endpoint-overview.js';
 import { explainWait } from './explain-wait.js';
-import { examineFlows, type FlowStanding, FlowStandings } from './flow-standings.js';
-import { countInFlight, type InFlightByFlow, type LeaseAge, oldestLease } from './in-flight.js';
+import { type BandTotals, bandTotals, type ControllerTotals, controllerTotals } from './figures.js';
+import { type Depth, type Examined, examineFlows, type FlowStanding, Standings } from './flow-standings.js';
+import { countInFlight, type InFlightByFlow } from './in-flight.js';
 import { type ServiceOverview, serviceOverview } from './service-overview.js';
-import { type EndpointSnapshot, endpointSnapshots, type FlowStats, takeStats } from './snapshot.js';
 import { TopN } from './top-n.js';
 
-/** How much of each is shown. */
+/** How much is shown. */
 export interface OverviewBounds {
-  /** Bands, the waiting ones first. @default 32 */
-  bands?: number | undefined;
-  /** Flows of each band, the largest first. @default 8 */
-  flows?: number | undefined;
-  /** Fairness IDs of each band whose service is shown, those with the most first. @default 12 */
-  tenants?: number | undefined;
+  /**
+   * Flows of each band, the largest first; half as many more of all bands together, and fairness IDs of each band with
+   * their service. `'all'`: every flow, band and endpoint, at O(waiting · log waiting). @default 8
+   */
+  flows?: number | 'all' | undefined;
   /** Requests that wait longest, one of each flow. @default 6 */
-  slowest?: number | undefined;
-  /** Flows of all bands that wait longest or run most. @default 24 */
-  standings?: number | undefined;
-  /** @default 64 */
-  endpoints?: number | undefined;
-  /** Flows looked at, in all bands together, those that became active first first. @default 4,000 */
-  examined?: number | undefined;
+  waits?: number | 'all' | undefined;
 }
 
-export interface FlowOverview {
-  readonly fairnessId: string;
-  readonly waiting: number;
-  readonly waitingBytes: number;
-  /** True while it is held back because no endpoint can take its first request. */
-  readonly isHeld: boolean;
-  /** True while it waits for the end of one of its own requests, because it is at its cap. */
-  readonly isAtCap: boolean;
-}
-
-export interface BandOverview {
-  readonly priority: number;
-  readonly waiting: number;
+export interface BandOverview extends BandTotals {
   /** Leases not yet released. */
   readonly inFlight: number;
   /** Requests in flows that are held back because no endpoint can take their first request. */
   readonly held: number;
-  /** Requests that wait because their fairness ID is at its cap. */
-  readonly atCap: number;
-  readonly maxRequests: number;
+  readonly flowLimits: Limits;
+  /** Infinity = for ever. */
+  readonly requestTtlMs: number;
   readonly saturation: number;
-  readonly ceiling: number;
   readonly fairness: string;
   readonly ordering: string;
-  readonly arrivedPerSecond: number;
-  readonly dispatchedPerSecond: number;
-  readonly timeToDrainMs: number | undefined;
-  /** The largest of those examined; flows of one queue show how much of it is theirs. */
-  readonly flows: readonly FlowOverview[];
+  /** Flows known, idle ones included. */
+  readonly knownFlows: number;
+  /**
+   * The largest of those examined. Flows of one queue show how much of it is theirs, and one that queues by class
+   * comes once for each.
+   */
+  readonly flows: readonly FlowStanding[];
   /** Flows with waiting requests that are not among them, and what waits there. */
   readonly otherFlows: number;
   readonly otherWaiting: number;
@@ -81,21 +60,15 @@ export interface SlowWait extends WaitExplanation {
   readonly fairnessId: string;
 }
 
-export interface ControllerOverview {
-  readonly atMs: number;
-  readonly stats: FlowStats;
-  readonly demand: Omit<FlowDemand, 'bands'>;
-  /** Of the whole queue; Infinity: none. */
-  readonly limits: Limits;
-  /** Highest priority first. */
+export interface ControllerOverview extends ControllerTotals {
+  /** Highest priority first; at most 32, the waiting ones first. */
   readonly bands: readonly BandOverview[];
   readonly otherBands: number;
-  readonly endpoints: readonly EndpointSnapshot[];
+  /** At most 64. */
+  readonly endpoints: readonly EndpointOverview[];
   readonly otherEndpoints: number;
-  /** Undefined while nothing runs. */
-  readonly oldestLease: LeaseAge | undefined;
-  /** The longest wait of each flow, longest first, of the flows examined. */
-  readonly slowest: readonly SlowWait[];
+  /** The longest wait of each flow, longest first, of the 4,000 flows that are examined. */
+  readonly waits: readonly SlowWait[];
   /**
    * Flows with requests waiting or running: those whose oldest request has waited longest first, then those that run
    * most and have nothing waiting.
@@ -103,99 +76,98 @@ export interface ControllerOverview {
   readonly standings: readonly FlowStanding[];
   /** Further waiting flows, and further flows that only run. */
   readonly otherStandings: number;
-  /** Quotas, where a detector has some. */
-  readonly quotas?: QuotaFigures | undefined;
-  /** Sessions, where a detector limits them. */
-  readonly sessions?: SessionFigures | undefined;
 }
 
-/** The most members of one queue that are looked at to find a place or the next request. */
-const mostMembers = 1_000;
+const mostBands = 32;
+const mostEndpoints = 64;
+/** Flows looked at, in all bands together, those that became active first first. */
+const mostExamined = 4_000;
+/** Members looked at: of a queue to find a place, of one that several flows share, of one in no order of arrival. */
+const bounded: Depth = { place: 1_000, shared: 1_000, unordered: 16 };
+const all = Number.POSITIVE_INFINITY;
+const unbounded: Depth = { place: all, shared: all, unordered: all };
 
 // @__NO_SIDE_EFFECTS__
-function bound(otherwise: number): Schema<number> {
-  return optional(value('a number from 0 up', isBound), otherwise);
+function bound(otherwise: number): Schema<number | 'all'> {
+  return optional(value("a number from 0 up, or 'all'", isBound), otherwise);
 }
 
-function isBound(given: unknown): given is number {
-  return typeof given === 'number' && given >= 0;
+function isBound(given: unknown): given is number | 'all' {
+  return given === 'all' || (typeof given === 'number' && given >= 0);
 }
 
-const boundsSchema = object({
-  bands: bound(32),
-  flows: bound(8),
-  tenants: bound(12),
-  slowest: bound(6),
-  standings: bound(24),
-  endpoints: bound(64),
-  examined: bound(4_000),
-});
+const boundsSchema = object({ flows: bound(8), waits: bound(6) });
 
 /** @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones */
 export function takeOverview(
   engine: Engine,
   given: OverviewBounds,
-  { limits }: Pick<ResolvedOptions, 'limits'>,
+  options: Pick<ResolvedOptions, 'limits'>,
   pluginErrors: number,
   nowMs: number,
 ): ControllerOverview {
   const bounds = parse(boundsSchema, given, 'overview');
-  const { bands: demands, ...demand } = takeDemand(engine, nowMs);
+  const showsAll = bounds.flows === 'all';
+  const flows = bounds.flows === 'all' ? all : bounds.flows;
+  const waits = bounds.waits === 'all' ? all : bounds.waits;
+  const depth = showsAll ? unbounded : bounded;
   const inFlight = countInFlight(engine.seats);
-  const all = engine.backlog.bands.all();
-  const shown = mostRelevant(all, bounds.bands);
-  const oldest = new TopN<QueueItem>(
-    bounds.slowest,
-    (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence,
-  );
-  const table = new FlowStandings(bounds.standings);
-  let left = bounds.examined;
-  const bands = shown.map((band) => {
-    const largest = new TopN<Flow>(bounds.flows, (a, b) => b.waiting - a.waiting);
-    for (const found of examineFlows(band, left)) {
+  const bands = engine.backlog.bands.all();
+  const totals = new Map(bands.map((band) => [band, bandTotals(band, nowMs)]));
+  const shown = mostRelevant(bands, showsAll ? all : mostBands);
+  const longest = new TopN<QueueItem>(waits, (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence);
+  const standings = new Standings(engine, inFlight, Math.floor(1.5 * flows), depth, nowMs);
+  let left = showsAll ? all : mostExamined;
+  const overviews = shown.map((band): BandOverview => {
+    const largest = new TopN<Examined>(flows, (a, b) => b.flow.waiting - a.flow.waiting);
+    for (const found of examineFlows(band, left, depth)) {
       left--;
-      largest.offer(found.flow);
-      table.offer(found);
-      if (found.oldest !== undefined) oldest.offer(found.oldest);
+      largest.offer(found);
+      standings.offer(found);
+      if (found.oldest !== undefined) longest.offer(found.oldest);
     }
-    const rates = demands.find(({ priority }) => priority === band.priority) as BandDemand;
-    const service = serviceOverview(band, bounds.tenants, nowMs);
-    return { ...bandOverview(band, largest.members, inFlight, engine, rates), service };
+    return {
+      ...(totals.get(band) as BandTotals),
+      ...bandOverview(
+        band,
+        largest.members.map((found) => standings.of(found)),
+        inFlight,
+        engine,
+      ),
+      service: serviceOverview(band, Math.floor(1.5 * flows), nowMs),
+    };
   });
-  const members = endpointSnapshots(engine, nowMs, bounds.endpoints);
-  const quotas = engine.gate.quotas(nowMs);
-  const sessions = engine.gate.sessions(nowMs);
-  const listed = table.take(engine, inFlight, nowMs);
+  const endpoints = endpointOverviews(engine, nowMs, showsAll ? all : mostEndpoints);
+  const controller = controllerTotals(engine, options, [...totals.values()], pluginErrors, nowMs, inFlight);
+  const listed = standings.take();
   return {
-    atMs: nowMs,
-    stats: takeStats(engine, pluginErrors, nowMs, inFlight),
-    demand,
-    limits: { ...limits },
-    bands,
-    otherBands: engine.backlog.bands.size - shown.length,
-    endpoints: members,
-    oldestLease: oldestLease(engine.seats, nowMs),
-    otherEndpoints: (demand.endpoints ?? 0) - members.length,
-    slowest: oldest.members.map((item) => ({
+    ...controller,
+    bands: overviews,
+    otherBands: bands.length - shown.length,
+    endpoints,
+    otherEndpoints: (controller.pool?.endpoints ?? 0) - endpoints.length,
+    waits: longest.members.map((item) => ({
       fairnessId: item.fairnessId,
-      ...explainWait(engine, item, nowMs, mostMembers),
+      ...explainWait(engine, item, nowMs, depth.place),
     })),
     standings: listed,
-    otherStandings: Math.max(0, countFlows(all, inFlight) - listed.length),
-    ...(quotas === undefined ? {} : { quotas }),
-    ...(sessions === undefined ? {} : { sessions }),
+    otherStandings: Math.max(0, countFlows(bands, inFlight) - listed.length),
   };
 }
 
 /** Flows with requests waiting or running. O(bands + flows that run). */
 function countFlows(bands: readonly PriorityBand[], inFlight: InFlightByFlow): number {
-  const waiting = bands.reduce((sum, band) => sum + band.activeCount + band.held.flowCount + band.parked.flowCount, 0);
+  const waiting = bands.reduce((sum, band) => sum + waitingFlowsOf(band), 0);
   let onlyRun = 0;
   for (const [priority, flows] of inFlight) {
     const known = bands.find((band) => band.priority === priority)?.flows;
     for (const fairnessId of flows.keys()) if ((known?.get(fairnessId)?.waiting ?? 0) === 0) onlyRun++;
   }
   return waiting + onlyRun;
+}
+
+function waitingFlowsOf({ activeCount, held, parked }: PriorityBand): number {
+  return activeCount + held.flowCount + parked.flowCount;
 }
 
 /**
@@ -209,40 +181,24 @@ function mostRelevant(bands: readonly PriorityBand[], count: number): readonly P
 
 function bandOverview(
   band: PriorityBand,
-  largest: readonly Flow[],
+  flows: readonly FlowStanding[],
   inFlight: InFlightByFlow,
   { gate }: Engine,
-  { arrivedPerSecond, dispatchedPerSecond, timeToDrainMs }: BandDemand,
-): Omit<BandOverview, 'service'> {
-  const { priority, waiting, ceiling, held, parked, settings } = band;
+): Omit<BandOverview, keyof BandTotals | 'service'> {
+  const { flowLimits, requestTtlMs, fairness, ordering } = band.settings;
+  let running = 0;
+  for (const flow of inFlight.get(band.priority)?.values() ?? []) running += flow.inFlight;
   return {
-    priority,
-    waiting,
-    inFlight: sumOf(inFlight.get(priority)),
-    held: held.waiting,
-    atCap: parked.waiting,
-    maxRequests: settings.limits.maxRequests,
+    inFlight: running,
+    held: band.held.waiting,
+    flowLimits,
+    requestTtlMs,
     saturation: gate.saturationFor(band),
-    ceiling,
-    fairness: settings.fairness.type,
-    ordering: settings.ordering.type,
-    arrivedPerSecond,
-    dispatchedPerSecond,
-    timeToDrainMs,
-    flows: largest.map(({ fairnessId, waiting, waitingBytes, heldIn, parkedFor }) => ({
-      fairnessId,
-      waiting,
-      waitingBytes,
-      isHeld: heldIn !== undefined,
-      isAtCap: parkedFor !== undefined,
-    })),
-    otherFlows: band.activeCount + held.flowCount + parked.flowCount - largest.length,
-    otherWaiting: waiting - largest.reduce((sum, flow) => sum + flow.waiting, 0),
+    fairness: fairness.type,
+    ordering: ordering.type,
+    knownFlows: band.flows.size,
+    flows,
+    otherFlows: waitingFlowsOf(band) - flows.length,
+    otherWaiting: band.waiting - flows.reduce((sum, { waiting }) => sum + waiting, 0),
   };
-}
-
-function sumOf(flows: ReturnType<InFlightByFlow['get']>): number {
-  let sum = 0;
-  for (const { inFlight } of flows?.values() ?? []) sum += inFlight;
-  return sum;
 }

@@ -1,7 +1,7 @@
-/** The first `count` of all that is offered, in order. */
+/** The first `count` of all that is offered, in order; of equals those that came first. */
 export class TopN<T> {
-  readonly members: T[] = [];
   readonly count: number;
+  private kept: T[] = [];
   private readonly compare: (a: T, b: T) => number;
 
   constructor(count: number, compare: (a: T, b: T) => number) {
@@ -9,15 +9,15 @@ export class TopN<T> {
     this.compare = compare;
   }
 
-  /** False when it is not among them. O(count), and O(1) for most. */
-  offer(candidate: T): boolean {
-    const { members, count, compare } = this;
-    const last = members[members.length - 1];
-    if (count === 0 || (members.length >= count && last !== undefined && compare(candidate, last) >= 0)) return false;
-    let place = members.length;
-    while (place > 0 && compare(candidate, members[place - 1] as T) < 0) place--;
-    members.splice(place, 0, candidate);
-    if (members.length > count) members.pop();
-    return true;
+  /** O(log count) on average. */
+  offer(candidate: T): void {
+    if (this.kept.push(candidate) > 2 * this.count + slack) this.kept = this.members;
+  }
+
+  get members(): T[] {
+    return this.kept.sort(this.compare).slice(0, this.count);
   }
 }
+
+/** So that a small count is not sorted at every offer. */
+const slack = 32;

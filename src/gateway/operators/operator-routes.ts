@@ -1,14 +1,19 @@
 /** The paths for operators and their machines: health, readiness, metrics and busy thresholds. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type BusyThresholdHandler, busyThresholdHandler, demandHandler } from '../../adapters/http/index.js';
-import type { BusyThresholdDetector, FlowDemand, SaturationDetector } from '../../index.js';
+import {
+  type BusyThresholdHandler,
+  busyThresholdHandler,
+  type DemandSource,
+  demandHandler,
+} from '../../adapters/http/index.js';
+import type { BusyThresholdDetector, SaturationDetector } from '../../index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import type { MetricsSource } from '../metrics/process-metrics.js';
 import { isSameSecret, keyOf } from '../requests/senders.js';
 import { ApiError, sendJson, uploadEnds } from '../shared/api-error.js';
 
 export interface OperatorState {
-  readonly flow: { demand(): FlowDemand };
+  readonly flow: DemandSource;
   readonly isDraining: boolean;
   readonly endpoints: number;
   /** The available servers: well, not avoided, and with the metrics that the detector needs. */

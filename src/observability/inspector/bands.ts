@@ -48,23 +48,31 @@ export interface FrameBand {
 type BandOf = ControllerOverview['bands'][number];
 
 export function frameBand(
-  { service: _, flows, maxRequests, saturation, ceiling, arrivedPerSecond, dispatchedPerSecond, ...band }: BandOf,
+  band: BandOf,
   gate: GateState,
   nameOf: (fairnessId: string) => string,
   dropped: number,
 ): FrameBand {
+  const { priority, waiting, inFlight, held, fairness, ordering, otherFlows, otherWaiting } = band;
   return {
-    ...band,
-    maxRequests: limitOrNull(maxRequests),
-    saturation: rounded(saturation, 3),
-    ceiling: rounded(Math.min(ceiling, Number.MAX_SAFE_INTEGER), 3),
+    priority,
+    waiting,
+    inFlight,
+    held,
+    maxRequests: limitOrNull(band.limits.maxRequests),
+    saturation: rounded(band.saturation, 3),
+    ceiling: rounded(Math.min(band.ceiling, Number.MAX_SAFE_INTEGER), 3),
     gate,
     dropped,
-    isGrowing: isGrowing({ waiting: band.waiting, arrivedPerSecond, dispatchedPerSecond }),
-    arrivedPerSecond: rounded(arrivedPerSecond),
-    dispatchedPerSecond: rounded(dispatchedPerSecond),
+    isGrowing: isGrowing(band),
+    fairness,
+    ordering,
+    arrivedPerSecond: rounded(band.arrivedPerSecond),
+    dispatchedPerSecond: rounded(band.dispatchedPerSecond),
     timeToDrainMs: orNull(band.timeToDrainMs),
-    flows: flows.map(({ fairnessId, waiting, waitingBytes, isHeld, isAtCap }) => ({
+    otherFlows,
+    otherWaiting,
+    flows: band.flows.map(({ fairnessId, waiting, waitingBytes, isHeld, isAtCap }) => ({
       name: nameOf(fairnessId),
       waiting,
       bytes: waitingBytes,
@@ -76,15 +84,15 @@ export function frameBand(
 
 /** The lanes and the gate use the same answer, so that no two places of the page contradict each other. */
 export function stateOf(
-  { waiting, held, atCap, saturation, ceiling }: BandOf,
-  { endpoints }: ControllerOverview['demand'],
+  { waiting, held, waitingAtCap: atCap = 0, saturation, ceiling }: BandOf,
+  { pool }: ControllerOverview,
   higher: readonly BandOf[],
 ): GateState {
-  if (endpoints === 0) return 'no-endpoints';
+  if (pool?.endpoints === 0) return 'no-endpoints';
   if (saturation >= ceiling) return 'full';
   if (waiting > 0 && atCap === waiting) return 'at-cap';
   if (waiting > 0 && held + atCap === waiting) return 'endpoints-full';
-  if (waiting > 0 && higher.some((band) => band.waiting > band.held + band.atCap)) return 'behind';
+  if (waiting > 0 && higher.some((band) => band.waiting > band.held + (band.waitingAtCap ?? 0))) return 'behind';
   return 'open';
 }
 

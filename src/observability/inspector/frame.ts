@@ -112,31 +112,31 @@ export function toFrame(
   nowMs: number,
   shared: FrameShared | null,
 ): InspectorFrame {
-  const { atMs, stats, demand, bands, otherBands, endpoints, otherEndpoints, slowest } = overview;
+  const { atMs, stats, pool, bands, otherBands, endpoints, otherEndpoints } = overview;
   const spans = history?.spans(stats) ?? [];
-  const states = bands.map((band, index) => stateOf(band, demand, bands.slice(0, index)));
+  const states = bands.map((band, index) => stateOf(band, overview, bands.slice(0, index)));
   const highest = bands.findIndex(({ waiting }) => waiting > 0);
   return {
     atMs: rounded(atMs),
     intervalMs,
     state: stats.state,
-    saturation: rounded(demand.saturation, 3),
-    gate: states[highest] ?? (demand.endpoints === 0 ? 'no-endpoints' : demand.saturation >= 1 ? 'full' : 'open'),
-    isGrowing: isGrowing(demand),
-    waiting: demand.waiting,
-    waitingTokens: demand.waitingTokens,
-    waitingBytes: demand.waitingBytes,
-    inFlight: demand.inFlight,
-    arrivedPerSecond: rounded(demand.arrivedPerSecond),
-    dispatchedPerSecond: rounded(demand.dispatchedPerSecond),
-    timeToDrainMs: orNull(demand.timeToDrainMs),
+    saturation: rounded(stats.saturation, 3),
+    gate: states[highest] ?? (pool?.endpoints === 0 ? 'no-endpoints' : stats.saturation >= 1 ? 'full' : 'open'),
+    isGrowing: isGrowing({ ...overview, waiting: stats.waiting }),
+    waiting: stats.waiting,
+    waitingTokens: overview.waitingTokens,
+    waitingBytes: stats.waitingBytes,
+    inFlight: stats.inFlight,
+    arrivedPerSecond: rounded(overview.arrivedPerSecond),
+    dispatchedPerSecond: rounded(overview.dispatchedPerSecond),
+    timeToDrainMs: orNull(overview.timeToDrainMs),
     pluginErrors: stats.pluginErrors,
     tenants: tenantTable(overview, history?.flows, nameOf, nowMs),
     otherTenants: overview.otherStandings,
     whole: {
-      waiting: demand.waiting,
+      waiting: stats.waiting,
       maxRequests: limitOrNull(overview.limits.maxRequests),
-      bytes: demand.waitingBytes,
+      bytes: stats.waitingBytes,
       maxBytes: limitOrNull(overview.limits.maxBytes),
       dropped: history?.drops.atGlobalLimit ?? 0,
     },
@@ -169,7 +169,7 @@ export function toFrame(
       buckets: spans.map((span) => span && [span.dispatched, span.rejected, span.evicted]),
       waiting: spans.map((span) => span?.waiting ?? null),
     },
-    slowest: slowest.map(({ fairnessId, priority, waitedMs, ahead, estimatedWaitMs, decidedBy, text }) => ({
+    slowest: overview.waits.map(({ fairnessId, priority, waitedMs, ahead, estimatedWaitMs, decidedBy, text }) => ({
       flow: nameOf(fairnessId),
       priority,
       waitedMs: rounded(waitedMs),

@@ -73,7 +73,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
   function currentFrame(): string {
     const nowMs = clock.now();
     if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
-      const overview = flow.overview({ standings: 12, ...bounds });
+      const overview = flow.overview(bounds);
       frame = {
         json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(shared))),
         madeAtMs: nowMs,

@@ -64,7 +64,7 @@ export interface InspectorOptions {
   maxWatchers?: number | undefined;
   /**
    * How much of each a frame shows; the rest is only counted.
-   * @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 12 standings, 64 endpoints
+   * @default 8 flows of each band, 12 of all together, and 6 waits
    */
   bounds?: OverviewBounds | undefined;
   /**
@@ -130,13 +130,8 @@ const optionsSchema = object({
   maxWatchers: optional(positiveInteger(), 16),
   bounds: optional(
     object({
-      bands: upTo(128),
       flows: upTo(50),
-      tenants: upTo(100),
-      slowest: upTo(50),
-      standings: upTo(100),
-      endpoints: upTo(500),
-      examined: upTo(1_000_000),
+      waits: upTo(50),
     } satisfies Record<keyof OverviewBounds, unknown>),
     {},
   ),

@@ -45,12 +45,12 @@ type Standing = ControllerOverview['standings'][number];
 
 /** Starving ones first, then those that wait longest, then those that have most. */
 export function tenantTable(
-  { standings, bands, demand }: ControllerOverview,
+  { standings, bands, dispatchedPerSecond }: ControllerOverview,
   history: FlowHistory | undefined,
   nameOf: (fairnessId: string) => string,
   historyNowMs: number,
 ): FrameTenant[] {
-  const isSomebodyServed = demand.dispatchedPerSecond > 0;
+  const isSomebodyServed = dispatchedPerSecond > 0;
   const rows = standings.map((standing): FrameTenant => {
     const { fairnessId, priority, waiting, inFlight, oldestWaitMs } = standing;
     const rates = history?.rates(fairnessId, priority, historyNowMs);

@@ -1,8 +1,10 @@
 /**
- * Every figure that more than one exporter tells: what it means, and where it is read. Exporters add its name in their
- * convention, and what tells its rows apart. Where only a description is here, each makes the rows in its own way.
+ * Every figure of a controller that is read from it when somebody asks: its names, what it means, and its rows. The
+ * exporters render this list; what only one of them can tell, such as a histogram, it adds itself. Longer than most
+ * files, because it is one list.
  */
 import type { ControllerFigures, QuotaFigure } from '../../index.js';
+import { distinctQuotas } from './distinct-quotas.js';
 import type { BandFigures } from './labelled-flows.js';
 
 /** A counter, or how those who read several processes put a gauge together. */
@@ -13,26 +15,54 @@ export interface Described {
   readonly help: string;
 }
 
-/** A figure of `T`; undefined where there is nothing to tell. */
-export interface FigureOf<T> extends Described {
-  read(of: T): number | undefined;
+/** What tells a row from the others: those of a band have a priority. */
+export interface RowLabels {
+  readonly priority?: number;
+  readonly resource?: 'requests' | 'bytes';
+  readonly group?: string;
+  readonly unit?: string;
+  readonly per?: number;
+  readonly learnt?: boolean;
+  readonly state?: string;
+  readonly outcome?: string;
+  readonly reason?: string;
 }
 
-type Read<T> = FigureOf<T>['read'];
-type OfController = FigureOf<ControllerFigures>;
-type OfBand = FigureOf<BandFigures>;
-/** Exporters tell it for each quota of each group. */
-type OfQuota = FigureOf<QuotaFigure>;
+export interface Row {
+  readonly labels: RowLabels;
+  readonly value: number;
+}
 
-export function counter<T>(help: string, read: Read<T>): FigureOf<T> {
+export interface Figure extends Described {
+  /** Without the prefix. */
+  readonly prometheus: string;
+  /** Undefined: it is told to Prometheus alone. Figures of one name are one instrument. */
+  readonly openTelemetry: string | undefined;
+  /** For OpenTelemetry; Prometheus has it in the name. */
+  readonly unit: string;
+  /** Those that Prometheus has; the name says the others. */
+  readonly labels: readonly (keyof RowLabels)[];
+  /** True where a row that is gone means 0. */
+  readonly endsAtZero: boolean;
+  rows(figures: ControllerFigures): Row[];
+}
+
+type Read<T> = (of: T) => number | undefined;
+/** A figure of `T`; undefined where there is nothing to tell. */
+interface FigureOf<T> extends Described {
+  readonly read: Read<T>;
+}
+type Names = readonly [prometheus: string, openTelemetry?: string, unit?: string];
+
+function counter<T>(help: string, read: Read<T>): FigureOf<T> {
   return { kind: 'counter', help, read };
 }
 
-export function sum<T>(help: string, read: Read<T>): FigureOf<T> {
+function sum<T>(help: string, read: Read<T>): FigureOf<T> {
   return { kind: 'sum', help, read };
 }
 
-export function max<T>(help: string, read: Read<T>): FigureOf<T> {
+function max<T>(help: string, read: Read<T>): FigureOf<T> {
   return { kind: 'max', help, read };
 }
 
@@ -40,120 +70,285 @@ function min<T>(help: string, read: Read<T>): FigureOf<T> {
   return { kind: 'min', help, read };
 }
 
-export const saturation: OfController = max(
-  'Saturation of the pool when it was last read; 1 is full.',
-  ({ stats }) => stats.saturation,
-);
+function figure(
+  [prometheus, openTelemetry, unit = '1']: Names,
+  { kind, help }: Described,
+  labels: readonly (keyof RowLabels)[],
+  rows: Figure['rows'],
+): Figure {
+  return { prometheus, openTelemetry, unit, kind, help, labels, endsAtZero: false, rows };
+}
 
-export const fairnessIndex: OfController = min(
+function row(labels: RowLabels, value: number | undefined): Row[] {
+  return value === undefined ? [] : [{ labels, value }];
+}
+
+/** One row, or none. */
+function controller(names: Names, of: FigureOf<ControllerFigures>): Figure {
+  return figure(names, of, [], (figures) => row({}, of.read(figures)));
+}
+
+/** A row for every band that has the figure. */
+function band(names: Names, of: FigureOf<BandFigures>): Figure {
+  return figure(names, of, ['priority'], ({ bands }) =>
+    bands.flatMap((each) => row({ priority: each.priority }, of.read(each))),
+  );
+}
+
+/**
+ * A row for every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and one
+ * for the day.
+ */
+function quota(names: Names, of: FigureOf<QuotaFigure>): Figure {
+  return figure(names, of, ['group', 'unit', 'per'], ({ quotas }) =>
+    distinctQuotas(quotas?.quotas ?? []).flatMap((each) => {
+      const { group, unit, perMs, isLearnt } = each;
+      return row({ group, unit, per: perMs / 1_000, learnt: isLearnt }, of.read(each));
+    }),
+  );
+}
+
+type Waiting = Pick<BandFigures, 'waiting' | 'waitingBytes' | 'limits'>;
+
+/** How full a limit is, in requests and in bytes. */
+function utilization(
+  [prometheus, openTelemetry]: readonly [prometheus: string, openTelemetry: string],
+  help: string,
+  limited: (figures: ControllerFigures) => readonly (Waiting & { readonly priority?: number })[],
+  isOfBands: boolean,
+): Figure[] {
+  const of = (resource: 'requests' | 'bytes', read: Read<Waiting>): Figure => ({
+    ...figure([`${prometheus}_${resource}`, openTelemetry], max(help, read), isOfBands ? ['priority'] : [], (figures) =>
+      limited(figures).flatMap((each) =>
+        row({ resource, ...(each.priority !== undefined && { priority: each.priority }) }, read(each)),
+      ),
+    ),
+    endsAtZero: isOfBands,
+  });
+  return [
+    of('requests', ({ waiting, limits }) => shareOf(waiting, limits.maxRequests)),
+    of('bytes', ({ waitingBytes, limits }) => shareOf(waitingBytes, limits.maxBytes)),
+  ];
+}
+
+/** Undefined where there is no limit: absent is not empty. A limit of 0 is always full. */
+function shareOf(used: number, most: number): number | undefined {
+  if (most === Number.POSITIVE_INFINITY) return undefined;
+  return most === 0 ? 1 : used / most;
+}
+
+export const fairnessIndex: FigureOf<ControllerFigures> = min(
   'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
   ({ stats }) => stats.fairnessIndex,
 );
 
-export const evictions: OfController = counter(
-  'Running requests that were asked to leave for one of higher priority.',
-  ({ stats }) => stats.evictedInFlight,
-);
+export const figures: readonly Figure[] = [
+  controller(
+    ['flow_control_pool_saturation', 'flow_control.saturation'],
+    max('Saturation of the pool when it was last read; 1 is full.', ({ stats }) => stats.saturation),
+  ),
+  ...utilization(
+    ['flow_control_capacity_utilization', 'flow_control.capacity.utilization'],
+    'What waits in a band as a share of its limit, in requests or bytes; absent without a limit.',
+    ({ bands }) => bands,
+    true,
+  ),
+  ...utilization(
+    ['flow_control_global_capacity_utilization', 'flow_control.global_capacity.utilization'],
+    'What waits as a share of the global limit, in requests or bytes; absent without a limit.',
+    ({ stats: { waiting, waitingBytes }, limits }) => [{ waiting, waitingBytes, limits }],
+    false,
+  ),
+  controller(
+    ['flow_control_revocations_issued_total', 'flow_control.evictions', '{request}'],
+    counter(
+      'Running requests that were asked to leave for one of higher priority.',
+      ({ stats }) => stats.evictedInFlight,
+    ),
+  ),
+  controller(
+    ['flow_control_reclaim_target'],
+    sum(
+      'Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.',
+      ({ stats }) => stats.reclaim?.target,
+    ),
+  ),
+  controller(
+    ['flow_control_pending_reclaim'],
+    sum(
+      'Saturation that running requests which were asked to leave will free. Absent without eviction.',
+      ({ stats }) => stats.reclaim?.pending,
+    ),
+  ),
+  band(
+    ['flow_control_band_fairness_index', 'flow_control.fairness.band_index'],
+    min(
+      "Jain's index of received over owed cost of the last five minutes, by band, under policies that share by cost; 1 is fair.",
+      (each) => each.service()?.fairnessIndex,
+    ),
+  ),
+  quota(
+    ['flow_control_quota_limit', 'flow_control.quota.limit', '{unit}'],
+    max('Units that a quota of a hosted model allows in its span.', ({ limit }) => limit),
+  ),
+  quota(
+    ['flow_control_quota_used', 'flow_control.quota.used', '{unit}'],
+    max('Units of a quota that were settled and are not free again.', ({ used }) => used),
+  ),
+  quota(
+    ['flow_control_quota_reserved', 'flow_control.quota.reserved', '{unit}'],
+    max('Units of a quota that running requests hold by their estimates.', ({ reserved }) => reserved),
+  ),
+  quota(
+    ['flow_control_quota_reset_seconds', 'flow_control.quota.reset', 's'],
+    max('Time until all of a quota is free again, if nothing more is taken.', ({ resetsInMs }) => resetsInMs / 1_000),
+  ),
+  quota(
+    ['flow_control_quota_wait_seconds', 'flow_control.quota.wait', 's'],
+    max('Time until a quota has room for one unit; 0 while it has.', ({ waitMs }) => waitMs / 1_000),
+  ),
+  quota(
+    ['flow_control_quota_learnt'],
+    max('1 for a quota that answers told of, 0 for a configured one.', ({ isLearnt }) => Number(isLearnt)),
+  ),
+  controller(
+    ['flow_control_quota_refusals_total', 'flow_control.quota.refusals', '{response}'],
+    counter('Answers of hosted models that put a request off (429, 529).', ({ quotas }) => quotas?.refusals),
+  ),
+  controller(
+    ['flow_control_quota_unreported_total', 'flow_control.quota.unreported', '{request}'],
+    counter(
+      'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
+      ({ quotas }) => quotas?.unreported,
+    ),
+  ),
+  controller(
+    ['flow_control_quota_ignored_total', 'flow_control.quota.ignored', '{figure}'],
+    counter(
+      'Figures in reports and headers that cannot be right, and that quotas ignored.',
+      ({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures,
+    ),
+  ),
+  figure(
+    ['flow_control_sessions', 'flow_control.sessions', '{session}'],
+    {
+      kind: 'sum',
+      help: 'Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.',
+    },
+    ['state'],
+    sessionRows,
+  ),
+  controller(
+    ['flow_control_session_tokens', 'flow_control.session.tokens', '{token}'],
+    sum('Tokens that resident sessions hold, over all endpoints.', ({ sessions }) => sessions?.tokens),
+  ),
+  controller(
+    ['flow_control_sessions_expired_total', 'flow_control.sessions.expired', '{session}'],
+    counter('Sessions that ended because they were inactive for too long.', ({ sessions }) => sessions?.expired),
+  ),
+  controller(
+    ['flow_control_ignored_reports_total', 'flow_control.ignored_reports', '{report}'],
+    counter(
+      'Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.',
+      ({ stats }) => stats.ignoredReports,
+    ),
+  ),
+  controller(
+    ['flow_control_in_flight_requests', 'flow_control.in_flight', '{request}'],
+    sum('Leases not yet released.', ({ stats }) => stats.inFlight),
+  ),
+  controller(
+    ['flow_control_in_flight_tokens'],
+    sum('Tokens booked by leases not yet released.', ({ stats }) => stats.inFlightTokens),
+  ),
+  controller(
+    ['flow_control_oldest_lease_seconds', 'flow_control.lease.oldest_age', 's'],
+    max(
+      'How long the oldest unreleased lease is held; 0 while nothing runs.',
+      ({ stats }) => (stats.oldestLeaseMs ?? 0) / 1_000,
+    ),
+  ),
+  controller(
+    ['flow_control_overdue_leases_total', 'flow_control.lease.overdue', '{lease}'],
+    counter('Leases that were held longer than maxLeaseMs.', ({ stats }) => stats.overdueLeases),
+  ),
+  controller(
+    ['flow_control_enqueued_total'],
+    counter('Requests handed to flow control, those that still wait included.', ({ stats }) => stats.enqueued),
+  ),
+  controller(
+    ['flow_control_queue_tokens'],
+    sum('Estimated tokens of the requests that wait.', ({ waitingTokens }) => waitingTokens),
+  ),
+  {
+    ...band(
+      ['flow_control_capped_requests', 'flow_control.capped', '{request}'],
+      sum('Requests that wait because their fairness ID runs as much as it may.', ({ waitingAtCap }) => waitingAtCap),
+    ),
+    endsAtZero: true,
+  },
+  controller(
+    ['flow_control_endpoints'],
+    max('Model servers that can be had; absent for a controller without a pool.', ({ pool }) => pool?.available),
+  ),
+  controller(
+    ['flow_control_plugin_errors_total', 'flow_control.plugin_errors', '{error}'],
+    counter('Faults of policies, detectors, pickers and listeners.', ({ stats }) => stats.pluginErrors),
+  ),
+  controller(
+    ['flow_control_shadow', 'flow_control.shadow'],
+    max(
+      '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
+      ({ stats }) => stats.shadow && 1,
+    ),
+  ),
+  controller(
+    ['flow_control_shadow_passed_total', 'flow_control.shadow.passed', '{request}'],
+    counter('Requests that shadow mode let through.', ({ stats }) => stats.shadow?.passed),
+  ),
+  controller(
+    ['flow_control_shadow_would_have_waited_total', 'flow_control.shadow.would_have_waited', '{request}'],
+    counter(
+      'Requests that shadow mode let through and that would have waited, whatever became of them then.',
+      ({ stats }) => stats.shadow?.wouldHaveWaited,
+    ),
+  ),
+  figure(
+    ['flow_control_shadow_would_have_been_dropped_total', 'flow_control.shadow.would_have_been_dropped', '{request}'],
+    {
+      kind: 'counter',
+      help: 'Requests that shadow mode let through and that would have been rejected, or evicted while they waited.',
+    },
+    ['outcome', 'reason'],
+    ({ stats }) =>
+      (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ outcome, reason, requests }) => ({
+        labels: { outcome, reason },
+        value: requests,
+      })),
+  ),
+  controller(
+    ['flow_control_shadow_would_have_been_evicted_total', 'flow_control.shadow.would_have_been_evicted', '{request}'],
+    counter(
+      'Running requests that would have been evicted for one of higher priority.',
+      ({ stats }) => stats.shadow?.wouldHaveBeenEvicted,
+    ),
+  ),
+];
 
-export const quotaRefusals: OfController = counter(
-  'Answers of hosted models that put a request off (429, 529).',
-  ({ quotas }) => quotas?.refusals,
-);
+/** By state. `elsewhere` is told where a detector knows of it. */
+function sessionRows({ sessions }: ControllerFigures): Row[] {
+  if (sessions === undefined) return [];
+  const { resident, idle, waiting, elsewhere } = sessions;
+  const states = {
+    running: resident - idle - (elsewhere ?? 0),
+    idle,
+    ...(elsewhere !== undefined && { elsewhere }),
+    waiting,
+  };
+  return Object.entries(states).map(([state, value]) => ({ labels: { state }, value }));
+}
 
-export const quotaUnreported: OfController = counter(
-  'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
-  ({ quotas }) => quotas?.unreported,
-);
-
-export const quotaIgnored: OfController = counter(
-  'Figures in reports and headers that cannot be right, and that quotas ignored.',
-  ({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures,
-);
-
-export const sessionTokens: OfController = sum(
-  'Tokens that resident sessions hold, over all endpoints.',
-  ({ sessions }) => sessions?.tokens,
-);
-
-export const sessionsExpired: OfController = counter(
-  'Sessions that ended because they were inactive for too long.',
-  ({ sessions }) => sessions?.expired,
-);
-
-export const ignoredReports: OfController = counter(
-  'Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.',
-  ({ stats }) => stats.ignoredReports,
-);
-
-export const inFlight: OfController = sum('Leases not yet released.', ({ stats }) => stats.inFlight);
-
-export const oldestLease: OfController = max(
-  'How long the oldest unreleased lease is held; 0 while nothing runs.',
-  ({ stats }) => (stats.oldestLeaseMs ?? 0) / 1_000,
-);
-
-export const overdueLeases: OfController = counter(
-  'Leases that were held longer than maxLeaseMs.',
-  ({ stats }) => stats.overdueLeases,
-);
-
-export const pluginErrors: OfController = counter(
-  'Faults of policies, detectors, pickers and listeners.',
-  ({ stats }) => stats.pluginErrors,
-);
-
-export const shadow: OfController = max(
-  '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
-  ({ stats }) => stats.shadow && 1,
-);
-
-export const shadowPassed: OfController = counter(
-  'Requests that shadow mode let through.',
-  ({ stats }) => stats.shadow?.passed,
-);
-
-export const shadowWaited: OfController = counter(
-  'Requests that shadow mode let through and that would have waited, whatever became of them then.',
-  ({ stats }) => stats.shadow?.wouldHaveWaited,
-);
-
-export const shadowEvicted: OfController = counter(
-  'Running requests that would have been evicted for one of higher priority.',
-  ({ stats }) => stats.shadow?.wouldHaveBeenEvicted,
-);
-
-export const cappedRequests: OfBand = sum(
-  'Requests that wait because their fairness ID runs as much as it may.',
-  ({ waitingAtCap }) => waitingAtCap,
-);
-
-export const bandFairnessIndex: OfBand = min(
-  "Jain's index of received over owed cost of the last five minutes, under policies that share by cost; 1 is fair.",
-  (band) => band.service()?.fairnessIndex,
-);
-
-export const quotaLimit: OfQuota = max(
-  'Units that a quota of a hosted model allows in its span.',
-  ({ limit }) => limit,
-);
-
-export const quotaUsed: OfQuota = max('Units of a quota that were settled and are not free again.', ({ used }) => used);
-
-export const quotaReserved: OfQuota = max(
-  'Units of a quota that running requests hold by their estimates.',
-  ({ reserved }) => reserved,
-);
-
-export const quotaReset: OfQuota = max(
-  'Time until all of a quota is free again, if nothing more is taken.',
-  ({ resetsInMs }) => resetsInMs / 1_000,
-);
-
-export const quotaWait: OfQuota = max(
-  'Time until a quota has room for one unit; 0 while it has.',
-  ({ waitMs }) => waitMs / 1_000,
-);
-
+/** Rows of waiting requests and of flows, which each exporter makes in its own way. */
 export const queueRequests: Described = { kind: 'sum', help: 'Requests that wait in flow control.' };
 
 export const queueBytes: Described = { kind: 'sum', help: 'Bytes of the requests that wait in flow control.' };
@@ -167,21 +362,3 @@ export const counterLag: Described = {
   kind: 'max',
   help: 'Cost that a fairness ID which waits has received beyond those that go next, under policies that share by cost.',
 };
-
-export const shadowDropped: Described = {
-  kind: 'counter',
-  help: 'Requests that shadow mode let through and that would have been rejected, or evicted while they waited.',
-};
-
-/** Sessions by state. `elsewhere` is told where a detector knows of it. */
-export function sessionStates({ sessions }: ControllerFigures): [state: string, sessions: number][] {
-  if (sessions === undefined) return [];
-  const { resident, idle, waiting, elsewhere } = sessions;
-  const states = {
-    running: resident - idle - (elsewhere ?? 0),
-    idle,
-    ...(elsewhere !== undefined && { elsewhere }),
-    waiting,
-  };
-  return Object.entries(states);
-}

@@ -1,13 +1,11 @@
 /** The instruments that are read when somebody collects, and where their figures come from. */
 import type { Attributes, Meter, Observable } from '@opentelemetry/api';
 import type { BoundedLabel } from '../../base/bounded-label.js';
-import type { ControllerFigures, QuotaFigure } from '../../index.js';
-import type { Described, FigureKind, FigureOf } from '../metrics/catalogue.js';
+import type { ControllerFigures } from '../../index.js';
+import type { Described, FigureKind, RowLabels } from '../metrics/catalogue.js';
 import * as catalogue from '../metrics/catalogue.js';
-import { distinctQuotas } from '../metrics/distinct-quotas.js';
-import { type BandFigures, eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
+import { eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ServiceTotals } from '../metrics/service-totals.js';
-import { utilization } from '../metrics/utilization.js';
 import { attributes, type Instrument } from './instruments.js';
 import type { Figure } from './zero-filled-series.js';
 
@@ -53,21 +51,6 @@ function rows(name: string, unit: string, described: Described, read: Read): Obs
   return { ...single(name, unit, described, read), hasRows: true };
 }
 
-/** Without attributes of its own. */
-function controller(name: string, unit: string, figure: FigureOf<ControllerFigures>): ObservableFigure {
-  return single(name, unit, figure, (figures, { constant }) => one(constant, figure.read(figures)));
-}
-
-function one(of: Attributes, value: number | undefined): Figure[] {
-  return value === undefined ? [] : [[value, of]];
-}
-
-/** One row for each band that has the figure. */
-function bands(figure: FigureOf<BandFigures>): Read {
-  return ({ bands }, { bandAttributes }) =>
-    bands.flatMap((band) => one(bandAttributes(band.priority), figure.read(band)));
-}
-
 /** By band; by flow where fairness IDs are told. */
 function queue(figureOf: (of: WaitingFigures) => number): Read {
   return ({ bands }, { fairnessIds, bandAttributes, flowAttributes }) =>
@@ -81,32 +64,35 @@ function queue(figureOf: (of: WaitingFigures) => number): Read {
     });
 }
 
-/** Requests and bytes of one scope, where they are limited. */
-function shares({ waiting, waitingBytes }: WaitingFigures, limits: BandFigures['limits'], of: Attributes): Figure[] {
-  const both = {
-    requests: utilization(waiting, limits.maxRequests),
-    bytes: utilization(waitingBytes, limits.maxBytes),
-  };
-  return Object.entries(both).flatMap(([resource, share]): Figure[] =>
-    share === undefined ? [] : [[share, { ...of, [attributes.resource]: resource }]],
-  );
+/** The attributes that a row has beside those of its band. */
+const attributeOf: Readonly<Record<keyof Omit<RowLabels, 'priority'>, string>> = {
+  resource: attributes.resource,
+  group: attributes.quotaGroup,
+  unit: attributes.quotaUnit,
+  per: attributes.quotaPer,
+  learnt: attributes.quotaLearnt,
+  state: attributes.sessionState,
+  outcome: attributes.outcome,
+  reason: attributes.errorType,
+};
+
+function attributesOf({ priority, ...others }: RowLabels, { constant, bandAttributes }: Readings): Attributes {
+  const own = Object.entries(others).map(([label, value]) => [attributeOf[label as keyof typeof others], value]);
+  return { ...(priority === undefined ? constant : bandAttributes(priority)), ...Object.fromEntries(own) };
 }
 
-/** One row for each group, unit and span. */
-function quota(name: string, unit: string, figure: FigureOf<QuotaFigure>): ObservableFigure {
-  return single(name, unit, figure, ({ quotas }, { constant }) =>
-    distinctQuotas(quotas?.quotas ?? []).flatMap((each) => {
-      const { group, unit, perMs, isLearnt } = each;
-      const of = {
-        ...constant,
-        [attributes.quotaGroup]: group,
-        [attributes.quotaUnit]: unit,
-        [attributes.quotaPer]: perMs / 1_000,
-        [attributes.quotaLearnt]: isLearnt,
-      };
-      return one(of, figure.read(each));
-    }),
-  );
+/** One instrument for each name of the catalogue. */
+function ofCatalogue(): ObservableFigure[] {
+  const byName = new Map<string, catalogue.Figure[]>();
+  for (const figure of catalogue.figures)
+    if (figure.openTelemetry !== undefined)
+      byName.set(figure.openTelemetry, [...(byName.get(figure.openTelemetry) ?? []), figure]);
+  return Array.from(byName, ([name, all]) => {
+    const [{ unit, endsAtZero, ...described }] = all as [catalogue.Figure];
+    const read: Read = (figures, readings) =>
+      all.flatMap((each) => each.rows(figures)).map(({ labels, value }) => [value, attributesOf(labels, readings)]);
+    return { ...single(name, unit, described, read), hasRows: endsAtZero };
+  });
 }
 
 export const observables: readonly ObservableFigure[] = [
@@ -122,21 +108,10 @@ export const observables: readonly ObservableFigure[] = [
     catalogue.queueBytes,
     queue(({ waitingBytes }) => waitingBytes),
   ),
-  rows(
-    'flow_control.capacity.utilization',
-    '1',
-    { kind: 'max', help: 'What waits in a band as a share of its limit; absent without a limit.' },
-    ({ bands }, { bandAttributes }) =>
-      bands.flatMap((band) => shares(band, band.limits, bandAttributes(band.priority))),
-  ),
-  single(
-    'flow_control.global_capacity.utilization',
-    '1',
-    { kind: 'max', help: 'What waits as a share of the global limit; absent without a limit.' },
-    ({ stats, limits }, { constant }) => shares(stats, limits, constant),
-  ),
-  controller('flow_control.saturation', '1', catalogue.saturation),
-  controller('flow_control.fairness.index', '1', catalogue.fairnessIndex),
+  single('flow_control.fairness.index', '1', catalogue.fairnessIndex, (figures, { constant }) => {
+    const index = catalogue.fairnessIndex.read(figures);
+    return index === undefined ? [] : [[index, constant]];
+  }),
   // A counter that ended is not reported as 0, because a counter must not fall.
   single(
     'flow_control.service.cost',
@@ -164,50 +139,5 @@ export const observables: readonly ObservableFigure[] = [
     }
     return lags;
   }),
-  single('flow_control.fairness.band_index', '1', catalogue.bandFairnessIndex, bands(catalogue.bandFairnessIndex)),
-  quota('flow_control.quota.limit', '{unit}', catalogue.quotaLimit),
-  quota('flow_control.quota.used', '{unit}', catalogue.quotaUsed),
-  quota('flow_control.quota.reserved', '{unit}', catalogue.quotaReserved),
-  quota('flow_control.quota.reset', 's', catalogue.quotaReset),
-  quota('flow_control.quota.wait', 's', catalogue.quotaWait),
-  controller('flow_control.quota.refusals', '{response}', catalogue.quotaRefusals),
-  controller('flow_control.quota.unreported', '{request}', catalogue.quotaUnreported),
-  controller('flow_control.quota.ignored', '{figure}', catalogue.quotaIgnored),
-  single(
-    'flow_control.sessions',
-    '{session}',
-    {
-      kind: 'sum',
-      help: 'Sessions that are resident, and new ones that are held back; absent where no detector limits sessions.',
-    },
-    (figures, { constant }) =>
-      catalogue
-        .sessionStates(figures)
-        .map(([state, value]): Figure => [value, { ...constant, [attributes.sessionState]: state }]),
-  ),
-  controller('flow_control.session.tokens', '{token}', catalogue.sessionTokens),
-  controller('flow_control.sessions.expired', '{session}', catalogue.sessionsExpired),
-  rows('flow_control.capped', '{request}', catalogue.cappedRequests, bands(catalogue.cappedRequests)),
-  controller('flow_control.ignored_reports', '{report}', catalogue.ignoredReports),
-  controller('flow_control.in_flight', '{request}', catalogue.inFlight),
-  controller('flow_control.lease.oldest_age', 's', catalogue.oldestLease),
-  controller('flow_control.lease.overdue', '{lease}', catalogue.overdueLeases),
-  controller('flow_control.evictions', '{request}', catalogue.evictions),
-  controller('flow_control.plugin_errors', '{error}', catalogue.pluginErrors),
-  controller('flow_control.shadow', '1', catalogue.shadow),
-  controller('flow_control.shadow.passed', '{request}', catalogue.shadowPassed),
-  controller('flow_control.shadow.would_have_waited', '{request}', catalogue.shadowWaited),
-  single(
-    'flow_control.shadow.would_have_been_dropped',
-    '{request}',
-    catalogue.shadowDropped,
-    ({ stats }, { constant }) =>
-      (stats.shadow?.wouldHaveBeenDropped ?? []).map(
-        ({ outcome, reason, requests }): Figure => [
-          requests,
-          { ...constant, [attributes.outcome]: outcome, [attributes.errorType]: reason },
-        ],
-      ),
-  ),
-  controller('flow_control.shadow.would_have_been_evicted', '{request}', catalogue.shadowEvicted),
+  ...ofCatalogue(),
 ];

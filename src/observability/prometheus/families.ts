@@ -2,23 +2,15 @@
  * Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is
  * held against it.
  */
-import type { ControllerFigures, QuotaFigure } from '../../index.js';
+
+import type { Described, Figure } from '../metrics/catalogue.js';
 import * as catalogue from '../metrics/catalogue.js';
-import { counter, type Described, type FigureOf, max, sum } from '../metrics/catalogue.js';
-import { distinctQuotas } from '../metrics/distinct-quotas.js';
-import type { BandFigures } from '../metrics/labelled-flows.js';
-import { utilization } from '../metrics/utilization.js';
 import type { FlowReadings } from './flow-meter.js';
 import type { Family, Labels, Sample } from './scraped-metric.js';
 
 const flowLabels = ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'];
 
 const fewFlowLabels = ['fairness_id', 'priority', 'inference_pool'];
-
-/** One sample, or none where there is nothing to tell. */
-function one(labels: Labels, value: number | undefined): Sample[] {
-  return value === undefined ? [] : [{ labels, value }];
-}
 
 /** However many samples. */
 function rows(
@@ -31,29 +23,17 @@ function rows(
   return { name, type: 'gauge', aggregator: kind, help, labels, samples };
 }
 
-/** One sample. */
-function pool(name: string, figure: FigureOf<ControllerFigures>): Family<FlowReadings> {
-  return rows(name, figure, ['inference_pool'], ({ figures, pool }) => one(pool, figure.read(figures)));
-}
-
-/** One sample for every band. */
-function bands(name: string, figure: FigureOf<BandFigures>): Family<FlowReadings> {
-  return rows(name, figure, ['priority', 'inference_pool'], ({ figures, pool }) =>
-    figures.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, figure.read(band))),
+function ofCatalogue({ labels, rows: read, ...figure }: Figure): Family<FlowReadings> {
+  return rows(figure.prometheus, figure, [...labels, 'inference_pool'], ({ figures, pool }) =>
+    read(figures).map((row) => ({
+      labels: { ...Object.fromEntries(labels.map((label) => [label, String(row.labels[label])])), ...pool },
+      value: row.value,
+    })),
   );
 }
 
-/**
- * One sample for every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and
- * one for the day.
- */
-function quotas(name: string, figure: FigureOf<QuotaFigure>): Family<FlowReadings> {
-  return rows(name, figure, ['group', 'unit', 'per', 'inference_pool'], ({ figures, pool }) =>
-    distinctQuotas(figures.quotas?.quotas ?? []).flatMap((quota) => {
-      const { group, unit, perMs } = quota;
-      return one({ group, unit, per: String(perMs / 1_000), ...pool }, figure.read(quota));
-    }),
-  );
+function one(labels: Labels, value: number | undefined): Sample[] {
+  return value === undefined ? [] : [{ labels, value }];
 }
 
 function queue(name: string, described: Described, figure: 'requests' | 'bytes'): Family<FlowReadings> {
@@ -120,7 +100,6 @@ export const families: readonly Family<FlowReadings>[] = [
       for (const durations of [...tally.enqueueDurations()]) yield* durations.samples(name);
     },
   },
-  pool('flow_control_pool_saturation', catalogue.saturation),
   {
     name: 'flow_control_stage_saturation',
     type: 'gauge',
@@ -142,30 +121,6 @@ export const families: readonly Family<FlowReadings>[] = [
     },
     reset: ({ tally }) => tally.resetOutcomes(),
   },
-  bands(
-    'flow_control_capacity_utilization_requests',
-    max('Waiting requests of a band as a share of its limit; absent without a limit.', ({ waiting, limits }) =>
-      utilization(waiting, limits.maxRequests),
-    ),
-  ),
-  bands(
-    'flow_control_capacity_utilization_bytes',
-    max('Waiting bytes of a band as a share of its limit; absent without a limit.', ({ waitingBytes, limits }) =>
-      utilization(waitingBytes, limits.maxBytes),
-    ),
-  ),
-  pool(
-    'flow_control_global_capacity_utilization_requests',
-    max('Waiting requests as a share of the global limit; absent without a limit.', ({ stats, limits }) =>
-      utilization(stats.waiting, limits.maxRequests),
-    ),
-  ),
-  pool(
-    'flow_control_global_capacity_utilization_bytes',
-    max('Waiting bytes as a share of the global limit; absent without a limit.', ({ stats, limits }) =>
-      utilization(stats.waitingBytes, limits.maxBytes),
-    ),
-  ),
   {
     name: 'flow_control_stale_endpoints',
     type: 'gauge',
@@ -174,7 +129,6 @@ export const families: readonly Family<FlowReadings>[] = [
     aggregator: 'max',
     samples: staleEndpoints,
   },
-  pool('flow_control_revocations_issued_total', catalogue.evictions),
   {
     name: 'flow_control_revocations_total',
     type: 'counter',
@@ -182,61 +136,11 @@ export const families: readonly Family<FlowReadings>[] = [
     labels: ['outcome', 'inference_pool'],
     samples: ({ victims, pool }) => one({ outcome: 'confirmed', ...pool }, victims.confirmed),
   },
-  pool(
-    'flow_control_reclaim_target',
-    sum(
-      'Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.',
-      ({ stats }) => stats.reclaim?.target,
-    ),
-  ),
-  pool(
-    'flow_control_pending_reclaim',
-    sum(
-      'Saturation that running requests which were asked to leave will free. Absent without eviction.',
-      ({ stats }) => stats.reclaim?.pending,
-    ),
-  ),
   rows('program_aware_jains_fairness_index', catalogue.fairnessIndex, [], ({ figures, poolIfNamed }) =>
     one(poolIfNamed, catalogue.fairnessIndex.read(figures)),
   ),
   rows('flow_control_service_cost_total', catalogue.serviceCost, fewFlowLabels, (flow) => flow.serviceRows()),
   rows('flow_control_fairness_counter_lag', catalogue.counterLag, fewFlowLabels, (flow) => flow.lagRows()),
-  bands('flow_control_band_fairness_index', {
-    ...catalogue.bandFairnessIndex,
-    help: "Jain's index of received over owed cost of the last five minutes, by band, under policies that share by cost; 1 is fair.",
-  }),
-  quotas('flow_control_quota_limit', catalogue.quotaLimit),
-  quotas('flow_control_quota_used', catalogue.quotaUsed),
-  quotas('flow_control_quota_reserved', catalogue.quotaReserved),
-  quotas('flow_control_quota_reset_seconds', catalogue.quotaReset),
-  quotas('flow_control_quota_wait_seconds', catalogue.quotaWait),
-  quotas(
-    'flow_control_quota_learnt',
-    max('1 for a quota that answers told of, 0 for a configured one.', ({ isLearnt }) => Number(isLearnt)),
-  ),
-  pool('flow_control_quota_refusals_total', catalogue.quotaRefusals),
-  pool('flow_control_quota_unreported_total', catalogue.quotaUnreported),
-  pool('flow_control_quota_ignored_total', catalogue.quotaIgnored),
-  rows(
-    'flow_control_sessions',
-    {
-      kind: 'sum',
-      help: 'Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.',
-    },
-    ['state', 'inference_pool'],
-    ({ figures, pool }) =>
-      catalogue.sessionStates(figures).map(([state, value]) => ({ labels: { state, ...pool }, value })),
-  ),
-  pool('flow_control_session_tokens', catalogue.sessionTokens),
-  pool('flow_control_sessions_expired_total', catalogue.sessionsExpired),
-  pool('flow_control_ignored_reports_total', catalogue.ignoredReports),
-  pool('flow_control_in_flight_requests', catalogue.inFlight),
-  pool(
-    'flow_control_in_flight_tokens',
-    sum('Tokens booked by leases not yet released.', ({ stats }) => stats.inFlightTokens),
-  ),
-  pool('flow_control_oldest_lease_seconds', catalogue.oldestLease),
-  pool('flow_control_overdue_leases_total', catalogue.overdueLeases),
   inFlight(
     'flow_control_flow_in_flight_requests',
     'Leases not yet released, by flow; absent while it has none.',
@@ -247,37 +151,7 @@ export const families: readonly Family<FlowReadings>[] = [
     'Tokens booked by leases not yet released, by flow; absent while it has none.',
     'tokens',
   ),
-  pool(
-    'flow_control_enqueued_total',
-    counter('Requests handed to flow control, those that still wait included.', ({ stats }) => stats.enqueued),
-  ),
-  pool(
-    'flow_control_queue_tokens',
-    sum('Estimated tokens of the requests that wait.', ({ waitingTokens }) => waitingTokens),
-  ),
-  bands('flow_control_capped_requests', catalogue.cappedRequests),
-  pool(
-    'flow_control_endpoints',
-    max(
-      'Model servers that can be had; absent for a controller without a pool.',
-      ({ availableEndpoints }) => availableEndpoints,
-    ),
-  ),
-  pool('flow_control_plugin_errors_total', catalogue.pluginErrors),
-  pool('flow_control_shadow', catalogue.shadow),
-  pool('flow_control_shadow_passed_total', catalogue.shadowPassed),
-  pool('flow_control_shadow_would_have_waited_total', catalogue.shadowWaited),
-  rows(
-    'flow_control_shadow_would_have_been_dropped_total',
-    catalogue.shadowDropped,
-    ['outcome', 'reason', 'inference_pool'],
-    ({ figures: { stats }, pool }) =>
-      (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ outcome, reason, requests }) => ({
-        labels: { outcome, reason, ...pool },
-        value: requests,
-      })),
-  ),
-  pool('flow_control_shadow_would_have_been_evicted_total', catalogue.shadowEvicted),
+  ...catalogue.figures.map(ofCatalogue),
 ];
 
 /** In Dynamo's name, so without the prefix. */

@@ -148,7 +148,7 @@ describe('asking', () => {
     const port = await serve(flow, { classify: () => ({ fairnessId: 'second' }) }, ok);
     const answer = exchange(port, get);
     await until('it waits', () => flow.stats().waiting === 1);
-    expect(flow.demand().bands).toMatchObject([{ arrivedPerSecond: 2 }]);
+    expect(flow.figures().bands).toMatchObject([{ arrivedPerSecond: 2 }]);
     if (first.type === 'Dispatched') first.lease.release();
     expect(await answer).toContain('200 OK');
     expect(admitted).toEqual(['first', 'second']);

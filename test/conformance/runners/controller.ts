@@ -94,12 +94,12 @@ const leaseScope = runner<{ processorBlocks: boolean }, { leaseReleasedBeforeDon
     if (!input.processorBlocks) rig.gate.open(1);
     const ticket = rig.enqueue({ fairnessId: 'tenant', priority: 5 });
     rig.clock.advance(idleMs * 10);
-    rig.flow.snapshot();
+    rig.flow.overview({ flows: 'all' });
     expect(ticket.state === 'queued').toBe(input.processorBlocks);
     expect(removed.includes('tenant')).toBe(expected.leaseReleasedBeforeDone);
     ticket.abort.abort();
     rig.clock.advance(idleMs);
-    rig.flow.snapshot();
+    rig.flow.overview({ flows: 'all' });
     expect(removed.includes('tenant')).toBe(input.processorBlocks);
   },
 );

@@ -57,7 +57,7 @@ class FilledQueue {
   /** Length and bytes, after checking that flow, band and controller agree. */
   counts(): { length: number; bytes: number } {
     const { waiting, waitingBytes } = this.rig.flow.stats();
-    const [band] = this.rig.flow.snapshot().bands;
+    const [band] = this.rig.flow.overview({ flows: 'all' }).bands;
     expect([band?.waiting, band?.waitingBytes]).toEqual([waiting, waitingBytes]);
     return { length: waiting, bytes: waitingBytes };
   }

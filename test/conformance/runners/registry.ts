@@ -90,7 +90,7 @@ function prioritiesOf(step: Step): readonly number[] {
 function observe(play: RegistryPlay, { input, expect: expected }: Vector<Script, ScriptResult>): ScriptResult {
   const { static: fixed = [], dynamic = [], steps = [] } = input;
   const { waiting, waitingBytes, flows } = play.rig.flow.stats();
-  const { bands } = play.rig.flow.snapshot();
+  const { bands } = play.rig.flow.overview({ flows: 'all' });
   const asked = [...fixed, ...dynamic, ...steps.flatMap(prioritiesOf)];
   const existing = asked.filter((priority) => bands.some((band) => band.priority === priority));
   const band = bands.find(({ priority }) => priority === expected.band?.priority);

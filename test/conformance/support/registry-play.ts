@@ -123,7 +123,7 @@ export class RegistryPlay {
   }
 
   collect(): void {
-    this.rig.flow.snapshot();
+    this.rig.flow.overview({ flows: 'all' });
   }
 
   /** Nothing public tells since when a flow is idle; it only shows in when the flow is collected. */

@@ -52,10 +52,10 @@ describe('a flow', () => {
     flow.reconfigure({ holBlocking: 'none' });
     clock.advance(5000);
     expect(flow.tryEnqueue(request, key('b'))).toBeUndefined();
-    flow.snapshot();
+    flow.overview({ flows: 'all' });
     expect(audit(flow).violations).toEqual([]);
     expect(flow.stats().waiting).toBe(1);
     expect(removed.map(({ fairnessId }) => fairnessId)).toContain('a');
-    expect(flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId }) => fairnessId)).toEqual(['a']);
+    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['a']);
   });
 });

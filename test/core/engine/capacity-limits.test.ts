@@ -134,7 +134,7 @@ describe('limits of one', () => {
   it('band leave other bands alone', () => {
     const flow = waitingRoom({ bands: [{ priority: 0, limits: { maxRequests: 1 } }, { priority: 1 }] });
     for (const priority of [0, 0, 1, 1]) void flow.enqueue(request, key('a', priority));
-    expect(flow.snapshot().bands.map(({ priority, waiting }) => [priority, waiting])).toEqual([
+    expect(flow.overview({ flows: 'all' }).bands.map(({ priority, waiting }) => [priority, waiting])).toEqual([
       [1, 2],
       [0, 1],
     ]);
@@ -191,7 +191,7 @@ it('understands quantities', () => {
     limits: { maxRequests: '2k', maxBytes: '10Gi' },
     bands: [{ priority: 0, limits: { maxRequests: '1k', maxBytes: '0.5Ki' }, flowLimits: { maxRequests: '1500m' } }],
   });
-  const { limits, bands } = flow.snapshot();
+  const { limits, bands } = flow.overview({ flows: 'all' });
   expect(limits).toEqual({ maxRequests: 2000, maxBytes: 10 * 2 ** 30 });
   expect(bands[0]).toMatchObject({ limits: { maxRequests: 1000, maxBytes: 512 }, flowLimits: { maxRequests: 2 } });
 });

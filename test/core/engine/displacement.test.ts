@@ -16,7 +16,7 @@ function fullQueue(options: Parameters<typeof makeFlow>[0] = {}): {
 function waitingBands(flow: FlowController): Record<number, number> {
   return Object.fromEntries(
     flow
-      .snapshot()
+      .overview({ flows: 'all' })
       .bands.filter(({ waiting }) => waiting > 0)
       .map(({ priority, waiting }) => [priority, waiting]),
   );

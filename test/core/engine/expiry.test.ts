@@ -72,7 +72,7 @@ describe('a request that waits', () => {
     void flow.enqueue({ ...request, ttlMs: 40 }, key());
     clock.advance(40);
     expect(log).toEqual(['EvictedTTL']);
-    expect(flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId }) => fairnessId)).toEqual(['next']);
+    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['next']);
   });
 
   it('is not dispatched when its time is up, although the timer is late', async () => {
@@ -401,7 +401,7 @@ it('a shorter default TTL counts for new requests only', () => {
   flow.reconfigure({ defaultRequestTtl: '1s' });
   void flow.enqueue(request, key('new'));
   clock.advance(1000);
-  expect(flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId }) => fairnessId)).toEqual(['old']);
+  expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['old']);
   clock.advance(59_000);
   expect(flow.stats().waiting).toBe(0);
 });

@@ -22,8 +22,8 @@ function fullQueue(options: Partial<FlowControllerOptions> = {}): { flow: FlowCo
 }
 
 function waitingOf(flow: FlowController, priority = 0): Record<string, number> {
-  const band = flow.snapshot().bands.find((each) => each.priority === priority);
-  return Object.fromEntries((band?.activeFlows ?? []).map(({ fairnessId, waiting }) => [fairnessId, waiting]));
+  const band = flow.overview({ flows: 'all' }).bands.find((each) => each.priority === priority);
+  return Object.fromEntries((band?.flows ?? []).map(({ fairnessId, waiting }) => [fairnessId, waiting]));
 }
 
 /** The outcome, if it is known by now. */

@@ -215,8 +215,8 @@ describe('foreign code that calls the controller back breaks no caller', () => {
     (flow) => flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'inside', priority: newest++ }),
     (flow) => flow.reconfigure({ limits: { maxRequests: 50 } }),
     (flow) => flow.overview(),
-    (flow) => flow.snapshot(),
-    (flow) => flow.demand(),
+    (flow) => flow.overview({ flows: 'all' }),
+    (flow) => flow.figures(),
     (flow) => flow.figures(),
     (flow) => flow.explain(3),
   ];

@@ -313,7 +313,8 @@ describe('behind a request that has nowhere to go', () => {
     flow.reconfigure({ holBlocking: 'none' });
     await turns();
     expect(order).toEqual(['holder', 'x wants b']);
-    const flowsOf = () => flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId, waiting }) => [fairnessId, waiting]);
+    const flowsOf = () =>
+      flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting]);
     expect(flowsOf()).toEqual([
       ['x', 1],
       ['x', 1],
@@ -421,7 +422,7 @@ describe('behind a request that has nowhere to go', () => {
     expect(order).toEqual(['holder', '1:EvictedTTL']);
     void send('2', 'a', 'x');
     flow.reconfigure({ holBlocking: 'band' });
-    expect(flow.snapshot().bands[0]?.activeFlows.map(({ waiting }) => waiting)).toEqual([1]);
+    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ waiting }) => waiting)).toEqual([1]);
     flow.reconfigure({ holBlocking: 'flow' });
     lease.release();
     await turns();
@@ -465,10 +466,10 @@ describe('behind a request that has nowhere to go', () => {
           await turns(2);
           const { waiting, dispatched, rejected, evicted } = flow.stats();
           expect(dispatched + rejected + evicted + waiting).toBe(sent);
-          const { bands } = flow.snapshot();
-          expect(
-            bands.reduce((sum, band) => sum + band.activeFlows.reduce((all, { waiting: own }) => all + own, 0), 0),
-          ).toBe(waiting);
+          const { bands } = flow.overview({ flows: 'all' });
+          expect(bands.reduce((sum, band) => sum + band.flows.reduce((all, { waiting: own }) => all + own, 0), 0)).toBe(
+            waiting,
+          );
           if (mode === 'none' && waiting > 0) {
             // A request without a model takes any free seat: whoever waits for one must not find one.
             const free = pool.endpoints.filter(

@@ -41,7 +41,7 @@ describe.each(losses)('a server that is %s', (_, lose, regain) => {
     lose(pool);
     send(20);
     expect(running()).toEqual({ a: 0, b: 4 });
-    expect(flow.demand()).toMatchObject({ saturation: 1, endpoints: 2, availableEndpoints: 1 });
+    expect(flow.figures()).toMatchObject({ stats: { saturation: 1 }, pool: { endpoints: 2, available: 1 } });
     regain(pool);
     expect(running()).toEqual({ a: 4, b: 4 });
     expect(audit(flow).violations).toEqual([]);
@@ -52,7 +52,7 @@ describe.each(losses)('a server that is %s', (_, lose, regain) => {
     send(4);
     expect(running()).toEqual({ a: 2, b: 2 });
     lose(pool);
-    expect(flow.demand().saturation).toBe(0.5);
+    expect(flow.figures().stats.saturation).toBe(0.5);
     send(20);
     expect(running()).toEqual({ a: 2, b: 4 });
   });
@@ -78,9 +78,9 @@ describe.each(losses)('a server that is %s', (_, lose, regain) => {
 it('a mark that runs out while nobody waits gives the capacity back', async () => {
   const { pool, flow, clock } = twoServers();
   for (const id of ['a', 'b']) pool.markOverloaded(id, 100);
-  expect(flow.demand().availableEndpoints).toBe(0);
+  expect(flow.figures().pool?.available).toBe(0);
   clock.advance(100);
-  expect(flow.demand().availableEndpoints).toBe(2);
+  expect(flow.figures().pool?.available).toBe(2);
   expect(flow.tryEnqueue({ byteSize: 1 }, key())?.type).toBe('Dispatched');
 });
 
@@ -110,12 +110,12 @@ describe('a server without fresh metrics', () => {
   it.each(detectors)('is no capacity under %s', (_, saturationDetector) => {
     const { pool, flow, clock, send, running } = twoServers({ saturationDetector });
     pool.report('b', { ...idle, waitingQueueSize: 3 });
-    expect(flow.demand()).toMatchObject({ saturation: 0.6, availableEndpoints: 1 });
+    expect(flow.figures()).toMatchObject({ stats: { saturation: 0.6 }, pool: { available: 1 } });
     send(20);
     expect(running().a).toBe(0);
     expect(running().b).toBe(2);
     clock.advance(201);
-    expect(flow.demand()).toMatchObject({ saturation: 1, availableEndpoints: 0 });
+    expect(flow.figures()).toMatchObject({ stats: { saturation: 1 }, pool: { available: 0 } });
   });
 
   it('makes the pool empty when there is no other one, and drops say why', async () => {
@@ -137,7 +137,7 @@ describe('a server without fresh metrics', () => {
 
   it('is judged as before where the detector guesses or ignores it', () => {
     const { flow } = twoServers({ saturationDetector: utilizationDetector({ stalenessPolicy: 'ignore' }) });
-    expect(flow.demand()).toMatchObject({ saturation: 0, availableEndpoints: 2 });
+    expect(flow.figures()).toMatchObject({ stats: { saturation: 0 }, pool: { available: 2 } });
   });
 });
 
@@ -174,7 +174,7 @@ describe('weight is capacity', () => {
     pool.update('b', { weight: 3 });
     pool.report('a', { ...idle, waitingQueueSize: 5 });
     pool.report('b', { ...idle, waitingQueueSize: 3 });
-    expect(flow.demand().saturation).toBeCloseTo((1 * 1 + 3 * 0.2) / 4);
+    expect(flow.figures().stats.saturation).toBeCloseTo((1 * 1 + 3 * 0.2) / 4);
   });
 
   it('of busy servers', () => {
@@ -183,6 +183,6 @@ describe('weight is capacity', () => {
     });
     pool.update('b', { weight: 3 });
     pool.report('b', { ...idle, ranks: [{ activePrefillTokens: 11 }] });
-    expect(flow.demand().saturation).toBe(0.75);
+    expect(flow.figures().stats.saturation).toBe(0.75);
   });
 });

@@ -9,13 +9,13 @@ describe('the oldest lease', () => {
     pool.add('e1');
     const { flow, clock } = makeFlow({ saturationDetector: dial(0), pool });
     expect(flow.stats().oldestLeaseMs).toBeUndefined();
-    expect(flow.snapshot().oldestLease).toBeUndefined();
+    expect(flow.overview({ flows: 'all' }).oldestLease).toBeUndefined();
     const first = runNow(flow, { fairnessId: 'a', priority: 2 });
     clock.advance(70_000);
     runNow(flow, { fairnessId: 'b' });
     clock.advance(30_000);
     const oldest = { fairnessId: 'a', priority: 2, endpoint: 'e1', heldMs: 100_000, isOverdue: false };
-    expect(flow.snapshot().oldestLease).toEqual(oldest);
+    expect(flow.overview({ flows: 'all' }).oldestLease).toEqual(oldest);
     expect(flow.overview().oldestLease).toEqual(oldest);
     expect(flow.figures().stats.oldestLeaseMs).toBe(100_000);
     first.release();

@@ -23,16 +23,16 @@ describe('figures for exporters', () => {
     ] as const) {
       void flow.enqueue({ ...request, tokens: 5 }, key(fairnessId, priority));
     }
-    const { stats, limits, bands } = flow.snapshot();
+    const { stats, limits, bands } = flow.overview({ flows: 'all' });
     const figures = flow.figures();
-    expect(figures).toMatchObject({ stats, limits, waitingTokens: 20, endpoints: undefined });
+    expect(figures).toMatchObject({ stats, limits, waitingTokens: 20, pool: undefined });
     expect(figures.bands).toHaveLength(bands.length);
     for (const [index, band] of bands.entries()) {
-      const { priority, isConfigured, waiting, waitingBytes, activeFlows } = band;
+      const { priority, isConfigured, waiting, waitingBytes, flows } = band;
       const found = figures.bands[index];
       expect(found).toMatchObject({ priority, isConfigured, waiting, waitingBytes, limits: band.limits });
-      expect([...(found?.waitingIds() ?? [])]).toEqual(activeFlows.map(({ fairnessId }) => fairnessId));
-      for (const of of activeFlows)
+      expect([...(found?.waitingIds() ?? [])]).toEqual(flows.map(({ fairnessId }) => fairnessId));
+      for (const of of flows)
         expect(found?.waitingOf(of.fairnessId)).toMatchObject({ waiting: of.waiting, waitingBytes: of.waitingBytes });
     }
   });
@@ -59,6 +59,6 @@ describe('figures for exporters', () => {
     expect(band?.waiting).toBe(3);
     expect(band?.waitingOf('a')).toEqual({ waiting: 3, waitingBytes: 6 });
     expect([...(band?.waitingIds() ?? [])]).toEqual(['a', 'a']);
-    expect(flow.figures().endpoints).toBe(2);
+    expect(flow.figures().pool?.endpoints).toBe(2);
   });
 });

@@ -13,7 +13,7 @@ describe('in flight by flow', () => {
       { fairnessId: 'a', priority: 0, inFlight: 1, inFlightTokens: 0 },
     ];
     expect(flow.stats().inFlightByFlow).toEqual(both);
-    expect(flow.snapshot().stats.inFlightByFlow).toEqual(both);
+    expect(flow.overview({ flows: 'all' }).stats.inFlightByFlow).toEqual(both);
     expect(flow.figures().stats.inFlightByFlow).toEqual(both);
     first.release();
     first.release();
@@ -26,8 +26,8 @@ describe('in flight by flow', () => {
     void flow.enqueue(request, key('a'));
     void flow.enqueue(request, key('b'));
     const flows = flow
-      .snapshot()
-      .bands[0]?.activeFlows.map(({ fairnessId, waiting, inFlight }) => [fairnessId, waiting, inFlight]);
+      .overview({ flows: 'all' })
+      .bands[0]?.flows.map(({ fairnessId, waiting, inFlight }) => [fairnessId, waiting, inFlight]);
     expect(flows).toEqual([
       ['a', 1, 1],
       ['b', 1, 0],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type ControllerOverview,
   concurrencyDetector,
   type EndpointFilter,
   EndpointPool,
@@ -34,20 +35,24 @@ describe('overview', () => {
 
   it('looks at no more flows than it is allowed to, in all bands together', () => {
     const { flow } = makeFlow({
+      limits,
       bands: [
-        { priority: 1, fairness: roundRobin() },
+        { priority: 1, fairness: roundRobin(), limits },
         { priority: 0, fairness: roundRobin() },
       ],
     });
     runNow(flow);
-    crowd(flow, [1, 1, 9], 1);
+    crowd(flow, [...new Array(3_999).fill(1), 2, 9], 1);
     crowd(flow, [1, 1], 0);
-    const { bands, slowest } = flow.overview({ examined: 2 });
-    expect(bands.map(({ flows, otherFlows }) => [flows.map(({ fairnessId }) => fairnessId), otherFlows])).toEqual([
-      [['f0', 'f1'], 1],
+    const largest = ({ bands }: ControllerOverview): unknown =>
+      bands.map(({ flows, otherFlows }) => [flows.map(({ fairnessId }) => fairnessId), otherFlows]);
+    expect(largest(flow.overview({ flows: 1 }))).toEqual([
+      [['f3999'], 4_000],
       [[], 2],
     ]);
-    expect(slowest).toHaveLength(2);
+    expect(largest(flow.overview({ flows: 1, waits: 'all' }))).toEqual(largest(flow.overview({ flows: 1 })));
+    expect(flow.overview({ flows: 'all' }).bands.map(({ flows }) => flows.length)).toEqual([4_001, 2]);
+    expect(flow.overview({ waits: 'all' }).waits).toHaveLength(4_000);
   });
 
   it.each([
@@ -60,35 +65,42 @@ describe('overview', () => {
       void flow.enqueue(request, key(id));
       clock.advance(10);
     }
-    const { slowest } = flow.overview({ slowest: 4 });
-    expect(slowest.map(({ fairnessId, waitedMs }) => [fairnessId, waitedMs])).toEqual([
+    const { waits } = flow.overview({ waits: 4 });
+    expect(waits.map(({ fairnessId, waitedMs }) => [fairnessId, waitedMs])).toEqual([
       ['a', 50],
       ['b', 40],
       ['c', 20],
     ]);
-    expect(slowest[2]).toEqual({ fairnessId: 'c', ...flow.explain(slowest[2]!.sequence) });
+    expect(waits[2]).toEqual({ fairnessId: 'c', ...flow.explain(waits[2]!.sequence) });
   });
 
   it('leaves out idle bands first, then the lowest', () => {
-    const priorities = [5, 4, 3, 2, 1, 0];
+    const priorities = Array.from({ length: 35 }, (_, index) => 34 - index);
     const { flow } = makeFlow({ bands: priorities.map((priority) => ({ priority })) });
     runNow(flow);
     for (const priority of [1, 3]) void flow.enqueue(request, key('a', priority));
-    const { bands, otherBands } = flow.overview({ bands: 3 });
-    expect([bands.map(({ priority }) => priority), otherBands]).toEqual([[5, 3, 1], 3]);
+    const { bands, otherBands } = flow.overview();
+    const shown = priorities.filter((priority) => priority > 4 || priority === 3 || priority === 1);
+    expect([bands.map(({ priority }) => priority), otherBands]).toEqual([shown, 3]);
+    expect(flow.overview({ flows: 'all' }).bands.map(({ priority }) => priority)).toEqual(priorities);
   });
 
   it('shows the first endpoints, marks of overload included', () => {
     const pool = new EndpointPool();
-    for (const id of ['e1', 'e2', 'e3']) pool.add(id);
+    for (let i = 1; i <= 65; i++) pool.add(`e${i}`);
     const { flow, clock } = makeFlow({ pool });
     pool.markOverloaded('e2', 500);
-    const shown = () => flow.overview({ endpoints: 2 }).endpoints.map(({ id, isOverloaded }) => [id, isOverloaded]);
-    expect(shown()).toEqual([
+    const shown = () => flow.overview().endpoints.map(({ id, isOverloaded }) => [id, isOverloaded]);
+    expect(shown()).toHaveLength(64);
+    expect(shown().slice(0, 2)).toEqual([
       ['e1', false],
       ['e2', true],
     ]);
-    expect(flow.overview({ endpoints: 2 }).otherEndpoints).toBe(1);
+    expect(flow.overview().otherEndpoints).toBe(1);
+    expect(flow.overview({ flows: 'all' })).toMatchObject({
+      otherEndpoints: 0,
+      pool: { endpoints: 65, available: 64 },
+    });
     clock.advance(500);
     expect(shown()[1]).toEqual(['e2', false]);
   });
@@ -139,16 +151,21 @@ describe('overview', () => {
       void flow.enqueue({ byteSize: 1, tokens }, key(name));
     }
     detector.turnTo(0);
-    const [band] = flow.overview({ tenants: 2 }).bands;
+    const [band] = flow.overview({ flows: 'all' }).bands;
     // While all three waited 600 and 100 went, and 600 more while two did: tiny, the last, is owed more than small.
-    expect(band?.service).toMatchObject({ otherTenants: 1, others: { received: 100 } });
     expect(
       band?.service?.tenants.map(({ fairnessId, received, receivedShare }) => [fairnessId, received, receivedShare]),
     ).toEqual([
       ['large', 1200, 1200 / 1320],
       ['tiny', 20, 20 / 1320],
+      ['small', 100, 100 / 1320],
     ]);
-    expect(flow.snapshot().bands[0]?.service?.flows).toHaveLength(3);
+    expect(flow.overview({ flows: 1 }).bands[0]?.service).toMatchObject({
+      tenants: [{ fairnessId: 'large' }],
+      otherTenants: 2,
+      others: { received: 120 },
+    });
+    expect(flow.figures().bands[0]?.service()?.flows).toHaveLength(3);
   });
 
   it('shows how far a tenant that waits is ahead of those that go next', () => {
@@ -197,7 +214,7 @@ describe('overview', () => {
     for (const fairnessId of ['small', 'hog', 'hog']) runNow(flow, { fairnessId });
     flow.reconfigure({ saturationDetector: dial(1) });
     for (const id of ['a', 'b', 'c']) void flow.enqueue(request, key(id));
-    const { standings, otherStandings } = flow.overview({ standings: 3 });
+    const { standings, otherStandings } = flow.overview({ flows: 2 });
     expect(standings.map(({ fairnessId }) => fairnessId)).toEqual(['a', 'b', 'hog']);
     expect(otherStandings).toBe(2);
   });
@@ -213,7 +230,7 @@ describe('overview', () => {
       void flow.enqueue(request, key(id));
       clock.advance(10);
     }
-    expect(flow.overview({ standings: 3 }).standings).toMatchObject([
+    expect(flow.overview({ flows: 2 }).standings).toMatchObject([
       { fairnessId: 'a', oldestWaitMs: 40 },
       { fairnessId: 'b', oldestWaitMs: 30 },
       { fairnessId: 'hog', waiting: 1, inFlight: 2, oldestWaitMs: 10 },

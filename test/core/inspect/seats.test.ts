@@ -15,7 +15,7 @@ function seats(saturationDetector: SaturationDetector): (number | undefined)[] {
   pool.add('a', { weight: 1 });
   pool.add('b', { weight: 3 });
   return makeFlow({ pool, saturationDetector })
-    .flow.snapshot()
+    .flow.overview({ flows: 'all' })
     .endpoints.map((endpoint) => endpoint.seats);
 }
 
@@ -44,7 +44,7 @@ describe('the seats of an endpoint', () => {
     const { flow } = makeFlow({ pool, saturationDetector: { ...dial(0), seatsOf: () => Number.NaN } });
     const errors: unknown[] = [];
     flow.on('pluginError', ({ error }) => errors.push(error));
-    expect(flow.snapshot().endpoints[0]?.seats).toBeUndefined();
+    expect(flow.overview({ flows: 'all' }).endpoints[0]?.seats).toBeUndefined();
     expect(String(errors[0])).toContain('seatsOf must return a number from 0 up, or undefined');
   });
 });

@@ -80,7 +80,7 @@ describe('stats', () => {
   });
 });
 
-describe('snapshot', () => {
+describe('an overview of all flows', () => {
   it('shows everything at one instant', () => {
     const pool = new EndpointPool();
     pool.add('e', { labels: { zone: 'a' } });
@@ -99,7 +99,7 @@ describe('snapshot', () => {
     clock.advance(50);
     void flow.enqueue({ byteSize: 6 }, key('b', 3));
     void flow.enqueue({ byteSize: 8 }, key('a', 3));
-    const { atMs, stats, limits, bands, endpoints } = flow.snapshot();
+    const { atMs, stats, limits, bands, endpoints } = flow.overview({ flows: 'all' });
     expect(atMs).toBe(150);
     expect(stats).toMatchObject({ waiting: 3, waitingBytes: 18, inFlight: 1, saturation: 1.5, isGateClosed: true });
     expect(limits).toEqual({ maxRequests: 100, maxBytes: 2 ** 30 });
@@ -116,13 +116,13 @@ describe('snapshot', () => {
       fairness: 'round-robin-fairness-policy',
       ordering: 'edf-ordering-policy',
       dispatchedPerSecond: 1,
-      flows: 2,
-      activeFlows: [
+      knownFlows: 2,
+      flows: [
         { fairnessId: 'a', waiting: 2, waitingBytes: 12, oldestWaitMs: 50 },
         { fairnessId: 'b', waiting: 1, waitingBytes: 6, oldestWaitMs: 0 },
       ],
     });
-    expect(bands[1]).toMatchObject({ priority: 0, waiting: 0, dispatchedPerSecond: undefined, activeFlows: [] });
+    expect(bands[1]).toMatchObject({ priority: 0, waiting: 0, dispatchedPerSecond: 0, flows: [] });
     expect(endpoints).toMatchObject([
       {
         id: 'e',
@@ -137,7 +137,7 @@ describe('snapshot', () => {
   it('shows no endpoint where there is no pool', () => {
     const { flow } = makeFlow();
     runNow(flow);
-    expect(flow.snapshot().endpoints).toEqual([]);
+    expect(flow.overview({ flows: 'all' }).endpoints).toEqual([]);
   });
 
   it('costs no flow its place, and a request its', () => {
@@ -149,7 +149,7 @@ describe('snapshot', () => {
       queueMicrotask(() => lease.release());
     });
     for (const name of ['a', 'a', 'b']) void flow.enqueue(request, key(name));
-    for (let i = 0; i < 5; i++) flow.snapshot();
+    for (let i = 0; i < 5; i++) flow.overview({ flows: 'all' });
     held.release();
     return flow.close({ drainMs: 100 }).then(() => expect(order).toEqual(['a', 'b', 'a']));
   });

@@ -47,7 +47,7 @@ describe('stats().ignoredReports', () => {
     lease.report({ promptTokens: 9 });
     lease.release();
     clock.advance(3_600_000);
-    expect(flow.snapshot().bands.map(({ priority }) => priority)).toEqual([0]);
+    expect(flow.overview({ flows: 'all' }).bands.map(({ priority }) => priority)).toEqual([0]);
     expect(flow.stats().ignoredReports).toBe(1);
   });
 });

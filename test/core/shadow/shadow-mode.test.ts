@@ -164,7 +164,7 @@ describe('in shadow mode', () => {
       decidedBy: 'gate',
       text: expect.stringMatching(/^would wait: band 0 gated/),
     });
-    expect(flow.overview().slowest[0]?.text).toMatch(/^would wait: /);
+    expect(flow.overview().waits[0]?.text).toMatch(/^would wait: /);
   });
 
   it('no headroom of bands is told, because nothing is held', () => {

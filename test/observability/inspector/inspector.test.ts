@@ -567,7 +567,7 @@ describe('the table of tenants', () => {
   });
 
   it('counts tenants that are not listed in what the others are owed', async () => {
-    const { flow, clock, get } = setUp({ history: true, bounds: { standings: 1 } });
+    const { flow, clock, get } = setUp({ history: true, bounds: { flows: 1 } });
     flow.reconfigure({ saturationDetector: () => 0 });
     for (const id of ['a', 'b', 'c']) runNow(flow, { fairnessId: id }).release();
     runNow(flow, { fairnessId: 'running' }).release();

@@ -33,7 +33,7 @@ describe('globalStrict', () => {
       bands: [{ priority: 0, flowLimits: { maxRequests: 2 } }],
     });
     for (const name of ['a', 'a', 'a', 'b']) void flow.enqueue({ byteSize: 3 }, key(name));
-    expect(flow.snapshot().bands[0]?.activeFlows).toMatchObject([
+    expect(flow.overview({ flows: 'all' }).bands[0]?.flows).toMatchObject([
       { fairnessId: 'a', waiting: 2, waitingBytes: 6 },
       { fairnessId: 'b', waiting: 1, waitingBytes: 3 },
     ]);

@@ -121,7 +121,7 @@ describe('roundRobin', () => {
       /** Since its last turn, for every flow that has waited without a break: who else was served. */
       const since = new Map<string, string[]>();
       const waiting = (): Set<string> =>
-        new Set(flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId }) => fairnessId));
+        new Set(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId));
       for (let step = 0; step < 200; step++) {
         if (random.chance(0.55)) join(random.pick(names));
         else if (random.chance(0.1)) join(...Array.from({ length: random.int(20) }, (_, i) => `burst${step}-${i}`));

@@ -216,12 +216,12 @@ describe('servers that do not report', () => {
   it('are no capacity of their stage', () => {
     const { flow, report } = gated('prefill', 'prefill', 'decode');
     report('prefill-0', 'decode-2');
-    expect(flow.demand()).toMatchObject({ saturation: 0, endpoints: 3, availableEndpoints: 2 });
+    expect(flow.figures()).toMatchObject({ stats: { saturation: 0 }, pool: { endpoints: 3, available: 2 } });
   });
 
   it('leave the pool empty when all of them are such', () => {
     const { flow } = gated('prefill', 'decode');
-    expect(flow.demand()).toMatchObject({ saturation: 1, availableEndpoints: 0 });
+    expect(flow.figures()).toMatchObject({ stats: { saturation: 1 }, pool: { available: 0 } });
     void flow.enqueue(request, key());
     expect(flow.explain(request)).toMatchObject({ decidedBy: 'pool' });
   });
