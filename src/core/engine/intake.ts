@@ -206,10 +206,11 @@ export class Intake {
 
   /** The outcome of a request that need not wait: a drop, or a dispatch that passes no waiting request. */
   private outcomeNow(item: QueueItem, mayWait = true): Outcome | undefined {
-    const answer = this.decide(item, this.engine.operation.nowMs);
-    if (this.engine.backlog.waiting > 0 && !this.terms.isBehind) this.engine.wakeups.notePoll();
+    const { operation, backlog, wakeups } = this.engine;
+    const answer = this.decide(item, operation.nowMs);
     const outcome =
       answer instanceof Endpoint ? this.dispatch(item, answer) : answer instanceof WaitTerms ? undefined : answer;
+    if (!this.terms.isBehind && (outcome === undefined || backlog.waiting > 0)) wakeups.notePoll();
     if (this.events.heard.enqueued && (mayWait || outcome !== undefined)) this.tellEnqueued(item, outcome);
     return outcome;
   }
