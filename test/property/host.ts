@@ -782,15 +782,20 @@ export class Host {
     }
   }
 
-  /** True when a detector in force announces nothing, or not that its reading falls with time. */
+  /** True when a detector in force announces nothing. */
   get isSilent(): boolean {
-    const { bands, defaultBand, defaultNegativeBand, saturationDetector } = optionsOf(this.flow);
-    const own = [...bands, defaultBand, defaultNegativeBand].flatMap((band) => band.saturationDetector ?? []);
-    return (
-      this.gate.isSilent ||
-      saturationDetector.fades === true ||
-      own.some(({ subscribe, fades }) => subscribe === undefined || fades === true)
-    );
+    return this.gate.isSilent || this.ownDetectors.some(({ subscribe }) => subscribe === undefined);
+  }
+
+  /** True when a request may be able to go before anybody has said so. */
+  get mayLag(): boolean {
+    const { saturationDetector } = optionsOf(this.flow);
+    return this.isSilent || [saturationDetector, ...this.ownDetectors].some(({ fades }) => fades === true);
+  }
+
+  private get ownDetectors(): readonly SaturationDetector[] {
+    const { bands, defaultBand, defaultNegativeBand } = optionsOf(this.flow);
+    return [...bands, defaultBand, defaultNegativeBand].flatMap((band) => band.saturationDetector ?? []);
   }
 
   /**

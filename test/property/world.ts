@@ -221,7 +221,7 @@ export class World {
     for (const host of hosts) {
       // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left
       // behind either.
-      const mayLag = this.clock.runsBackwards || (host.isSilent && (!hasRechecked.has(kind) || this.hasNonsense));
+      const mayLag = this.clock.runsBackwards || (host.mayLag && (!hasRechecked.has(kind) || this.hasNonsense));
       const { left } = mayLag ? { left: undefined } : host;
       if (left !== undefined) host.fail(`left behind: ${left}`);
     }
