@@ -55,23 +55,18 @@ export class GcraWindow implements QuotaWindow {
     this.leak(nowMs);
     const excess = taking.amount - amount;
     if (excess < 0) this.taken -= excess;
-    else this.leaked += Math.min(excess, this.left(taking as GcraTaking));
+    else this.giveBack(excess, nowMs, (taking as GcraTaking).end);
     taking.amount = amount;
   }
 
-  /** Gives back what was taken, whether it has leaked or not, as far as the level goes. */
-  giveBack(amount: number, nowMs: number): void {
+  /** Gives back the part of a taking that has not leaked; without its end, of any, as far as the level goes. */
+  giveBack(amount: number, nowMs: number, end: number = this.taken): void {
     this.leak(nowMs);
-    this.leaked = Math.min(this.taken, this.leaked + amount);
+    this.leaked += Math.max(0, Math.min(amount, end - this.leaked, this.taken - this.leaked));
   }
 
   freeAtMs(nowMs: number): number {
     return nowMs + (this.used(nowMs) * this.perMs) / this.limit;
-  }
-
-  /** The part of the taking that has not leaked. */
-  private left({ amount, end }: GcraTaking): number {
-    return Math.max(Math.min(amount, end - this.leaked), 0);
   }
 
   private leak(nowMs: number): void {

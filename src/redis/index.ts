@@ -26,8 +26,6 @@ export {
 } from './leases/shared-concurrency.js';
 export { type SharedEndpointsOptions, sharedEndpointConcurrency } from './leases/shared-endpoints.js';
 export {
-  type MarkPublisher,
-  type MarkSubscriber,
   type SharedMarks,
   type SharedMarksOptions,
   sharedMarks,
@@ -39,7 +37,17 @@ export {
   sharedQuotas,
 } from './quotas/shared-quotas.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';
-export type { IoRedisSubscriber, MessagePublisher, MessageSubscriber, NodeRedisSubscriber } from './store/pub-sub.js';
-export type { IoRedisClient, NodeRedisClient, RedisClient } from './store/redis-client.js';
+export { localStore } from './store/local-store.js';
+export {
+  type IoRedisClient,
+  type IoRedisSubscriber,
+  type MessagePublisher,
+  type MessageSubscriber,
+  type NodeRedisClient,
+  type NodeRedisSubscriber,
+  type RedisClient,
+  redisStore,
+} from './store/redis-store.js';
+export type { Store, StoreMessages, StoreScript } from './store/store.js';
 export type { LinkFigures } from './store/store-link.js';
 export type { EngineProblem, EngineProblemCode } from './store/store-problem.js';

@@ -2,11 +2,24 @@
  * Publish and subscribe in one process, of the kind of node-redis: a message is under way until `deliver`, unless the
  * channel is instant.
  */
-import type { MessagePublisher, NodeRedisSubscriber } from '../../src/redis/index.js';
+import {
+  type MessagePublisher,
+  type MessageSubscriber,
+  type NodeRedisSubscriber,
+  redisStore,
+  type Store,
+} from '../../src/redis/index.js';
 
 export interface Connection {
   readonly publisher: MessagePublisher;
-  readonly subscriber: NodeRedisSubscriber;
+  readonly subscriber: MessageSubscriber;
+}
+
+/** A store that carries messages and runs no scripts. */
+export function messageStore({ publisher, subscriber }: Connection): Store {
+  const fails = (): Promise<never> => Promise.reject(new Error('no scripts'));
+  const publish: MessagePublisher['publish'] = (channel, message) => publisher.publish(channel, message);
+  return redisStore({ evalsha: fails, eval: fails, publish }, subscriber);
 }
 
 export class MessageChannel {
@@ -17,7 +30,7 @@ export class MessageChannel {
   private readonly underWay: [channel: string, message: string][] = [];
   private readonly listeners = new Map<(message: string) => void, string>();
 
-  connect(): Connection {
+  connect(): Connection & { readonly subscriber: NodeRedisSubscriber } {
     const own = new Set<(message: string) => void>();
     return {
       publisher: {

@@ -9,9 +9,9 @@ import {
   type SessionLimitOptions,
   sessionLimit,
 } from '../../src/index.js';
-import { type SharedSessionsOptions, sharedSessions } from '../../src/redis/index.js';
+import { type SharedSessionsOptions, type Store, sharedSessions } from '../../src/redis/index.js';
 import type { ManualClock } from '../../src/testing/index.js';
-import { type Connection, MessageChannel } from './message-channel.js';
+import { type Connection, MessageChannel, messageStore } from './message-channel.js';
 
 export { MessageChannel };
 
@@ -25,14 +25,18 @@ export class SessionReplica {
 
   constructor(
     clock: ManualClock,
-    connection: Connection,
+    connection: Connection | Store,
     limits: SessionLimitOptions,
     options: Partial<SharedSessionsOptions> = {},
   ) {
     this.clock = clock;
     for (const id of ['a', 'b']) this.pool.add(id);
     this.limit = sessionLimit(limits);
-    this.shared = sharedSessions(connection, this.limit, { name: 'chat', clock, ...options });
+    this.shared = sharedSessions('run' in connection ? connection : messageStore(connection), this.limit, {
+      name: 'chat',
+      clock,
+      ...options,
+    });
     const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 1_000 }), this.limit);
     this.flow = new FlowController({ clock, pool: this.pool, saturationDetector, defaultRequestTtl: 0 });
   }

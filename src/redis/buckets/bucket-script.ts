@@ -14,9 +14,14 @@
  * because the rest has made room for others already. A batch of a bucket that is gone gives back nothing. A bucket is
  * kept until all of it has leaked, because a new bucket tells replicas that the store has lost theirs.
  */
-import { finiteText } from '../store/script.js';
 
-export const bucketScript: string = `
+import { finiteText } from '../store/script.js';
+import type { StoreScript } from '../store/store.js';
+import { bucketInMemory } from './bucket-in-memory.js';
+
+export const bucketScript: StoreScript = {
+  local: bucketInMemory,
+  text: `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.17g', number) end
@@ -57,4 +62,5 @@ for i, key in ipairs(KEYS) do
   for _, part in ipairs({ bucket.epoch, text(taken), text(sold), text(level) }) do reply[#reply + 1] = part end
 end
 return reply
-`;
+`,
+};

@@ -1,7 +1,7 @@
 /** The calls of the buckets' script, and what is wrong with an answer. */
 import { numbersOf } from '../store/answer.js';
 import { ProblemListeners } from '../store/problem-listeners.js';
-import type { RedisClient } from '../store/redis-client.js';
+import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import type { EngineProblem } from '../store/store-problem.js';
 import type { BucketSettings } from './bucket-options.js';
@@ -55,14 +55,9 @@ export class BucketStore {
   private readonly problems = new ProblemListeners();
 
   /** `where` opens messages; `longestRetryMs` as of the link. */
-  constructor(
-    client: RedisClient,
-    { timeoutMs, clock, random }: BucketSettings,
-    where: string,
-    longestRetryMs?: number,
-  ) {
+  constructor(store: Store, { timeoutMs, clock, random }: BucketSettings, where: string, longestRetryMs?: number) {
     const settings = { timeoutMs, clock, random, where, ...(longestRetryMs !== undefined && { longestRetryMs }) };
-    this.link = new StoreLink(client, settings, this.problems);
+    this.link = new StoreLink(store, settings, this.problems);
   }
 
   get figures(): LinkFigures {

@@ -7,9 +7,6 @@
 import type { Sale, SoldPart } from './bucket-store.js';
 import type { FallbackShare, FallbackTaking } from './fallback-share.js';
 
-/** Less than this part of a burst is a sum of rounding errors. */
-export const roundingError = 1e-9;
-
 /** The most batches of which something is to be given back at a time. */
 const mostReturns = 256;
 

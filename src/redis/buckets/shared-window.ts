@@ -7,14 +7,14 @@
  * Invariant: no request asks the store; between two calls the balance is at most a chunk more than what waits here. A
  * bucket keeps one call outstanding, and makes none while nothing is taken and nothing waits.
  */
-import type { QuotaWindow } from '../../base/quota-window.js';
+import { type QuotaWindow, rounding } from '../../base/quota-window.js';
 import { StoreError } from '../store/store-problem.js';
 import { BucketAccount } from './bucket-account.js';
 import type { BucketSettings } from './bucket-options.js';
 import { type BucketTerms, type Purchase, purchaseOf, type Sale } from './bucket-store.js';
 import { CallSchedule } from './call-schedule.js';
 import { FallbackShare } from './fallback-share.js';
-import { type HeldTaking, Holdings, roundingError } from './holdings.js';
+import { type HeldTaking, Holdings } from './holdings.js';
 
 export interface WindowSettings extends BucketSettings {
   /** A replica that waits for units asks at least this often. */
@@ -152,7 +152,7 @@ export class SharedWindow implements QuotaWindow {
   /** Raises the level for all replicas. Units that were bought beyond `amount` are lost. */
   leaves(amount: number, nowMs: number): void {
     const level = this.limit - amount;
-    if (level - this.used(nowMs) <= this.limit * roundingError) return;
+    if (level - this.used(nowMs) <= this.limit * rounding) return;
     this.holdings.lose(amount);
     this.account.raise(level, nowMs);
     this.schedule.callIn(this.pollMs);
@@ -192,7 +192,7 @@ export class SharedWindow implements QuotaWindow {
   }
 
   private slack(): number {
-    return this.burst * roundingError;
+    return this.burst * rounding;
   }
 
   private refill(): void {
@@ -268,7 +268,7 @@ export class SharedWindow implements QuotaWindow {
     this.chunks = needed > 0 && isMet && most > 0 ? Math.min(this.chunks * 2, mostChunks) : 1;
     if (this.isRetired) void schedule.call();
     else if (needed > 0) schedule.callIn(isMet ? 0 : this.waitMs(needed - balance, nowMs));
-    else if (holdings.debt > 0 || balance > chunk * (1 + roundingError)) schedule.callIn(0);
+    else if (holdings.debt > 0 || balance > chunk * (1 + rounding)) schedule.callIn(0);
     else if (this.account.leastLevel > 0) schedule.callIn(this.pollMs);
     else if (balance < chunk / 2) schedule.callIn(this.waitMs(chunk - balance, nowMs));
     else if (holdings.hasReturns) schedule.callIn(settings.refreshMs);

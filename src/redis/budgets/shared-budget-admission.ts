@@ -11,7 +11,8 @@ import { BucketStore } from '../buckets/bucket-store.js';
 import type { HeldTaking } from '../buckets/holdings.js';
 import { SharedWindow } from '../buckets/shared-window.js';
 import { bucketKey } from '../store/keys.js';
-import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type RedisClient, storeSchema } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import type { LinkFigures } from '../store/store-link.js';
 import type { EngineProblem } from '../store/store-problem.js';
 import { budgetSettings, costsOf, type SharedBudgetsOptions } from './budget-options.js';
@@ -45,15 +46,15 @@ const refreshMs = 1_000;
  * @throws FlowConfigError
  */
 export function sharedBudgetAdmission<R = unknown>(
-  client: RedisClient,
+  client: RedisClient | Store,
   { chunkSeconds, ...options }: SharedBudgetAdmissionOptions<R>,
 ): SharedBudgetAdmission<R> {
   const subject = 'sharedBudgetAdmission';
-  schemas.parse(redisClient, client, `${subject}: client`);
+  const given = schemas.parse(storeSchema, client, `${subject}: client`);
   const seconds = schemas.parse(schemas.optional(schemas.aboveZero()), chunkSeconds, `${subject}: chunkSeconds`);
   const settings = budgetSettings(options, subject);
   const { rates, clock, maxPayers, name, replicas } = settings;
-  const store = new BucketStore(client, settings, `budgets "${name}"`);
+  const store = new BucketStore(given, settings, `budgets "${name}"`);
   const payers = new Map<string, Payer<R>>();
 
   function open(payer: string): Payer<R> {

@@ -17,7 +17,8 @@ import type {
 import { schemas } from '../../index.js';
 import { BucketStore, isSold, purchaseOf, type Sale } from '../buckets/bucket-store.js';
 import { bucketKey } from '../store/keys.js';
-import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type RedisClient, storeSchema } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import type { LinkFigures } from '../store/store-link.js';
 import { type EngineProblem, StoreError } from '../store/store-problem.js';
 import {
@@ -86,9 +87,12 @@ export interface SharedBudgets<R = unknown> {
  * });
  * const gate = budgets.guard(flow);
  */
-export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedBudgetsOptions<R>): SharedBudgets<R> {
-  schemas.parse(redisClient, client, 'sharedBudgets: client');
-  return new ExactBudgets(client, budgetSettings(options, 'sharedBudgets'));
+export function sharedBudgets<R = unknown>(
+  client: RedisClient | Store,
+  options: SharedBudgetsOptions<R>,
+): SharedBudgets<R> {
+  const store = schemas.parse(storeSchema, client, 'sharedBudgets: client');
+  return new ExactBudgets(store, budgetSettings(options, 'sharedBudgets'));
 }
 
 class ExactBudgets<R> implements SharedBudgets<R> {
@@ -96,9 +100,9 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   private readonly store: BucketStore;
   private readonly shares: FallbackShares;
 
-  constructor(client: RedisClient, settings: BudgetSettings) {
+  constructor(store: Store, settings: BudgetSettings) {
     this.settings = settings;
-    this.store = new BucketStore(client, settings, `budgets "${settings.name}"`);
+    this.store = new BucketStore(store, settings, `budgets "${settings.name}"`);
     this.shares = new FallbackShares(settings);
   }
 

@@ -20,7 +20,8 @@ import {
 } from '../../index.js';
 import { numbersOf } from '../store/answer.js';
 import { fairnessKeys, hashedName } from '../store/keys.js';
-import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type RedisClient, storeSchema } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
 import { exchangeScript } from './exchange-script.js';
@@ -78,15 +79,15 @@ const rememberedIntervals = 10;
  * const flow = new FlowController({ saturationDetector, defaultBand: { fairness } });
  */
 export function sharedFairness(
-  client: RedisClient,
+  client: RedisClient | Store,
   policy: FlowFairnessPolicy,
   options: SharedFairnessOptions,
 ): SharedFairness {
-  parse(redisClient, client, 'sharedFairness: client');
+  const store = parse(storeSchema, client, 'sharedFairness: client');
   const settings = parse(optionsSchema, options, 'sharedFairness');
   const { interval, callTimeout: timeoutMs, clock: time, random, maxFlows, hashKeys } = settings;
   const where = `fairness "${settings.name}"`;
-  const link = new StoreLink(client, { timeoutMs, clock: time, random, where });
+  const link = new StoreLink(store, { timeoutMs, clock: time, random, where });
   const keys = fairnessKeys(settings);
   const bands = new Map<number, { readonly band: BandView; readonly selector: FlowSelector }>();
   const accounts = new WeakMap<FlowView, Account>();

@@ -8,7 +8,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { Clock } from '../../index.js';
-import type { RedisClient } from '../store/redis-client.js';
+import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { type EngineProblem, StoreError } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
@@ -66,11 +66,11 @@ export class LeaseClient {
   private expiryTimer: unknown = undefined;
   private toldProblem: { readonly code: string; readonly atMs: number } | undefined = undefined;
 
-  constructor(client: RedisClient, settings: LeaseClientSettings) {
+  constructor(store: Store, settings: LeaseClientSettings) {
     this.settings = settings;
     const { timeoutMs, clock, random, where, refreshMs } = settings;
     this.link = new StoreLink(
-      client,
+      store,
       // A store that comes back empty learns for one lease: by then every replica must have called.
       { timeoutMs, clock, random, where, longestRetryMs: refreshMs },
       { missed: (problem) => this.tell(problem), breaker: (isOpen) => this.breaker(isOpen) },

@@ -17,12 +17,17 @@
  * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
  * and Gallager, "Data Networks" (1992), 6.5.
  */
+
 import { scriptHead } from '../store/script.js';
+import type { StoreScript } from '../store/store.js';
+import { leaseInMemory } from './lease-in-memory.js';
 
 /** The number of texts in the reply for each key. */
 export const replyWidth = 12;
 
-export const leaseScript: string = `
+export const leaseScript: StoreScript = {
+  local: leaseInMemory,
+  text: `
 ${scriptHead}
 local self, lease, drain, forget, isLeaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'leave'
 
@@ -158,4 +163,5 @@ for i, key in ipairs(KEYS) do
   for _, part in ipairs(visit(key, 6 + (i - 1) * 10)) do reply[#reply + 1] = part end
 end
 return reply
-`;
+`,
+};

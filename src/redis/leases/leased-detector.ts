@@ -1,7 +1,8 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
 import { type Clock, type SaturationDetector, schemas } from '../../index.js';
 import { leaseKey } from '../store/keys.js';
-import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type RedisClient, storeSchema } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
 import type { LeaseEvents } from './lease-events.js';
@@ -54,8 +55,8 @@ export class HeldLeases {
   private readonly replica: string;
 
   /** @throws FlowConfigError */
-  constructor(client: RedisClient, options: LimitedLeaseOptions, subject: string) {
-    schemas.parse(redisClient, client, `${subject}: client`);
+  constructor(client: RedisClient | Store, options: LimitedLeaseOptions, subject: string) {
+    const store = schemas.parse(storeSchema, client, `${subject}: client`);
     const parsed = schemas.parse(optionsSchema, options, subject);
     [this.unit, this.limit] = poolLimit(parsed, subject);
     checkTiming(parsed, subject);
@@ -63,7 +64,7 @@ export class HeldLeases {
     this.options = parsed;
     this.clock = parsed.clock;
     this.replica = settings.replica;
-    this.client = new LeaseClient(client, settings);
+    this.client = new LeaseClient(store, settings);
     this.methods = {
       subscribe: (listener) => this.client.subscribe(listener),
       attach: (flow) => {

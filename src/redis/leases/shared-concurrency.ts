@@ -5,7 +5,8 @@
  */
 
 import { type PoolView, schemas } from '../../index.js';
-import type { RedisClient } from '../store/redis-client.js';
+import type { RedisClient } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import type { LeaseDemand } from './capacity-lease.js';
 import type { LeaseOptions } from './lease-options.js';
 import { HeldLeases, type LeasedDetector } from './leased-detector.js';
@@ -42,7 +43,7 @@ export interface SharedConcurrency extends LeasedDetector {
  * const flow = new FlowController({ saturationDetector: shared });
  * shared.attach(flow);
  */
-export function sharedConcurrency(client: RedisClient, options: SharedConcurrencyOptions): SharedConcurrency {
+export function sharedConcurrency(client: RedisClient | Store, options: SharedConcurrencyOptions): SharedConcurrency {
   const held = new HeldLeases(client, options, 'sharedConcurrency');
   const { unit, limit, clock, client: leases } = held;
   let view: PoolView | undefined;

@@ -5,7 +5,8 @@
  * all.
  */
 import type { EndpointView, PoolView } from '../../index.js';
-import type { RedisClient } from '../store/redis-client.js';
+import type { RedisClient } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import type { CapacityLease } from './capacity-lease.js';
 import type { LeaseOptions } from './lease-options.js';
 import { HeldLeases, type LeasedDetector } from './leased-detector.js';
@@ -25,7 +26,10 @@ export interface SharedEndpointsOptions extends LeaseOptions {
  * even if all of its endpoints are full. Endpoints may come and go. O(endpoints) for each request.
  * @throws FlowConfigError
  */
-export function sharedEndpointConcurrency(client: RedisClient, options: SharedEndpointsOptions): LeasedDetector {
+export function sharedEndpointConcurrency(
+  client: RedisClient | Store,
+  options: SharedEndpointsOptions,
+): LeasedDetector {
   const held = new HeldLeases(client, options, 'sharedEndpointConcurrency');
   const { unit, limit, client: leases } = held;
   const byEndpoint = new Map<string, { readonly lease: CapacityLease; endpoint: EndpointView }>();

@@ -5,12 +5,11 @@
  * one refusal.
  */
 import { type EndpointPool, type EndpointView, realClock, schemas } from '../../index.js';
+import { keepListening } from '../store/keep-listening.js';
 import { channelOf } from '../store/keys.js';
-import { keepListening, type MessagePublisher, type MessageSubscriber } from '../store/pub-sub.js';
+import { storeWithMessages } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import { keyName, newReplicaId, storeShape } from '../store/store-options.js';
-
-export type MarkPublisher = MessagePublisher;
-export type MarkSubscriber = MessageSubscriber;
 
 export interface SharedMarksOptions {
   /** Replicas with this name share their marks. */
@@ -38,11 +37,8 @@ const optionsSchema = schemas.object({ name: keyName, prefix: storeShape.prefix 
  * pay nothing: a message goes out when a server refuses, at most.
  * @throws FlowConfigError
  */
-export function sharedMarks(
-  { publisher, subscriber }: { readonly publisher: MarkPublisher; readonly subscriber: MarkSubscriber },
-  pool: EndpointPool,
-  options: SharedMarksOptions,
-): SharedMarks {
+export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMarksOptions): SharedMarks {
+  const { messages } = schemas.parse(storeWithMessages, store, 'sharedMarks: store');
   const channel = channelOf(schemas.parse(optionsSchema, options, 'sharedMarks'), 'marks');
   const self = newReplicaId();
   /** For each endpoint, the end of the last mark that came from another replica. */
@@ -57,7 +53,7 @@ export function sharedMarks(
     sent++;
     const message = JSON.stringify({ from: self, endpoint: endpoint.id, forMs });
     // If a mark cannot be published, it holds for this replica alone.
-    Promise.resolve(publisher.publish(channel, message)).catch(() => {});
+    Promise.resolve(messages.publish(channel, message)).catch(() => {});
   });
 
   function receive(message: string): void {
@@ -69,7 +65,7 @@ export function sharedMarks(
     pool.markOverloaded(endpoint, mark.forMs);
   }
 
-  const stopListening = keepListening(subscriber, channel, receive, realClock);
+  const stopListening = keepListening(messages, channel, receive, realClock);
 
   return {
     get sent() {

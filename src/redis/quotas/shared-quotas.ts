@@ -10,7 +10,8 @@ import { type BucketOptions, bucketSettings, bucketShape } from '../buckets/buck
 import { BucketStore } from '../buckets/bucket-store.js';
 import { type SendPurchase, SharedWindow, type WindowStatus } from '../buckets/shared-window.js';
 import { bucketKey } from '../store/keys.js';
-import { type RedisClient, redisClient } from '../store/redis-client.js';
+import { type RedisClient, storeSchema } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import type { LinkFigures } from '../store/store-link.js';
 import type { EngineProblem } from '../store/store-problem.js';
 
@@ -59,12 +60,16 @@ const mostKnown = 10_000;
  * const quotas = quotaDetector({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'tokens', limit: 1_000_000
  * }] }] }); quotas.drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
  */
-export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions): SharedQuotas {
-  schemas.parse(redisClient, client, 'sharedQuotas: client');
+export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {
   const { refreshInterval: refreshMs, ...parsed } = schemas.parse(optionsSchema, options, 'sharedQuotas');
   const settings = { ...bucketSettings(parsed), refreshMs };
   const { name, clock } = settings;
-  const store = new BucketStore(client, settings, `quotas "${name}"`, refreshMs);
+  const store = new BucketStore(
+    schemas.parse(storeSchema, client, 'sharedQuotas: client'),
+    settings,
+    `quotas "${name}"`,
+    refreshMs,
+  );
   const windows = new Map<string, SharedWindow>();
   /** The quotas that were given a first chunk on credit: a reload must not give another. */
   const known = new Set<string>();

@@ -9,8 +9,10 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { type Clock, type ResidentSession, type SessionClaim, type SessionLimit, schemas } from '../../index.js';
+import { keepListening } from '../store/keep-listening.js';
 import { channelOf, hashedName } from '../store/keys.js';
-import { keepListening, type MessagePublisher, type MessageSubscriber } from '../store/pub-sub.js';
+import { storeWithMessages } from '../store/redis-store.js';
+import type { Store } from '../store/store.js';
 import { keyName, newReplicaId, storeShape } from '../store/store-options.js';
 import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
@@ -99,13 +101,10 @@ function naming(hashesAll: boolean): (key: string) => string {
  * @throws FlowConfigError
  * @example
  * const limit = sessionLimit({ maxSessions: 200 });
- * const shared = sharedSessions({ publisher: client, subscriber }, limit, { name: 'chat' });
+ * const shared = sharedSessions(redisStore(client, subscriber), limit, { name: 'chat' });
  */
-export function sharedSessions(
-  { publisher, subscriber }: { readonly publisher: MessagePublisher; readonly subscriber: MessageSubscriber },
-  limit: SessionLimit,
-  options: SharedSessionsOptions,
-): SharedSessions {
+export function sharedSessions(store: Store, limit: SessionLimit, options: SharedSessionsOptions): SharedSessions {
+  const { messages } = parse(storeWithMessages, store, 'sharedSessions: store');
   const { hashKeys, clock, maxElsewhere, ...space } = parse(optionsSchema, options, 'sharedSessions');
   const self = newReplicaId();
   const channel = channelOf(space, 'sessions');
@@ -139,7 +138,7 @@ export function sharedSessions(
   /** Never rejects: a session whose message is lost is told again. */
   async function publish(text: string): Promise<void> {
     try {
-      await publisher.publish(channel, text);
+      await messages.publish(channel, text);
     } catch {
     } finally {
       unanswered--;
@@ -227,7 +226,7 @@ export function sharedSessions(
   }
 
   repeatSessions();
-  const stopListening = keepListening(subscriber, channel, receive, clock, () => send({ kind: 'new', from: self }));
+  const stopListening = keepListening(messages, channel, receive, clock, () => send({ kind: 'new', from: self }));
 
   return {
     get sent() {

@@ -9,8 +9,7 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
-import { hexDigest } from './digest.js';
-import { type RedisClient, type ScriptCaller, scriptCaller } from './redis-client.js';
+import type { Store, StoreScript } from './store.js';
 import { badReply, type EngineProblem, problemOf, StoreError } from './store-problem.js';
 
 export interface LinkSettings {
@@ -62,20 +61,18 @@ export class StoreLink {
   private problem: EngineProblem | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
-  /** The digests of scripts, by which the store knows them. */
-  private readonly digests = new Map<string, string>();
   /** The last error of the client about its connection, since the last answer. */
   private connectionError: unknown = undefined;
   private readonly settings: LinkSettings;
-  private readonly caller: ScriptCaller;
+  private readonly store: Store;
   private readonly listener: LinkListener;
   private readonly unhear: () => void;
 
-  constructor(client: RedisClient, settings: LinkSettings, listener: LinkListener = {}) {
+  constructor(store: Store, settings: LinkSettings, listener: LinkListener = {}) {
     this.settings = settings;
-    this.caller = scriptCaller(client);
+    this.store = store;
     this.listener = listener;
-    this.unhear = this.caller.onError((error) => {
+    this.unhear = store.onError((error) => {
       this.connectionError = error;
     });
   }
@@ -95,7 +92,7 @@ export class StoreLink {
    * @throws (rejects) StoreError
    */
   run(
-    script: string,
+    script: StoreScript,
     keys: readonly string[],
     args: readonly string[],
     onLate?: (reply: unknown) => void,
@@ -117,7 +114,7 @@ export class StoreLink {
         reject(this.missed(problem));
       }, timeoutMs);
       letProcessEnd(timer);
-      this.send(script, keys, args).then(
+      this.store.run(script, keys, args).then(
         (reply) => {
           this.countNoLonger(number);
           clock.clearTimeout(timer);
@@ -140,7 +137,7 @@ export class StoreLink {
    * @throws (rejects) StoreError
    */
   async ask<T>(
-    script: string,
+    script: StoreScript,
     keys: readonly string[],
     args: readonly string[],
     read: (reply: unknown) => T | undefined,
@@ -165,17 +162,6 @@ export class StoreLink {
     for (const older of this.outstanding) {
       if (older > number) return;
       this.outstanding.delete(older);
-    }
-  }
-
-  private async send(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    const digest = this.digests.get(script) ?? hexDigest('sha1', script);
-    this.digests.set(script, digest);
-    try {
-      return await this.caller.byDigest(digest, keys, args);
-    } catch (error) {
-      if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error;
-      return await this.caller.byText(script, keys, args);
     }
   }
 

@@ -11,6 +11,7 @@ import { describeWithClient } from '../support/with-store.js';
 const operations = 100_000;
 const batch = 1_000;
 const perMs = 60_000;
+const keys = ['model:a', 'model:b'];
 const terms = [
   { limit: 600, burst: 120 },
   { limit: 900, burst: 300 },
@@ -30,6 +31,8 @@ interface Expected {
   readonly ends: readonly number[];
   readonly sold: readonly number[];
   readonly levels: readonly number[];
+  /** What the form for the memory of a process answers. */
+  readonly inMemory: readonly string[];
 }
 
 describeWithClient('the script of the buckets', { timeout: 180_000 }, (redis) => {
@@ -39,9 +42,12 @@ describeWithClient('the script of the buckets', { timeout: 180_000 }, (redis) =>
     const startMs = Date.now() + 86_400_000;
     const epoch = String(startMs * 1_000);
     const models = terms.map(({ limit, burst }): Model => {
-      return { limit, burst, window: new GcraWindow(limit, perMs, burst), taken: 0, bought: [] };
+      const window = new GcraWindow(limit, perMs, burst);
+      window.take(1, startMs);
+      return { limit, burst, window, taken: 1, bought: [] };
     });
     let nowMs = startMs;
+    const memory = {};
 
     /** What one bucket is asked for, and what it could sell. */
     function drawOne({ limit, burst, window, bought, ...model }: Model, at: number) {
@@ -78,35 +84,41 @@ describeWithClient('the script of the buckets', { timeout: 180_000 }, (redis) =>
         const taking = model.window.take(sold[at]!, nowMs);
         if (sold[at]! > 0) model.bought = [...model.bought.slice(-50), { taking, end: model.taken }];
       }
+      const args = drawn.flatMap((each) => each.args);
+      const inMemory = bucketScript.local(memory, keys, args, nowMs * 1_000);
       const clock = [String(Math.floor(nowMs / 1_000)), String((nowMs % 1_000) * 1_000)];
       return {
-        args: [...drawn.flatMap(({ args }) => args), ...clock],
+        args: [...args, ...clock],
+        inMemory,
         ends: models.map(({ taken }) => taken),
         sold,
         levels: models.map(({ window }) => window.used(nowMs)),
       };
     }
 
-    const text = withVirtualTime(withoutExpiry(bucketScript));
+    const text = withVirtualTime(withoutExpiry(bucketScript.text));
     const digest = (await redis().script('LOAD', text)) as string;
-    // The buckets are there from the beginning, so that their name is known.
-    for (const key of ['model:a', 'model:b'])
-      await redis().hset(key, { e: epoch, t: '0', l: '0', a: String(startMs * 1_000) });
+    // The buckets are there from the beginning, with one unit taken, so that their names are known.
+    const first = terms.flatMap(({ limit, burst }) => [limit / (perMs * 1_000), burst, 1, 0, 0, 0, 0].map(String));
+    bucketScript.local(memory, keys, first, startMs * 1_000);
+    for (const key of keys) await redis().hset(key, { e: epoch, t: '1', l: '0', a: String(startMs * 1_000) });
     const mismatches: unknown[] = [];
     let none = 0;
     let some = 0;
     for (let done = 0; done < operations; done += batch) {
       const drawn = Array.from({ length: batch }, draw);
       const pipeline = redis().pipeline();
-      for (const { args } of drawn) pipeline.evalsha(digest, 2, 'model:a', 'model:b', ...args);
+      for (const { args } of drawn) pipeline.evalsha(digest, 2, ...keys, ...args);
       const replies = (await pipeline.exec()) ?? [];
-      for (const [index, { ends, sold, levels }] of drawn.entries()) {
+      for (const [index, { ends, sold, levels, inMemory }] of drawn.entries()) {
         const [error, reply] = replies[index] ?? [];
         if (error) throw error;
         const numbers = (reply as string[]).map(Number);
         const expected = ends.flatMap((end, at) => [Number(epoch), end, sold[at]!, levels[at]!]);
-        const isSame = expected.every((number, at) => Math.abs(number - numbers[at]!) < 1e-3);
-        if (!isSame) mismatches.push({ at: done + index, expected, reply });
+        const isAs = (answer: readonly number[]): boolean =>
+          expected.every((number, at) => Math.abs(number - answer[at]!) < 1e-3);
+        if (!isAs(numbers) || !isAs(inMemory.map(Number)))
+          mismatches.push({ at: done + index, expected, reply, inMemory });
         if (sold.some((each) => each > 0)) some++;
         else none++;
       }

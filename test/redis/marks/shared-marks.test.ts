@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EndpointPool, sessionLimit } from '../../../src/index.js';
 import { sharedMarks, sharedSessions } from '../../../src/redis/index.js';
+import { messageStore } from '../../support/message-channel.js';
 import { pairs } from '../support/pairs.js';
 import { describeWithStores, until } from '../support/with-store.js';
 
@@ -14,7 +15,7 @@ describeWithStores('overload marks', (store) => {
   it.each(Object.keys(pairs))('reach the other replicas through %s, once, for as long as they last', async (client) => {
     const pools = [poolOf('a', 'b'), poolOf('a', 'b'), poolOf('b')];
     const shared = await Promise.all(
-      pools.map(async (pool) => sharedMarks(await pairs[client]!(store().url), pool, { name: client })),
+      pools.map(async (pool) => sharedMarks(messageStore(await pairs[client]!(store().url)), pool, { name: client })),
     );
     const [first, second, third] = pools as [EndpointPool, EndpointPool, EndpointPool];
     // Nobody says when a subscription is in force.
@@ -38,7 +39,7 @@ describeWithStores('overload marks', (store) => {
   it('survive messages that are none', async () => {
     const { publisher, subscriber } = await pairs.ioredis!(store().url);
     const pool = poolOf('a');
-    const shared = sharedMarks({ publisher, subscriber }, pool, { name: 'odd' });
+    const shared = sharedMarks(messageStore({ publisher, subscriber }), pool, { name: 'odd' });
     const odd = [
       '',
       'null',
@@ -74,7 +75,7 @@ describe('a subscriber whose store is away at first', () => {
         receive = listener;
       },
     };
-    const shared = sharedMarks({ publisher, subscriber }, pool, { name: 'late' });
+    const shared = sharedMarks(messageStore({ publisher, subscriber }), pool, { name: 'late' });
     await until(() => receive !== undefined);
     receive!(JSON.stringify({ from: 'x', endpoint: 'a', forMs: 60_000 }));
     expect(pool.get('a')!.overloadedUntilMs).toBeGreaterThan(0);
@@ -83,9 +84,11 @@ describe('a subscriber whose store is away at first', () => {
 
   it('does not hold the end up while it queues its calls', async () => {
     const subscriber = { unsubscribe, subscribe: () => new Promise<void>(() => {}) };
-    const marks = sharedMarks({ publisher, subscriber }, poolOf('a'), { name: 'queued' });
+    const marks = sharedMarks(messageStore({ publisher, subscriber }), poolOf('a'), { name: 'queued' });
     await expect(marks.close()).resolves.toBeUndefined();
-    const sessions = sharedSessions({ publisher, subscriber }, sessionLimit({ maxSessions: 2 }), { name: 'queued' });
+    const sessions = sharedSessions(messageStore({ publisher, subscriber }), sessionLimit({ maxSessions: 2 }), {
+      name: 'queued',
+    });
     await expect(sessions.close()).resolves.toBeUndefined();
   });
 });

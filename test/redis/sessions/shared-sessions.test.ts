@@ -3,6 +3,7 @@ import { FlowConfigError, type SessionLimitOptions, sessionLimit } from '../../.
 import { type SharedSessionsOptions, sharedSessions } from '../../../src/redis/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { turns } from '../../support/flow.js';
+import { messageStore } from '../../support/message-channel.js';
 import { MessageChannel, SessionReplica } from '../../support/session-replica.js';
 
 const channelName = 'headgate:{chat}:sessions';
@@ -362,7 +363,7 @@ describe('sessions of several replicas', () => {
   });
 
   it('asks for a limit of sessions that is not shared yet, and for a name', () => {
-    const connection = new MessageChannel().connect();
+    const connection = messageStore(new MessageChannel().connect());
     const limit = sessionLimit({ maxSessions: 1 });
     expect(() => sharedSessions(connection, {} as never, { name: 'chat' })).toThrow(FlowConfigError);
     expect(() => sharedSessions(connection, limit, { name: 'a b' })).toThrow(/name/);

@@ -3,7 +3,7 @@ import * as ioredis from 'ioredis';
 import * as iovalkey from 'iovalkey';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
-import { redisClient, scriptCaller } from '../../../src/redis/store/redis-client.js';
+import { storeSchema } from '../../../src/redis/store/redis-store.js';
 
 type Constructor = new (options: object) => { disconnect(): void };
 
@@ -29,11 +29,10 @@ describe.each(Object.keys(makers))('a client of %s', (name) => {
   it('is recognized, calls scripts and tells its errors', () => {
     const { client, end } = makers[name]!();
     const problems: string[] = [];
-    const accepted = redisClient.read(client, (expected) => problems.push(expected));
+    const accepted = storeSchema.read(client, (expected) => problems.push(expected));
     expect(problems).toEqual([]);
-    const caller = scriptCaller(accepted);
     const heard: unknown[] = [];
-    const stop = caller.onError((error) => heard.push(error));
+    const stop = accepted.onError((error) => heard.push(error));
     (client as { emit(event: 'error', error: unknown): void }).emit('error', 'lost');
     expect(heard).toEqual(['lost']);
     stop();

@@ -9,7 +9,7 @@ import { exchangeScript } from '../../../src/redis/fairness/exchange-script.js';
 import { leaseScript } from '../../../src/redis/leases/lease-script.js';
 import { describeWithStores } from '../support/with-store.js';
 
-const scripts = { leaseScript, bucketScript, exchangeScript };
+const scripts = { leaseScript: leaseScript.text, bucketScript: bucketScript.text, exchangeScript: exchangeScript.text };
 const oldest = [6, 2, 0];
 
 interface Call {

@@ -3,11 +3,11 @@
  * up.
  */
 import { expect, it } from 'vitest';
-import type { IoRedisClient } from '../../../src/redis/index.js';
+import { type IoRedisClient, redisStore } from '../../../src/redis/index.js';
 import { StoreLink } from '../../../src/redis/store/store-link.js';
 import { ManualClock } from '../../../src/testing/index.js';
 
-const script = 'return 1';
+const script = { text: 'return 1', local: () => [] };
 const timeoutMs = 50;
 
 /** A client that leaves without a reply, for ever, the calls that `isLost` names; they are counted from 0. */
@@ -16,7 +16,7 @@ function lossyLink(isLost: (call: number) => boolean) {
   let sent = 0;
   const reply = (): Promise<unknown> => (isLost(sent++) ? new Promise(() => {}) : Promise.resolve('answer'));
   const client: IoRedisClient = { evalsha: reply, eval: reply };
-  const link = new StoreLink(client, { timeoutMs, clock, random: () => 0.5, where: 'here' });
+  const link = new StoreLink(redisStore(client), { timeoutMs, clock, random: () => 0.5, where: 'here' });
   /** The answer, or the code of the problem. */
   async function call(): Promise<unknown> {
     const answer = link.run(script, ['key'], []).catch((error: { problem: { code: string } }) => error.problem.code);

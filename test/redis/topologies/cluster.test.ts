@@ -1,7 +1,7 @@
 /** A real cluster: every part through every client, a slot that moves, and a master that is killed. */
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type EngineProblem, sharedConcurrency } from '../../../src/redis/index.js';
+import { type EngineProblem, redisStore, sharedConcurrency } from '../../../src/redis/index.js';
 import { Cluster } from '../support/cluster.js';
 import { storeKinds } from '../support/stores.js';
 import { clusterClients } from './connections.js';
@@ -39,7 +39,8 @@ describe.runIf(storeKinds.length > 0).each(storeKinds)('a cluster of $name', (ki
 
   describe.each(names)('through %s', (name) => {
     it.each(Object.keys(parts))('has %s', async (part) => {
-      await parts[part]!(await connected(name), `${name}-${part.replaceAll(' ', '-')}`);
+      const { client, subscriber } = await connected(name);
+      await parts[part]!(redisStore(client, subscriber), `${name}-${part.replaceAll(' ', '-')}`);
     });
   });
 

@@ -5,12 +5,12 @@
 import { Cluster as IoCluster, Redis as IoRedis } from 'ioredis';
 import { Redis as IoValkey, Cluster as IoValkeyCluster } from 'iovalkey';
 import { createCluster, createSentinel } from 'redis';
-import type { MarkPublisher, MarkSubscriber, RedisClient } from '../../../src/redis/index.js';
+import type { MessagePublisher, MessageSubscriber, RedisClient } from '../../../src/redis/index.js';
 
 /** One client calls scripts and publishes; a second one only listens. */
 export interface Connected {
-  readonly client: RedisClient & MarkPublisher;
-  readonly subscriber: MarkSubscriber;
+  readonly client: RedisClient & MessagePublisher;
+  readonly subscriber: MessageSubscriber;
   end(): void;
 }
 
@@ -29,7 +29,7 @@ function isReady(client: Emitter): Promise<void> {
   return new Promise((resolve) => client.once('ready', resolve));
 }
 
-async function ioPair<C extends RedisClient & MarkPublisher & MarkSubscriber & Emitter & { disconnect(): void }>(
+async function ioPair<C extends RedisClient & MessagePublisher & MessageSubscriber & Emitter & { disconnect(): void }>(
   make: () => C,
 ): Promise<Connected> {
   const [client, subscriber] = [make(), make()];

@@ -1,10 +1,11 @@
 /**
- * Everything that replicas share, through one client, as two replicas would use it. No assertion depends on how long
+ * Everything that replicas share, through one store, as two replicas would use it. No assertion depends on how long
  * anything takes.
  */
 import { expect } from 'vitest';
 import { EndpointPool, FlowController, virtualTokenCounter } from '../../../src/index.js';
 import {
+  type Store,
   sharedBudgetAdmission,
   sharedBudgets,
   sharedConcurrency,
@@ -13,9 +14,8 @@ import {
   sharedMarks,
 } from '../../../src/redis/index.js';
 import { until } from '../support/with-store.js';
-import type { Connected } from './connections.js';
 
-type Part = (connected: Connected, name: string) => Promise<void>;
+type Part = (store: Store, name: string) => Promise<void>;
 
 const calm = {
   nowMs: 0,
@@ -33,8 +33,8 @@ function become(isTrue: () => boolean, what: () => unknown): Promise<void> {
   return until(isTrue, what, patientMs);
 }
 
-async function leases({ client }: Connected, pool: string): Promise<void> {
-  const replicas = [0, 1].map(() => sharedConcurrency(client, { pool, maxConcurrency: 10, ...leaseTiming }));
+async function leases(store: Store, pool: string): Promise<void> {
+  const replicas = [0, 1].map(() => sharedConcurrency(store, { pool, maxConcurrency: 10, ...leaseTiming }));
   await become(
     () => replicas.every(({ limit, status }) => limit === 5 && status[0]?.held === 10),
     () => replicas.map(({ status }) => status),
@@ -43,9 +43,9 @@ async function leases({ client }: Connected, pool: string): Promise<void> {
 }
 
 /** One call serves the keys of all endpoints: they must be in one slot. */
-async function endpointLeases({ client }: Connected, pool: string): Promise<void> {
+async function endpointLeases(store: Store, pool: string): Promise<void> {
   const replicas = [0, 1].map(() => {
-    const detector = sharedEndpointConcurrency(client, { pool, maxConcurrency: 4, ...leaseTiming });
+    const detector = sharedEndpointConcurrency(store, { pool, maxConcurrency: 4, ...leaseTiming });
     const endpoints = new EndpointPool();
     for (const id of ['a', 'b', 'c']) endpoints.add(id);
     const flow = new FlowController({
@@ -72,19 +72,19 @@ async function endpointLeases({ client }: Connected, pool: string): Promise<void
 }
 
 /** Several budgets are several keys, taken together or not at all. */
-async function budgets({ client }: Connected, name: string): Promise<void> {
+async function budgets(store: Store, name: string): Promise<void> {
   const rates = [
     { name: 'requests', limit: 2, per: '24h' },
     { name: 'tokens', limit: 1_000, per: '24h', cost: () => 100 },
   ] as const;
-  const [a, b] = [0, 1].map(() => sharedBudgets(client, { name, budgets: rates, callTimeout, fallback: 'closed' }));
+  const [a, b] = [0, 1].map(() => sharedBudgets(store, { name, budgets: rates, callTimeout, fallback: 'closed' }));
   const answers = [await a!.take({}, key), await b!.take({}, key), await a!.take({}, key)];
   expect(answers.map(({ isTaken }) => isTaken)).toEqual([true, true, false]);
   const left = await b!.peek('tenant');
   expect(Math.round(left!.tokens!)).toBe(800);
 }
 
-async function budgetChunks({ client }: Connected, name: string): Promise<void> {
+async function budgetChunks(store: Store, name: string): Promise<void> {
   const options = {
     name,
     budgets: [{ name: 'requests', limit: 6, per: '24h' }],
@@ -92,7 +92,7 @@ async function budgetChunks({ client }: Connected, name: string): Promise<void> 
     fallback: 'closed',
     chunkSeconds: 28_800,
   } as const;
-  const admission = sharedBudgetAdmission(client, options);
+  const admission = sharedBudgetAdmission(store, options);
   let admitted = 0;
   // Two at a time are bought: six in all.
   await become(
@@ -106,8 +106,8 @@ async function budgetChunks({ client }: Connected, name: string): Promise<void> 
   await admission.close();
 }
 
-async function fairness({ client }: Connected, name: string): Promise<void> {
-  const policy = sharedFairness(client, virtualTokenCounter({ cost: 'requests' }), {
+async function fairness(store: Store, name: string): Promise<void> {
+  const policy = sharedFairness(store, virtualTokenCounter({ cost: 'requests' }), {
     name,
     interval: '20ms',
     callTimeout,
@@ -122,14 +122,14 @@ async function fairness({ client }: Connected, name: string): Promise<void> {
   await flow.close();
 }
 
-async function marks({ client: publisher, subscriber }: Connected, name: string): Promise<void> {
+async function marks(store: Store, name: string): Promise<void> {
   const pools = [0, 1].map(() => {
     const pool = new EndpointPool();
     pool.add('a');
     return pool;
   });
   const [near, far] = pools as [EndpointPool, EndpointPool];
-  const shared = pools.map((pool) => sharedMarks({ publisher, subscriber }, pool, { name }));
+  const shared = pools.map((pool) => sharedMarks(store, pool, { name }));
   // Nobody says when a subscription is in force.
   const marking = setInterval(() => near.markOverloaded('a', 60_000), 20);
   await become(

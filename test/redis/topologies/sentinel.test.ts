@@ -1,5 +1,6 @@
 /** Real sentinels: every part through every client, and a master that is killed. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { redisStore } from '../../../src/redis/index.js';
 import { Sentinels } from '../support/sentinels.js';
 import { storeKinds } from '../support/stores.js';
 import { sentinelClients } from './connections.js';
@@ -28,7 +29,8 @@ describe.runIf(storeKinds.length > 0).each(storeKinds)('sentinels of $name', (ki
 
   describe.each(names)('through %s', (name) => {
     it.each(Object.keys(parts))('have %s', async (part) => {
-      await parts[part]!(await connected(name), `${name}-${part.replaceAll(' ', '-')}`);
+      const { client, subscriber } = await connected(name);
+      await parts[part]!(redisStore(client, subscriber), `${name}-${part.replaceAll(' ', '-')}`);
     });
   });
 

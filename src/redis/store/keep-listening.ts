@@ -1,0 +1,51 @@
+/** Listens to a channel, also where the store cannot be reached at first. */
+import { letProcessEnd } from '../../base/clock.js';
+import type { Clock } from '../../index.js';
+import type { StoreMessages } from './store.js';
+
+/** The time between two attempts to listen, and the longest that stopping takes. */
+const againMs = 1_000;
+
+/**
+ * Listens until it is stopped. If the store cannot be reached, it tries again. Calls `begun` once it listens. Returns
+ * a function that stops it, which does not wait for a store that is away, and never rejects.
+ */
+export function keepListening(
+  messages: StoreMessages,
+  channel: string,
+  receive: (message: string) => void,
+  clock: Clock,
+  begun: () => void = () => {},
+): () => Promise<void> {
+  let isStopped = false;
+  let timer: unknown;
+  let stop = (): Promise<unknown> => Promise.resolve();
+  let attempt = begin();
+
+  function hear(message: string): void {
+    if (!isStopped) receive(message);
+  }
+  async function begin(): Promise<void> {
+    try {
+      stop = await messages.subscribe(channel, hear);
+      if (!isStopped) begun();
+    } catch {
+      if (isStopped) return;
+      timer = letProcessEnd(
+        clock.setTimeout(() => {
+          attempt = begin();
+        }, againMs),
+      );
+    }
+  }
+  return async () => {
+    isStopped = true;
+    clock.clearTimeout(timer);
+    const end = attempt.then(() => stop()).catch(() => {});
+    const tooLong = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, againMs);
+    });
+    await Promise.race([end, tooLong]);
+    clock.clearTimeout(timer);
+  };
+}

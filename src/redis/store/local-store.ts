@@ -1,0 +1,37 @@
+/**
+ * A store in the memory of this process: for controllers of one process that share a limit, for tests, and for
+ * processes that one parent speaks for.
+ *
+ * Invariant: what a script keeps has an end, and is removed some time after it.
+ */
+import { type Clock, FlowConfigError, realClock } from '../../index.js';
+import type { Store } from './store.js';
+
+/** @throws FlowConfigError */
+export function localStore({ clock = realClock }: { readonly clock?: Clock | undefined } = {}): Store {
+  if (typeof clock?.now !== 'function') {
+    const issue = { path: 'clock', expected: 'a clock with now()', got: typeof clock };
+    throw new FlowConfigError('localStore', [issue]);
+  }
+  const listeners = new Map<string, Set<(message: string) => void>>();
+  const memory = {};
+  /** As an instant of a real store, so that 0 is long ago. */
+  const startUs = Date.now() * 1_000 - clock.now() * 1_000;
+  return {
+    run: async (script, keys, args) => script.local(memory, keys, args, Math.floor(startUs + clock.now() * 1_000)),
+    onError: () => () => {},
+    messages: {
+      async publish(channel, message) {
+        await undefined;
+        const heard = [...(listeners.get(channel) ?? [])];
+        for (const listener of heard) listener(message);
+        return heard.length;
+      },
+      async subscribe(channel, listener) {
+        const heard = listeners.get(channel) ?? new Set();
+        listeners.set(channel, heard.add(listener));
+        return async () => heard.delete(listener);
+      },
+    },
+  };
+}

@@ -1,0 +1,159 @@
+/**
+ * The store on Redis or Valkey, through a client that the host brings: node-redis, ioredis or iovalkey, single, cluster
+ * or Sentinel, by the methods that are used.
+ */
+import { type Schema, schemas } from '../../index.js';
+import { hexDigest } from './digest.js';
+import type { Store, StoreMessages, StoreScript } from './store.js';
+
+/** A client of the package `redis`: `createClient`, `createCluster` or `createSentinel`. */
+export interface NodeRedisClient {
+  evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
+}
+
+/** A client of `ioredis` or `iovalkey`: `Redis` or `Cluster`. */
+export interface IoRedisClient {
+  evalsha(sha1: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
+  eval(script: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
+}
+
+/**
+ * Nothing is imported from any of them, so every version with these methods will do. The host connects it and closes
+ * it.
+ */
+export type RedisClient = NodeRedisClient | IoRedisClient;
+
+/** A connection that publishes: any client. */
+export interface MessagePublisher {
+  publish(channel: string, message: string): Promise<unknown>;
+}
+
+/** A connection of node-redis that only listens: `client.duplicate()`, connected. */
+export interface NodeRedisSubscriber {
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+}
+
+/** A connection of ioredis or iovalkey that only listens. */
+export interface IoRedisSubscriber {
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  off(event: 'message', listener: (channel: string, message: string) => void): unknown;
+}
+
+export type MessageSubscriber = NodeRedisSubscriber | IoRedisSubscriber;
+
+/**
+ * A store on Redis or Valkey. Where only scripts are needed, the client can be given in its place. For marks and
+ * sessions the client also publishes, and `subscriber` is a connection that only listens: `client.duplicate()`.
+ */
+export function redisStore(client: RedisClient & Partial<MessagePublisher>, subscriber?: MessageSubscriber): Store {
+  /** By their digests the server knows scripts that it has run. */
+  const digests = new Map<string, string>();
+  return {
+    async run({ text }: StoreScript, keys, args) {
+      const digest = digests.get(text) ?? hexDigest('sha1', text);
+      digests.set(text, digest);
+      try {
+        return await evaluate(client, digest, keys, args);
+      } catch (error) {
+        if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error;
+        return await evaluate(client, text, keys, args, true);
+      }
+    },
+    onError(listener) {
+      if (!isEmitter(client)) return () => {};
+      client.on('error', listener);
+      return () => client.off('error', listener);
+    },
+    messages: subscriber && messagesOf(client, subscriber),
+  };
+}
+
+function evaluate(
+  client: RedisClient,
+  script: string,
+  keys: readonly string[],
+  args: readonly string[],
+  isText = false,
+): Promise<unknown> {
+  if (isNodeRedis(client)) {
+    const options = { keys: [...keys], arguments: [...args] };
+    return isText ? client.eval(script, options) : client.evalSha(script, options);
+  }
+  const rest = [keys.length, ...keys, ...args] as const;
+  return isText ? client.eval(script, ...rest) : client.evalsha(script, ...rest);
+}
+
+function messagesOf(client: Partial<MessagePublisher>, subscriber: MessageSubscriber): StoreMessages {
+  return {
+    publish: async (channel, message) => client.publish?.(channel, message),
+    async subscribe(channel, listener) {
+      if (!isIoRedisSubscriber(subscriber)) {
+        await subscriber.subscribe(channel, listener);
+        return () => subscriber.unsubscribe(channel);
+      }
+      const onMessage = (from: string, message: string): void => {
+        if (from === channel) listener(message);
+      };
+      subscriber.on('message', onMessage);
+      try {
+        await subscriber.subscribe(channel);
+      } catch (error) {
+        subscriber.off('message', onMessage);
+        throw error;
+      }
+      return () => {
+        subscriber.off('message', onMessage);
+        return subscriber.unsubscribe(channel);
+      };
+    },
+  };
+}
+
+function isIoRedisSubscriber(subscriber: MessageSubscriber): subscriber is IoRedisSubscriber {
+  return 'evalsha' in subscriber;
+}
+
+function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
+  if (typeof candidate !== 'object' || candidate === null) return false;
+  return names.every((name) => typeof Reflect.get(candidate, name) === 'function');
+}
+
+function isNodeRedis(candidate: unknown): candidate is NodeRedisClient {
+  return hasMethods(candidate, 'evalSha', 'eval');
+}
+
+function isRedisClient(candidate: unknown): candidate is RedisClient {
+  return isNodeRedis(candidate) || hasMethods(candidate, 'evalsha', 'eval');
+}
+
+function isEmitter(
+  candidate: object,
+): candidate is Record<'on' | 'off', (event: 'error', listener: (error: unknown) => void) => unknown> {
+  return hasMethods(candidate, 'on', 'off');
+}
+
+function isStore(candidate: unknown): candidate is Store {
+  return hasMethods(candidate, 'run', 'onError');
+}
+
+const { element, value } = schemas;
+
+/** A store, or a client that stands for one. */
+export const storeSchema: Schema<Store> = element((given, report) => {
+  if (isStore(given)) return given;
+  if (isRedisClient(given)) return redisStore(given);
+  report('a store, or a client of redis, ioredis or iovalkey');
+  return undefined;
+});
+
+const hasMessages = (given: unknown): given is Store & { readonly messages: StoreMessages } =>
+  isStore(given) && given.messages !== undefined;
+/** A store that also carries messages. */
+export const storeWithMessages: Schema<Store & { readonly messages: StoreMessages }> = value(
+  'redisStore(client, subscriber), or another store with messages',
+  hasMessages,
+);

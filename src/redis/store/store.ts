@@ -1,0 +1,28 @@
+/**
+ * Where replicas keep what they share: Redis or Valkey (`redisStore`), or the memory of one process (`localStore`).
+ *
+ * Invariant: a script runs as one step, and its clock is the store's.
+ */
+
+/** A step of the store, in both of its forms. Every form makes the same of the same. */
+export interface StoreScript {
+  /** In Lua, for a server. */
+  readonly text: string;
+  /** For the memory of a process, which `memory` stands for. */
+  readonly local: (memory: object, keys: readonly string[], args: readonly string[], nowUs: number) => string[];
+}
+
+export interface Store {
+  /** Runs a script. Rejects with the words of the store. */
+  run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;
+  /** Listens to errors of the connection, because no call rejects with them; returns a function that stops this. */
+  onError(listener: (error: unknown) => void): () => void;
+  /** Undefined for a client without a connection that only listens. */
+  readonly messages?: StoreMessages | undefined;
+}
+
+export interface StoreMessages {
+  publish(channel: string, message: string): Promise<unknown>;
+  /** Resolves, once it listens, to a function that stops this. Rejects when the store cannot be reached. */
+  subscribe(channel: string, listener: (message: string) => void): Promise<() => Promise<unknown>>;
+}
