@@ -46,10 +46,8 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
     most: 80,
     parts: sizes.flatMap(({ functionLines }) => functionLines),
     above: {
-      'fetch/ai/flow-middleware.ts flowMiddleware': 105,
       'gate/detectors/composite/stage-aware.ts byStage': 90,
       'gate/detectors/utilization-detector.ts utilizationDetector': 87,
-      'observability/inspector/inspector.ts inspector': 88,
       'redis/fairness/shared-fairness.ts sharedFairness': 92,
       'redis/sessions/shared-sessions.ts sharedSessions': 152,
     },

@@ -132,42 +132,14 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {
-    const {
-      fairnessId,
-      priority,
-      tokens,
-      ttlMs,
-      maxWaitMs,
-      sloTtftMs,
-      affinityKey,
-      sessionId,
-      endpointSubset,
-    }: Classification = {
+    const named: Classification = {
       fairnessId: 'default-flow',
       ...context?.getStore(),
       ...params.providerOptions?.headgate,
       ...classify?.(params, model),
     };
-    const byteSize = lettersOf(params);
-    const { maxOutputTokens } = params;
-    const named = tokens ?? estimate?.(params);
-    const isOwn = tokens === undefined && estimate === undefined;
-    const inputTokens = isOwn ? Math.ceil(byteSize / lettersPerToken) : undefined;
-    const request: ModelRequest = {
-      byteSize,
-      signal,
-      tokens: inputTokens === undefined ? named : estimateTokens({ inputTokens, maxOutputTokens }),
-      inputTokens,
-      maxOutputTokens,
-      ttlMs,
-      maxWaitMs,
-      sloTtftMs,
-      affinityKey,
-      sessionId,
-      endpointSubset,
-      model: model.modelId,
-      provider: model.provider,
-    };
+    const { fairnessId, priority } = named;
+    const request = requestOf(params, model, signal, named, estimate);
     return flow.enter?.(request, { fairnessId, priority }) ?? flow.enqueue(request, { fairnessId, priority });
   }
 
@@ -223,6 +195,34 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
         return { ...result, stream: leasedStream(result.stream.getReader(), [], end, counts) };
       });
     },
+  };
+}
+
+function requestOf(
+  params: CallParams,
+  { modelId: model, provider }: Model,
+  signal: AbortSignal | undefined,
+  { tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset }: Classification,
+  estimate: FlowMiddlewareOptions['estimate'],
+): ModelRequest {
+  const byteSize = lettersOf(params);
+  const { maxOutputTokens } = params;
+  const isOwn = tokens === undefined && estimate === undefined;
+  const inputTokens = isOwn ? Math.ceil(byteSize / lettersPerToken) : undefined;
+  const times = { ttlMs, maxWaitMs, sloTtftMs };
+  return {
+    byteSize,
+    signal,
+    tokens:
+      inputTokens === undefined ? (tokens ?? estimate?.(params)) : estimateTokens({ inputTokens, maxOutputTokens }),
+    inputTokens,
+    maxOutputTokens,
+    ...times,
+    affinityKey,
+    sessionId,
+    endpointSubset,
+    model,
+    provider,
   };
 }
 

@@ -52,30 +52,20 @@ const guards: Readonly<Record<string, string>> = {
  * app.use('/inspector', page.node);
  */
 export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): Inspector {
-  const {
-    authorize,
-    hosts,
-    hidesFairnessIds,
-    intervalMs,
-    maxWatchers,
-    bounds,
-    clock,
-    idOf,
-    shared,
-    history: keeps,
-  } = resolveInspectorOptions(options);
-  let history: History | undefined = keeps ? new History(flow, clock) : undefined;
+  const resolved = resolveInspectorOptions(options);
+  const { authorize, hosts, intervalMs, maxWatchers, clock } = resolved;
+  let history: History | undefined = resolved.history ? new History(flow, clock) : undefined;
   const aliases = new Aliases();
-  const nameOf = hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortenName;
+  const nameOf = resolved.hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortenName;
   let frame: { readonly json: string; readonly madeAtMs: number } | undefined;
 
   /** However many ask, a controller is looked at no more than twice in an interval. */
   function currentFrame(): string {
     const nowMs = clock.now();
     if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
-      const overview = flow.overview(bounds);
+      const overview = flow.overview(resolved.bounds);
       frame = {
-        json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(shared))),
+        json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(resolved.shared))),
         madeAtMs: nowMs,
       };
     }
@@ -96,16 +86,6 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
     return request.method === 'HEAD' ? new Response(null, response) : response;
   }
 
-  /** Why the request of that ID waits. O(waiting). */
-  function found(id: string): object {
-    const wait =
-      flow.explain((request) => idOf(request as never) === id) ??
-      (/^\d{1,15}$/.test(id) ? flow.explain(Number(id)) : undefined);
-    if (wait === undefined) return { isWaiting: false };
-    const { priority, waitedMs, text } = wait;
-    return { isWaiting: true, priority, waitedMs: Math.round(waitedMs), why: text };
-  }
-
   function view(name: string | null, isHead: boolean, id: string | null): Response {
     switch (name) {
       case null:
@@ -114,7 +94,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
         return respond(200, 'application/json', currentFrame());
       case 'find':
         if (id === null || id === '') return refusal(400, 'expected id=…, the name of a request');
-        return respond(200, 'application/json', JSON.stringify(found(id)));
+        return respond(200, 'application/json', JSON.stringify(found(flow, resolved.idOf, id)));
       case 'events':
         if (isHead) return respond(200, 'text/event-stream', null);
         if (broadcast.size >= maxWatchers)
@@ -137,6 +117,16 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
       history = undefined;
     },
   };
+}
+
+/** Why the request of that ID waits. O(waiting). */
+function found(flow: InspectedFlow, idOf: (request: never) => string | undefined, id: string): object {
+  const wait =
+    flow.explain((request) => idOf(request as never) === id) ??
+    (/^\d{1,15}$/.test(id) ? flow.explain(Number(id)) : undefined);
+  if (wait === undefined) return { isWaiting: false };
+  const { priority, waitedMs, text } = wait;
+  return { isWaiting: true, priority, waitedMs: Math.round(waitedMs), why: text };
 }
 
 /** Without the port; empty when there is none. */
