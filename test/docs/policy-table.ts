@@ -15,9 +15,13 @@ const kinds: readonly ConfigurableKind[] = [
   'admission',
 ];
 
-/** Types that are another one with parameters of their own, and the page that tells of them. */
+/** Types that are told of in the page of another one, in a row of a table there. */
 const presets: Readonly<Record<string, string>> = {
+  'interpolated-usage-limit-policy': 'priority-holdback-policy',
+  'largest-footprint-eviction-order-policy': 'priority-then-time-eviction-order-policy',
+  'least-progress-eviction-order-policy': 'priority-then-time-eviction-order-policy',
   'least-service-fairness-policy': 'virtual-token-counter-fairness-policy',
+  'mean-saturation-detector': 'max-saturation-detector',
   'start-time-fair-queueing-fairness-policy': 'virtual-token-counter-fairness-policy',
 };
 
@@ -34,7 +38,8 @@ export function withPolicyTable(page: string, registry: PluginRegistry, read: (t
     const noun = nounOf(kind).replace(/^an? /, '');
     return registry.types(kind).map((type, index) => {
       const page = read(pageOf(type));
-      return index !== 0 && pageOf(type) !== type ? presetRow(type, page) : row(index === 0 ? noun : '', type, page);
+      const kindOnce = index === 0 ? noun : '';
+      return pageOf(type) === type ? row(kindOnce, type, page) : presetRow(kindOnce, type, page);
     });
   });
   const head = ['| kind | in code | in files |', '|---|---|---|'];
@@ -57,8 +62,8 @@ function row(kind: string, type: string, page: string): string {
 }
 
 /** Of a table in the page of what it is a preset of. */
-function presetRow(type: string, page: string): string {
+function presetRow(kind: string, type: string, page: string): string {
   const [, code] = new RegExp(`^\\| (\`[^|]+\`) \\| \`${type}\` \\|`, 'm').exec(page) ?? [];
   if (code === undefined) throw new Error(`expected docs/policies/${pageOf(type)}.md to have a row of \`${type}\``);
-  return `| ${['', code, `[${type}](${pageOf(type)}.md#presets)`].join(' | ')} |`;
+  return `| ${[kind, code, `[${type}](${pageOf(type)}.md)`].join(' | ')} |`;
 }

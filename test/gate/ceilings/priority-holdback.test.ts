@@ -87,7 +87,7 @@ describe('interpolatedUsageLimit', () => {
     );
   });
 
-  /** docs/policies/interpolated-usage-limit-policy.md */
+  /** docs/policies/priority-holdback-policy.md */
   it('lets batch work fill four of five seats', () => {
     const { flow } = makeFlow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 5 }),

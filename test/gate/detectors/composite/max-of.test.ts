@@ -169,7 +169,7 @@ describe('maxOf and meanOf', () => {
     );
   });
 
-  /** docs/policies/max-saturation-detector.md and docs/policies/mean-saturation-detector.md */
+  /** docs/policies/max-saturation-detector.md */
   it('judge seven requests of ten on a server whose cache is nine tenths full', () => {
     const server = new EndpointPool();
     server.add('gpu-0');
