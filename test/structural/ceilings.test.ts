@@ -48,8 +48,6 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
     above: {
       'gate/detectors/composite/stage-aware.ts byStage': 90,
       'gate/detectors/utilization-detector.ts utilizationDetector': 87,
-      'redis/fairness/shared-fairness.ts sharedFairness': 92,
-      'redis/sessions/shared-sessions.ts sharedSessions': 152,
     },
   },
   'paths through a function': {

@@ -23,7 +23,7 @@ import { fairnessKeys, hashedName } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
-import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
+import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 import { exchangeScript } from './exchange-script.js';
 
 export interface SharedFairnessOptions extends StoreOptions {
@@ -66,6 +66,22 @@ interface Account {
   total: number | undefined;
 }
 
+/** What one exchange tells of a flow. */
+interface Told {
+  readonly flow: FlowView;
+  readonly selector: FlowSelector;
+  readonly account: Account;
+  readonly field: string;
+  readonly delta: number;
+}
+
+interface Settings extends StoreSettings {
+  readonly name: string;
+  readonly interval: number;
+  readonly hashKeys: boolean;
+  readonly maxFlows: number;
+}
+
 /** A flow of which no replica has told for this many intervals is removed. */
 const rememberedIntervals = 10;
 
@@ -83,45 +99,70 @@ export function sharedFairness(
   policy: FlowFairnessPolicy,
   options: SharedFairnessOptions,
 ): SharedFairness {
-  const store = parse(storeSchema, client, 'sharedFairness: client');
-  const settings = parse(optionsSchema, options, 'sharedFairness');
-  const { interval, callTimeout: timeoutMs, clock: time, random, maxFlows, hashKeys } = settings;
-  const where = `fairness "${settings.name}"`;
-  const link = new StoreLink(store, { timeoutMs, clock: time, random, where });
-  const keys = fairnessKeys(settings);
-  const bands = new Map<number, { readonly band: BandView; readonly selector: FlowSelector }>();
-  const accounts = new WeakMap<FlowView, Account>();
-  let exchanges = 0;
-  let isClosed = false;
-  let timer: unknown;
+  const given = parse(storeSchema, client, 'sharedFairness: client');
+  return new FairnessExchange(given, policy, parse(optionsSchema, options, 'sharedFairness'));
+}
 
-  function fieldOf(priority: number, fairnessId: string): string {
-    return `${priority}:${hashKeys ? hashedName(fairnessId) : fairnessId}`;
+class FairnessExchange implements SharedFairness {
+  readonly type: string;
+  exchanges = 0;
+  private readonly policy: FlowFairnessPolicy;
+  private readonly settings: Settings;
+  private readonly link: StoreLink;
+  private readonly bands = new Map<number, { readonly band: BandView; readonly selector: FlowSelector }>();
+  private readonly accounts = new WeakMap<FlowView, Account>();
+  private isClosed = false;
+  private timer: unknown = undefined;
+
+  constructor(store: Store, policy: FlowFairnessPolicy, settings: Settings) {
+    const { callTimeout: timeoutMs, clock, random, name } = settings;
+    this.type = policy.type;
+    this.policy = policy;
+    this.settings = settings;
+    this.link = new StoreLink(store, { timeoutMs, clock, random, where: `fairness "${name}"` });
+    this.later();
   }
 
-  async function exchange(): Promise<void> {
-    const told: {
-      readonly flow: FlowView;
-      readonly selector: FlowSelector;
-      readonly account: Account;
-      readonly delta: number;
-    }[] = [];
-    const args: string[] = [];
-    for (const [priority, { band, selector }] of bands) {
-      for (const flow of band.activeFlows()) {
-        if (told.length >= maxFlows) break;
-        const received = Math.round((selector.received?.(flow) ?? 0) * 1_000);
-        const account = accounts.get(flow) ?? { told: received, total: undefined };
-        accounts.set(flow, account);
-        const delta = Math.max(0, received - account.told);
-        told.push({ flow, selector, account, delta });
-        args.push(fieldOf(priority, flow.fairnessId), String(delta));
-      }
+  get fairnessIndex(): number {
+    return this.policy.fairnessIndex as number;
+  }
+
+  get engine(): LinkFigures {
+    return this.link.figures;
+  }
+
+  createSelector(band: BandView): FlowSelector {
+    const selector = this.policy.createSelector(band);
+    if (selector.received === undefined || selector.charge === undefined) {
+      const expected = 'a policy that shares by cost, such as virtualTokenCounter()';
+      throw new FlowConfigError('sharedFairness', [{ path: 'policy', expected, got: this.type }]);
     }
+    this.bands.set(band.priority, { band, selector });
+    return selector;
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.settings.clock.clearTimeout(this.timer);
+    this.link.close();
+  }
+
+  private later(): void {
+    if (this.isClosed) return;
+    const { clock, interval, random } = this.settings;
+    const again = (): void => this.later();
+    const exchangeOnce = (): void => void this.exchange().then(again, again);
+    this.timer = letProcessEnd(clock.setTimeout(exchangeOnce, interval * (0.9 + 0.2 * random())));
+  }
+
+  private async exchange(): Promise<void> {
+    const told = this.waitingFlows();
     if (told.length === 0) return;
-    const head = [rememberedIntervals * interval, told.length].map(String);
-    const totals = await link.ask(exchangeScript, keys, [...head, ...args], (reply) => numbersOf(reply, told.length));
-    exchanges++;
+    const head = [rememberedIntervals * this.settings.interval, told.length].map(String);
+    const args = told.flatMap(({ field, delta }) => [field, String(delta)]);
+    const read = (reply: unknown): number[] | undefined => numbersOf(reply, told.length);
+    const totals = await this.link.ask(exchangeScript, fairnessKeys(this.settings), [...head, ...args], read);
+    this.exchanges++;
     for (const [index, { flow, selector, account, delta }] of told.entries()) {
       const total = totals[index] ?? 0;
       // A store that knows less than before has begun anew.
@@ -132,41 +173,19 @@ export function sharedFairness(
     }
   }
 
-  function later(): void {
-    if (isClosed) return;
-    const exchangeOnce = (): void => void exchange().then(later, later);
-    timer = letProcessEnd(time.setTimeout(exchangeOnce, interval * (0.9 + 0.2 * random())));
-  }
-  later();
-
-  return {
-    type: policy.type,
-    get fairnessIndex() {
-      return policy.fairnessIndex as number;
-    },
-    createSelector(band) {
-      const selector = policy.createSelector(band);
-      if (selector.received === undefined || selector.charge === undefined) {
-        const issue = {
-          path: 'policy',
-          expected: 'a policy that shares by cost, such as virtualTokenCounter()',
-          got: policy.type,
-        };
-        throw new FlowConfigError('sharedFairness', [issue]);
+  private waitingFlows(): Told[] {
+    const { maxFlows, hashKeys } = this.settings;
+    const told: Told[] = [];
+    for (const [priority, { band, selector }] of this.bands) {
+      for (const flow of band.activeFlows()) {
+        if (told.length >= maxFlows) return told;
+        const received = Math.round((selector.received?.(flow) ?? 0) * 1_000);
+        const account = this.accounts.get(flow) ?? { told: received, total: undefined };
+        this.accounts.set(flow, account);
+        const field = `${priority}:${hashKeys ? hashedName(flow.fairnessId) : flow.fairnessId}`;
+        told.push({ flow, selector, account, field, delta: Math.max(0, received - account.told) });
       }
-      bands.set(band.priority, { band, selector });
-      return selector;
-    },
-    get exchanges() {
-      return exchanges;
-    },
-    get engine() {
-      return link.figures;
-    },
-    close() {
-      isClosed = true;
-      time.clearTimeout(timer);
-      link.close();
-    },
-  };
+    }
+    return told;
+  }
 }

@@ -12,7 +12,7 @@ import { type Clock, type ResidentSession, type SessionClaim, type SessionLimit,
 import { keepListening } from '../store/keep-listening.js';
 import { channelOf, hashedName } from '../store/keys.js';
 import { storeWithMessages } from '../store/redis-store.js';
-import type { Store } from '../store/store.js';
+import type { Store, StoreMessages } from '../store/store.js';
 import { keyName, newReplicaId, storeShape } from '../store/store-options.js';
 import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
@@ -69,6 +69,14 @@ const optionsSchema = object({
   clock: storeShape.clock,
 });
 
+interface Settings {
+  readonly name: string;
+  readonly prefix: string;
+  readonly hashKeys: boolean;
+  readonly maxElsewhere?: number | undefined;
+  readonly clock: Clock;
+}
+
 const isLimit = (given: unknown): given is SessionLimit =>
   typeof given === 'object' && given !== null && 'share' in given;
 const limitSchema = value('a sessionLimit()', isLimit);
@@ -105,149 +113,156 @@ function naming(hashesAll: boolean): (key: string) => string {
  */
 export function sharedSessions(store: Store, limit: SessionLimit, options: SharedSessionsOptions): SharedSessions {
   const { messages } = parse(storeWithMessages, store, 'sharedSessions: store');
-  const { hashKeys, clock, maxElsewhere, ...space } = parse(optionsSchema, options, 'sharedSessions');
-  const self = newReplicaId();
-  const channel = channelOf(space, 'sessions');
+  const settings = parse(optionsSchema, options, 'sharedSessions');
+  return new SessionExchange(messages, parse(limitSchema, limit, 'sharedSessions: limit'), settings);
+}
+
+class SessionExchange implements SharedSessions {
+  sent = 0;
+  skipped = 0;
+  received = 0;
+  refused = 0;
+  private readonly self = newReplicaId();
+  private readonly messages: StoreMessages;
+  private readonly channel: string;
+  private readonly clock: Clock;
+  private readonly sharing: ReturnType<SessionLimit['share']>;
+  private readonly elsewhere: RemoteSessions;
+  private readonly stopListening: () => Promise<void>;
   /** The last message about a session. */
-  const told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
+  private readonly told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
   /**
    * Sessions that ended and were not told yet. Sessions that take free places here are told first; otherwise replicas
    * with waiting requests would give the same places away.
    */
-  const endings = new Map<string, boolean>();
-  const counts = { sent: 0, skipped: 0, received: 0, refused: 0 };
-  const timers = { retelling: undefined as unknown, newcomer: undefined as unknown };
-  let unanswered = 0;
-  let isClosed = false;
+  private readonly endings = new Map<string, boolean>();
+  private retelling: unknown = undefined;
+  private newcomer: unknown = undefined;
+  private unanswered = 0;
+  private isClosed = false;
 
-  const sharing = parse(limitSchema, limit, 'sharedSessions: limit').share({ nameOf: naming(hashKeys), held, ended });
-  const { inactivityMs, maxSessions } = sharing;
-  const most = maxElsewhere ?? Math.max(10_000, maxSessions === Number.POSITIVE_INFINITY ? 0 : 2 * maxSessions);
-  const elsewhere = new RemoteSessions(most, clock, (session) => sharing.release(session, false));
+  constructor(messages: StoreMessages, limit: SessionLimit, settings: Settings) {
+    const { hashKeys, clock, maxElsewhere } = settings;
+    this.messages = messages;
+    this.channel = channelOf(settings, 'sessions');
+    this.clock = clock;
+    this.sharing = limit.share({
+      nameOf: naming(hashKeys),
+      held: (session, isNew) => this.held(session, isNew),
+      ended: (session, isUnsent) => this.ended(session, isUnsent),
+    });
+    const { maxSessions } = this.sharing;
+    const most = maxElsewhere ?? Math.max(10_000, maxSessions === Number.POSITIVE_INFINITY ? 0 : 2 * maxSessions);
+    this.elsewhere = new RemoteSessions(most, clock, (session) => this.sharing.release(session, false));
+    this.repeatSessions();
+    const begun = (): void => this.send({ kind: 'new', from: this.self });
+    this.stopListening = keepListening(messages, this.channel, (text) => this.receive(text), clock, begun);
+  }
 
-  function send(message: SessionMessage): void {
-    if (unanswered >= mostUnanswered) {
-      counts.skipped++;
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.clock.clearTimeout(this.retelling);
+    this.clock.clearTimeout(this.newcomer);
+    this.elsewhere.clear();
+    this.sharing.stop();
+    await this.stopListening();
+  }
+
+  private send(message: SessionMessage): void {
+    if (this.unanswered >= mostUnanswered) {
+      this.skipped++;
       return;
     }
-    counts.sent++;
-    unanswered++;
-    void publish(JSON.stringify(message));
+    this.sent++;
+    this.unanswered++;
+    void this.publish(JSON.stringify(message));
   }
 
   /** Never rejects: a session whose message is lost is told again. */
-  async function publish(text: string): Promise<void> {
+  private async publish(text: string): Promise<void> {
     try {
-      await messages.publish(channel, text);
+      await this.messages.publish(this.channel, text);
     } catch {
     } finally {
-      unanswered--;
+      this.unanswered--;
     }
   }
 
-  function held(session: ResidentSession, isNew: boolean): void {
-    const before = told.get(session);
+  private held(session: ResidentSession, isNew: boolean): void {
+    const before = this.told.get(session);
     const isKnown =
       before !== undefined && before.endpoint === session.endpoint && session.tokens < before.tokens * growth;
     if (isKnown && !isNew) return;
     if (isNew) {
-      elsewhere.forget(session.key);
-      endings.delete(session.key);
+      this.elsewhere.forget(session.key);
+      this.endings.delete(session.key);
     }
-    tell([[session, inactivityMs]]);
+    this.tell([[session, this.sharing.inactivityMs]]);
   }
 
-  function ended({ key }: ResidentSession, isUnsent: boolean): void {
-    elsewhere.forget(key);
-    if (endings.size === 0) queueMicrotask(tellEndings);
-    endings.set(key, isUnsent);
+  private ended({ key }: ResidentSession, isUnsent: boolean): void {
+    this.elsewhere.forget(key);
+    if (this.endings.size === 0) queueMicrotask(() => this.tellEndings());
+    this.endings.set(key, isUnsent);
   }
 
-  function tellEndings(): void {
-    for (const [ending, isUnsent] of endings) send({ kind: 'ended', from: self, name: ending, isUnsent });
-    endings.clear();
+  private tellEndings(): void {
+    for (const [name, isUnsent] of this.endings) this.send({ kind: 'ended', from: this.self, name, isUnsent });
+    this.endings.clear();
   }
 
-  function tell(sessions: readonly (readonly [ResidentSession, number])[]): void {
+  private tell(sessions: readonly (readonly [ResidentSession, number])[]): void {
     const all: SessionClaim[] = [];
     for (const [session, forMs] of sessions) {
-      const { key, endpoint, tokens, prefix: shared } = session;
-      told.set(session, { endpoint, tokens: Math.max(tokens, 1) });
-      if (endpoint !== undefined) all.push({ name: key, endpoint, tokens, forMs: Math.ceil(forMs), prefix: shared });
+      const { key, endpoint, tokens, prefix } = session;
+      this.told.set(session, { endpoint, tokens: Math.max(tokens, 1) });
+      if (endpoint !== undefined) all.push({ name: key, endpoint, tokens, forMs: Math.ceil(forMs), prefix });
     }
-    send({ kind: 'held', from: self, sessions: all });
+    this.send({ kind: 'held', from: this.self, sessions: all });
   }
 
   /** Repeats the sessions, for replicas that missed a message, and so that active sessions do not expire there. */
-  function tellAll(): void {
-    const own = sharing.own(clock.now());
-    for (let from = 0; from < own.length; from += mostSessions) tell(own.slice(from, from + mostSessions));
+  private tellAll(): void {
+    const own = this.sharing.own(this.clock.now());
+    for (let from = 0; from < own.length; from += mostSessions) this.tell(own.slice(from, from + mostSessions));
   }
 
-  function receive(text: string): void {
-    const message = isClosed ? undefined : readMessage(text);
-    if (message === undefined || message.from === self) return;
-    counts.received++;
-    if (message.kind === 'new') greet();
-    else if (message.kind === 'held') message.sessions.forEach(adopt);
-    else if (sharing.release(message.name, message.isUnsent)) elsewhere.forget(message.name);
+  private receive(text: string): void {
+    const message = this.isClosed ? undefined : readMessage(text);
+    if (message === undefined || message.from === this.self) return;
+    this.received++;
+    if (message.kind === 'new') this.greet();
+    else if (message.kind === 'held') for (const session of message.sessions) this.adopt(session);
+    else if (this.sharing.release(message.name, message.isUnsent)) this.elsewhere.forget(message.name);
   }
 
-  function adopt(session: SessionClaim): void {
-    if (!elsewhere.hasRoomFor(session.name)) {
-      counts.refused++;
+  private adopt(session: SessionClaim): void {
+    if (!this.elsewhere.hasRoomFor(session.name)) {
+      this.refused++;
       return;
     }
-    const forMs = Math.min(session.forMs, inactivityMs);
-    if (sharing.adopt({ ...session, forMs }, clock.now())) elsewhere.keep(session.name, forMs);
+    const forMs = Math.min(session.forMs, this.sharing.inactivityMs);
+    if (this.sharing.adopt({ ...session, forMs }, this.clock.now())) this.elsewhere.keep(session.name, forMs);
   }
 
   /** Replicas that start together are told in one message. */
-  function greet(): void {
-    timers.newcomer ??= later(() => {
-      timers.newcomer = undefined;
-      tellAll();
+  private greet(): void {
+    this.newcomer ??= this.later(() => {
+      this.newcomer = undefined;
+      this.tellAll();
     }, newcomerMs);
   }
 
-  function later(run: () => void, delayMs: number): unknown {
-    const timer = letProcessEnd(clock.setTimeout(run, delayMs));
-    return timer;
+  private repeatSessions(): void {
+    const delayMs = Math.min(Math.max(this.sharing.inactivityMs / 4, newcomerMs), 2 ** 31 - 1);
+    this.retelling = this.later(() => {
+      this.tellAll();
+      this.repeatSessions();
+    }, delayMs);
   }
 
-  function repeatSessions(): void {
-    timers.retelling = later(
-      () => {
-        tellAll();
-        repeatSessions();
-      },
-      Math.min(Math.max(inactivityMs / 4, newcomerMs), 2 ** 31 - 1),
-    );
+  private later(run: () => void, delayMs: number): unknown {
+    return letProcessEnd(this.clock.setTimeout(run, delayMs));
   }
-
-  repeatSessions();
-  const stopListening = keepListening(messages, channel, receive, clock, () => send({ kind: 'new', from: self }));
-
-  return {
-    get sent() {
-      return counts.sent;
-    },
-    get skipped() {
-      return counts.skipped;
-    },
-    get received() {
-      return counts.received;
-    },
-    get refused() {
-      return counts.refused;
-    },
-    async close() {
-      if (isClosed) return;
-      isClosed = true;
-      for (const timer of Object.values(timers)) clock.clearTimeout(timer);
-      elsewhere.clear();
-      sharing.stop();
-      await stopListening();
-    },
-  };
 }
