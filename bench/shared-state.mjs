@@ -78,7 +78,7 @@ const subjects = {
 shared.attach(subjects['sharedConcurrency()']);
 
 const times = Object.fromEntries(Object.keys(subjects).map((name) => [name, { uncontended: [], contended: [] }]));
-const callsBefore = shared.status[0].engine.calls;
+const callsBefore = shared.status[0].store.calls;
 const startedAtMs = performance.now();
 for (let round = 0; round < rounds; round++) {
   for (const [name, flow] of Object.entries(subjects)) {
@@ -88,7 +88,7 @@ for (let round = 0; round < rounds; round++) {
   }
 }
 const seconds = (performance.now() - startedAtMs) / 1_000;
-const calls = shared.status[0].engine.calls - callsBefore;
+const calls = shared.status[0].store.calls - callsBefore;
 
 console.log(`${today()}, ${describeMachine()}\n`);
 console.log('| ns for a request, median (least) | it goes at once | it waits |\n|---|---|---|');

@@ -50,4 +50,4 @@ export {
 } from './store/redis-store.js';
 export type { Store, StoreMessages, StoreScript } from './store/store.js';
 export type { LinkFigures } from './store/store-link.js';
-export type { EngineProblem, EngineProblemCode } from './store/store-problem.js';
+export type { StoreProblem, StoreProblemCode } from './store/store-problem.js';

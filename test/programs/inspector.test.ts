@@ -178,7 +178,7 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows what is held of shared limits, and what is wrong with the engine', async () => {
+  it('shows what is held of shared limits, and what is wrong with the store', async () => {
     const { url } = await serve(hostedMoment(), { shared: () => sharedMoment });
     const { page, complaints } = await open(url);
     const rows = page.locator('#shared tr');

@@ -148,13 +148,13 @@ export function hostedMoment(): Moment {
   return { flow, stop: () => flow.close() };
 }
 
-const engine = {
+const store = {
   calls: 10,
   misses: 2,
   isBreakerOpen: true,
   latencyMs: 1,
   problem: {
-    message: 'pool "chat": the engine cannot be reached (connect ECONNREFUSED 10.0.0.9:6379): check that it runs',
+    message: 'pool "chat": the store cannot be reached (connect ECONNREFUSED 10.0.0.9:6379): check that it runs',
   },
 };
 
@@ -176,9 +176,9 @@ export const sharedMoment: InspectedShares = {
     isExpired: lease.overAdmission > 0,
     isLearning: false,
     epochChanges: 1,
-    engine,
+    store,
   })),
-  quotas: { status: [{ isLocal: true }, { isLocal: false }], engine: { ...engine, calls: 0, misses: 0 } },
+  quotas: { status: [{ isLocal: true }, { isLocal: false }], store: { ...store, calls: 0, misses: 0 } },
 };
 
 /** `flows` flows of one request each, and no seat for any of them. */

@@ -4,5 +4,5 @@ export type { FrameEndpoint, FrameWait, FrameWhole, InspectorFrame } from './fra
 export { type Inspector, inspector } from './inspector.js';
 export { type BasicLoginOptions, basicLogin } from './login.js';
 export type { InspectedFlow, InspectorOptions, InspectorRequest } from './options.js';
-export type { FrameLease, FrameShared, InspectedEngine, InspectedLease, InspectedShares } from './shared-limits.js';
+export type { FrameLease, FrameShared, InspectedLease, InspectedShares, InspectedStore } from './shared-limits.js';
 export type { FrameTenant } from './tenants.js';

@@ -18,11 +18,11 @@ export interface InspectedLease {
   readonly isLearning: boolean;
   readonly overAdmission: number;
   readonly epochChanges: number;
-  readonly engine: InspectedEngine;
+  readonly store: InspectedStore;
 }
 
 /** The calls of the store. */
-export interface InspectedEngine {
+export interface InspectedStore {
   readonly calls: number;
   readonly misses: number;
   readonly isBreakerOpen: boolean;
@@ -35,7 +35,7 @@ export interface InspectedShares {
   readonly leases: readonly InspectedLease[];
   /** The quotas that are bought ahead: `sharedQuotas`. */
   readonly quotas?:
-    | { readonly status: readonly { readonly isLocal: boolean }[]; readonly engine: InspectedEngine }
+    | { readonly status: readonly { readonly isLocal: boolean }[]; readonly store: InspectedStore }
     | undefined;
 }
 
@@ -70,7 +70,7 @@ export interface FrameShared {
   readonly epochChanges: number;
   /** Quotas that are drawn from the store, and those of them that go by this replica's fallback share. */
   readonly quotas: { readonly drawn: number; readonly local: number } | null;
-  readonly engine: {
+  readonly store: {
     readonly latencyMs: number | null;
     readonly calls: number;
     readonly misses: number;
@@ -96,16 +96,16 @@ export function sharedTable(shares: (() => InspectedShares) | undefined): FrameS
 
 function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
   const [first] = leases;
-  const engine = first?.engine ?? quotas?.engine;
-  if (engine === undefined) return null;
+  const store = first?.store ?? quotas?.store;
+  if (store === undefined) return null;
   const ranked =
     leases.length <= mostRows
       ? leases
       : [...leases].sort((a, b) => b.overAdmission - a.overAdmission || shareOf(b) - shareOf(a));
   const rows = ranked.slice(0, mostRows).map(toRow);
-  const engines = [first?.engine, quotas?.engine].filter((each) => each !== undefined);
-  const sum = (figure: 'calls' | 'misses'): number => engines.reduce((total, each) => total + each[figure], 0);
-  const message = engines.find(({ problem }) => problem !== undefined)?.problem?.message;
+  const stores = [first?.store, quotas?.store].filter((each) => each !== undefined);
+  const sum = (figure: 'calls' | 'misses'): number => stores.reduce((total, each) => total + each[figure], 0);
+  const message = stores.find(({ problem }) => problem !== undefined)?.problem?.message;
   return {
     rows,
     otherRows: leases.length - rows.length,
@@ -116,11 +116,11 @@ function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
       quotas === undefined
         ? null
         : { drawn: quotas.status.length, local: quotas.status.filter(({ isLocal }) => isLocal).length },
-    engine: {
-      latencyMs: engine.latencyMs === undefined ? null : Number(engine.latencyMs.toFixed(2)),
+    store: {
+      latencyMs: store.latencyMs === undefined ? null : Number(store.latencyMs.toFixed(2)),
       calls: sum('calls'),
       misses: sum('misses'),
-      isBreakerOpen: engines.some(({ isBreakerOpen }) => isBreakerOpen),
+      isBreakerOpen: stores.some(({ isBreakerOpen }) => isBreakerOpen),
       problem: message === undefined ? null : message.slice(0, mostText),
     },
   };

@@ -5,10 +5,10 @@ export type { PrometheusMetricsOptions } from './options.js';
 export { prometheusMetrics } from './prometheus-metrics.js';
 export type { MetricsRegister, RegisteredMetric } from './scraped-metric.js';
 export {
-  type ObservedEngine,
   type ObservedLease,
   type ObservedQuota,
   type ObservedQuotas,
+  type ObservedStore,
   type SharedStateMetricsOptions,
   sharedQuotaMetrics,
   sharedStateMetrics,

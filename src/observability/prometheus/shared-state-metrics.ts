@@ -18,14 +18,14 @@ export interface ObservedLease {
   readonly isExpired: boolean;
   readonly overAdmission: number;
   readonly epochChanges: number;
-  readonly engine: ObservedEngine;
+  readonly store: ObservedStore;
 }
 
 /** Metrics of quotas that replicas share: `sharedQuotas()` of `headgate/redis`. */
 export interface ObservedQuotas {
   readonly name: string;
   readonly status: readonly ObservedQuota[];
-  readonly engine: ObservedEngine;
+  readonly store: ObservedStore;
 }
 
 export interface ObservedQuota {
@@ -37,7 +37,7 @@ export interface ObservedQuota {
 }
 
 /** Calls of Redis or Valkey. */
-export interface ObservedEngine {
+export interface ObservedStore {
   readonly calls: number;
   readonly misses: number;
   readonly isBreakerOpen: boolean;
@@ -101,16 +101,16 @@ const families: readonly Family<Leases>[] = [
     'In flight above the safe share while the lease is over.',
     ({ overAdmission }) => overAdmission,
   ),
-  perPool('engine_latency_seconds', 'gauge', 'Time of the last call of the store.', ({ engine: { latencyMs } }) =>
+  perPool('engine_latency_seconds', 'gauge', 'Time of the last call of the store.', ({ store: { latencyMs } }) =>
     latencyMs === undefined ? undefined : latencyMs / 1_000,
   ),
-  perPool('engine_breaker_open', 'gauge', '1 while calls are held back.', ({ engine }) => Number(engine.isBreakerOpen)),
-  perPool('engine_calls_total', 'counter', 'Calls of the store.', ({ engine }) => engine.calls),
+  perPool('engine_breaker_open', 'gauge', '1 while calls are held back.', ({ store }) => Number(store.isBreakerOpen)),
+  perPool('engine_calls_total', 'counter', 'Calls of the store.', ({ store }) => store.calls),
   perPool(
     'engine_misses_total',
     'counter',
     'Calls of the store that did not do their work.',
-    ({ engine }) => engine.misses,
+    ({ store }) => store.misses,
   ),
   perPool(
     'engine_epoch_changes_total',
@@ -137,14 +137,14 @@ function ofQuotaStore(
   name: string,
   type: 'gauge' | 'counter',
   help: string,
-  read: (engine: ObservedEngine) => number,
+  read: (store: ObservedStore) => number,
 ): Family<Quotas> {
   return {
     name: `shared_quota_engine_${name}`,
     type,
     help,
     labels: ['name'],
-    samples: (quotas) => [{ labels: { name: quotas().name }, value: read(quotas().engine) }],
+    samples: (quotas) => [{ labels: { name: quotas().name }, value: read(quotas().store) }],
   };
 }
 

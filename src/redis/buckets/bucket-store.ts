@@ -3,7 +3,7 @@ import { numbersOf } from '../store/answer.js';
 import { ProblemListeners } from '../store/problem-listeners.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
-import type { EngineProblem } from '../store/store-problem.js';
+import type { StoreProblem } from '../store/store-problem.js';
 import type { BucketSettings } from './bucket-options.js';
 import { bucketScript } from './bucket-script.js';
 
@@ -88,7 +88,7 @@ export class BucketStore {
     return sale as Sale;
   }
 
-  onProblem(listener: (problem: EngineProblem) => void): () => void {
+  onProblem(listener: (problem: StoreProblem) => void): () => void {
     return this.problems.add(listener);
   }
 

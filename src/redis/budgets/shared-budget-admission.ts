@@ -14,7 +14,7 @@ import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import type { LinkFigures } from '../store/store-link.js';
-import type { EngineProblem } from '../store/store-problem.js';
+import type { StoreProblem } from '../store/store-problem.js';
 import { budgetSettings, costsOf, type SharedBudgetsOptions } from './budget-options.js';
 
 export interface SharedBudgetAdmissionOptions<R = unknown> extends SharedBudgetsOptions<R> {
@@ -25,8 +25,8 @@ export interface SharedBudgetAdmissionOptions<R = unknown> extends SharedBudgets
 export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
   /** Units that this replica has bought and not used, of each budget; undefined for a payer that is not known here. */
   balance(payer: string): Readonly<Record<string, number>> | undefined;
-  readonly engine: LinkFigures;
-  onProblem(listener: (problem: EngineProblem) => void): () => void;
+  readonly store: LinkFigures;
+  onProblem(listener: (problem: StoreProblem) => void): () => void;
   /** Gives back what was bought and not used. Never rejects. */
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export function sharedBudgetAdmission<R = unknown>(
       const balances = windows?.map((window, index) => [rates[index]?.name, window.status(clock.now()).balance]);
       return balances && Object.fromEntries(balances);
     },
-    get engine() {
+    get store() {
       return store.figures;
     },
     onProblem: (listener) => store.onProblem(listener),

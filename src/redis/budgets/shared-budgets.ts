@@ -20,7 +20,7 @@ import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import type { LinkFigures } from '../store/store-link.js';
-import { type EngineProblem, StoreError } from '../store/store-problem.js';
+import { StoreError, type StoreProblem } from '../store/store-problem.js';
 import {
   type BudgetSettings,
   budgetSettings,
@@ -70,9 +70,9 @@ export interface SharedBudgets<R = unknown> {
    * settle at release.
    */
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q>;
-  readonly engine: LinkFigures;
+  readonly store: LinkFigures;
   /** Calls `listener` for each kind of problem; returns a function that stops this. */
-  onProblem(listener: (problem: EngineProblem) => void): () => void;
+  onProblem(listener: (problem: StoreProblem) => void): () => void;
   close(): void;
 }
 
@@ -97,17 +97,17 @@ export function sharedBudgets<R = unknown>(
 
 class ExactBudgets<R> implements SharedBudgets<R> {
   private readonly settings: BudgetSettings;
-  private readonly store: BucketStore;
+  private readonly buckets: BucketStore;
   private readonly shares: FallbackShares;
 
   constructor(store: Store, settings: BudgetSettings) {
     this.settings = settings;
-    this.store = new BucketStore(store, settings, `budgets "${settings.name}"`);
+    this.buckets = new BucketStore(store, settings, `budgets "${settings.name}"`);
     this.shares = new FallbackShares(settings);
   }
 
-  get engine(): LinkFigures {
-    return this.store.figures;
+  get store(): LinkFigures {
+    return this.buckets.figures;
   }
 
   async take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal> {
@@ -146,7 +146,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   async peek(payer: string): Promise<BudgetBalance | undefined> {
     const { rates } = this.settings;
     const nothing = rates.map((rate) => purchaseOf(rate, {}));
-    const sales = await this.store.buy(this.keysOf(payer), nothing).catch(() => undefined);
+    const sales = await this.buckets.buy(this.keysOf(payer), nothing).catch(() => undefined);
     return (
       sales && Object.fromEntries(rates.map(({ name, burst }, index) => [name, burst - (sales[index] as Sale).level]))
     );
@@ -156,12 +156,12 @@ class ExactBudgets<R> implements SharedBudgets<R> {
     return guard(flow, (request, key) => this.take(request, key));
   }
 
-  onProblem(listener: (problem: EngineProblem) => void): () => void {
-    return this.store.onProblem(listener);
+  onProblem(listener: (problem: StoreProblem) => void): () => void {
+    return this.buckets.onProblem(listener);
   }
 
   close(): void {
-    this.store.close();
+    this.buckets.close();
   }
 
   /** Takes all costs: true where this replica's share paid them, because the store is away. Or a refusal. */
@@ -177,7 +177,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
       void this.charge(payer, back);
     };
     try {
-      const sales = await this.store.buy(this.keysOf(payer), purchases, undo);
+      const sales = await this.buckets.buy(this.keysOf(payer), purchases, undo);
       if (isSold(sales, purchases)) return false;
       const waits = rates.map(({ burst, perMs, limit }, index) => {
         const cost = costs[index] as number;
@@ -194,7 +194,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   /** Charges amounts above 0, and gives those below back. Never rejects. */
   private async charge(payer: string, amounts: readonly number[]): Promise<void> {
     const purchases = this.settings.rates.map((rate, index) => purchaseOf(rate, { charge: amounts[index] as number }));
-    if (amounts.some((amount) => amount !== 0)) await this.store.buy(this.keysOf(payer), purchases).catch(() => {});
+    if (amounts.some((amount) => amount !== 0)) await this.buckets.buy(this.keysOf(payer), purchases).catch(() => {});
   }
 
   private keysOf(payer: string): string[] {

@@ -44,7 +44,7 @@ export interface SharedFairnessOptions extends StoreOptions {
 export interface SharedFairness extends FlowFairnessPolicy {
   /** Exchanges that were answered. */
   readonly exchanges: number;
-  readonly engine: LinkFigures;
+  readonly store: LinkFigures;
   close(): void;
 }
 
@@ -127,7 +127,7 @@ class FairnessExchange implements SharedFairness {
     return this.policy.fairnessIndex as number;
   }
 
-  get engine(): LinkFigures {
+  get store(): LinkFigures {
     return this.link.figures;
   }
 

@@ -10,7 +10,7 @@ import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { Clock } from '../../index.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
-import { type EngineProblem, StoreError } from '../store/store-problem.js';
+import { StoreError, type StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 import type { LeaseEvents } from './lease-events.js';
 import { grantsOf, isRepeated, mismatch, sequenceIn } from './lease-reply.js';
@@ -283,7 +283,7 @@ export class LeaseClient {
     this.events.emit('breaker', { isOpen });
   }
 
-  private tell(problem: EngineProblem): void {
+  private tell(problem: StoreProblem): void {
     const nowMs = this.settings.clock.now();
     const isOld = this.toldProblem?.code === problem.code && nowMs - this.toldProblem.atMs < sameProblemMs;
     if (isOld) return;

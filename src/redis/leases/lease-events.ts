@@ -1,5 +1,5 @@
 /** The events of the leases of a replica. */
-import type { EngineProblem } from '../store/store-problem.js';
+import type { StoreProblem } from '../store/store-problem.js';
 import type { Grant } from './capacity-lease.js';
 
 export interface LeaseEvents {
@@ -12,7 +12,7 @@ export interface LeaseEvents {
   /** The store began anew, or lost writes: no share grows during one lease. */
   epoch: { readonly key: string; readonly epoch: number; readonly before: number };
   /** A call failed; the same problem is reported again after a minute. */
-  problem: EngineProblem;
+  problem: StoreProblem;
   breaker: { readonly isOpen: boolean };
   /** A listener threw, or its promise was rejected. */
   listenerError: { readonly event: string; readonly error: unknown };

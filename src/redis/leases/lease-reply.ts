@@ -1,6 +1,6 @@
 /** What the store answers to one call, and what is wrong with an answer. */
 import { numbersOf } from '../store/answer.js';
-import type { EngineProblem } from '../store/store-problem.js';
+import type { StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 import { replyWidth } from './lease-script.js';
 
@@ -70,7 +70,7 @@ function grantOf(figures: readonly unknown[]): Grant | undefined {
   };
 }
 
-export function mismatch(where: string, key: string, { limit, largestLimit }: Grant): EngineProblem {
+export function mismatch(where: string, key: string, { limit, largestLimit }: Grant): StoreProblem {
   const cause = `some replicas say ${limit}, others ${largestLimit}`;
   const message = `${where}: ${cause} (key ${key}): ${limit} is in force until all say the same; give pools of different limits different names`;
   return { code: 'limit-mismatch', message, keys: [key], cause };

@@ -33,7 +33,7 @@ export interface LeaseStatus {
   /** Seats in flight above the safe share while the lease is over: others may have been given these. */
   readonly overAdmission: number;
   readonly epochChanges: number;
-  readonly engine: LinkFigures;
+  readonly store: LinkFigures;
 }
 
 export interface StatusSource {
@@ -42,7 +42,7 @@ export interface StatusSource {
   readonly replica: string;
   readonly unit: 'requests' | 'tokens';
   readonly epochChanges: number;
-  readonly engine: LinkFigures;
+  readonly store: LinkFigures;
 }
 
 export function leaseStatus(lease: CapacityLease, inFlight: number, nowMs: number, source: StatusSource): LeaseStatus {

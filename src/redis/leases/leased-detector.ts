@@ -106,8 +106,8 @@ export class HeldLeases {
 
   statusOf(lease: CapacityLease, endpoint: string | undefined, inFlight: number): LeaseStatus {
     const { unit, replica } = this;
-    const { figures: engine, epochChanges } = this.client;
+    const { figures: store, epochChanges } = this.client;
     const { pool } = this.options;
-    return leaseStatus(lease, inFlight, this.clock.now(), { pool, endpoint, replica, unit, epochChanges, engine });
+    return leaseStatus(lease, inFlight, this.clock.now(), { pool, endpoint, replica, unit, epochChanges, store });
   }
 }

@@ -13,7 +13,7 @@ import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import type { LinkFigures } from '../store/store-link.js';
-import type { EngineProblem } from '../store/store-problem.js';
+import type { StoreProblem } from '../store/store-problem.js';
 
 export interface SharedQuotasOptions extends BucketOptions {
   /** A replica buys ahead what its part of a quota comes to in half of this. @default '1s' */
@@ -29,9 +29,9 @@ export interface SharedQuotaStatus extends WindowStatus {
 export interface SharedQuotas extends QuotaSource {
   readonly name: string;
   readonly status: readonly SharedQuotaStatus[];
-  readonly engine: LinkFigures;
+  readonly store: LinkFigures;
   /** Calls `listener` for each kind of problem; returns a function that stops this. */
-  onProblem(listener: (problem: EngineProblem) => void): () => void;
+  onProblem(listener: (problem: StoreProblem) => void): () => void;
   /**
    * Gives back the units that were bought and not used; afterwards no request passes. Close the controller first. Never
    * rejects.
@@ -92,7 +92,7 @@ export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasO
       const nowMs = clock.now();
       return [...windows].map(([key, window]) => ({ key, ...window.status(nowMs) }));
     },
-    get engine() {
+    get store() {
       return store.figures;
     },
     onProblem: (listener) => store.onProblem(listener),

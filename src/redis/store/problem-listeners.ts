@@ -1,12 +1,12 @@
 /** Listeners for problems. They hear each kind once, until the store has answered again. */
 import type { LinkListener } from './store-link.js';
-import type { EngineProblem } from './store-problem.js';
+import type { StoreProblem } from './store-problem.js';
 
 export class ProblemListeners implements LinkListener {
-  private readonly listeners = new Set<(problem: EngineProblem) => void>();
+  private readonly listeners = new Set<(problem: StoreProblem) => void>();
   private toldCode: string | undefined = undefined;
 
-  add(listener: (problem: EngineProblem) => void): () => void {
+  add(listener: (problem: StoreProblem) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
@@ -15,7 +15,7 @@ export class ProblemListeners implements LinkListener {
     if (!isOpen) this.toldCode = undefined;
   }
 
-  missed(problem: EngineProblem): void {
+  missed(problem: StoreProblem): void {
     if (problem.code === this.toldCode) return;
     this.toldCode = problem.code;
     for (const listener of [...this.listeners]) {

@@ -10,7 +10,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
 import type { Store, StoreScript } from './store.js';
-import { badReply, type EngineProblem, problemOf, StoreError } from './store-problem.js';
+import { badReply, problemOf, StoreError, type StoreProblem } from './store-problem.js';
 
 export interface LinkSettings {
   /** A call without an answer within this time is a miss. */
@@ -34,12 +34,12 @@ export interface LinkFigures {
   /** The time that the last answered call took, ms; undefined before the first. */
   readonly latencyMs: number | undefined;
   /** The last problem; undefined since the store answers. */
-  readonly problem: EngineProblem | undefined;
+  readonly problem: StoreProblem | undefined;
 }
 
 export interface LinkListener {
   /** A call missed. */
-  missed?(problem: EngineProblem): void;
+  missed?(problem: StoreProblem): void;
   breaker?(isOpen: boolean): void;
 }
 
@@ -58,7 +58,7 @@ export class StoreLink {
   private retryAtMs = 0;
   private retryMs = firstRetryMs;
   private latencyMs: number | undefined = undefined;
-  private problem: EngineProblem | undefined = undefined;
+  private problem: StoreProblem | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
   /** The last error of the client about its connection, since the last answer. */
@@ -176,7 +176,7 @@ export class StoreLink {
     this.listener.breaker?.(false);
   }
 
-  private missed(problem: EngineProblem): StoreError {
+  private missed(problem: StoreProblem): StoreError {
     this.misses++;
     this.missesInRow++;
     this.problem = problem;
@@ -197,7 +197,7 @@ export class StoreLink {
     this.retryMs *= 2;
   }
 
-  private timeoutProblem(keys: readonly string[]): EngineProblem {
+  private timeoutProblem(keys: readonly string[]): StoreProblem {
     const { where, timeoutMs } = this.settings;
     const cause = `no answer within ${timeoutMs} ms`;
     const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise timeoutMs`;

@@ -11,7 +11,7 @@
  *   `limit-mismatch`: replicas disagree on the limit of one pool. `other`:
  *   see the message.
  */
-export type EngineProblemCode =
+export type StoreProblemCode =
   | 'unreachable'
   | 'timeout'
   | 'breaker-open'
@@ -31,8 +31,8 @@ export type EngineProblemCode =
   | 'other';
 
 /** A call that failed. */
-export interface EngineProblem {
-  readonly code: EngineProblemCode;
+export interface StoreProblem {
+  readonly code: StoreProblemCode;
   /** Says what happened, where, and what to do. */
   readonly message: string;
   /** The keys of the call. */
@@ -42,9 +42,9 @@ export interface EngineProblem {
 }
 
 export class StoreError extends Error {
-  readonly problem: EngineProblem;
+  readonly problem: StoreProblem;
 
-  constructor(problem: EngineProblem) {
+  constructor(problem: StoreProblem) {
     super(problem.message);
     this.name = 'StoreError';
     this.problem = problem;
@@ -52,7 +52,7 @@ export class StoreError extends Error {
 }
 
 /** First match wins. */
-const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what: string, todo: string])[] = [
+const advice: readonly (readonly [pattern: RegExp, code: StoreProblemCode, what: string, todo: string])[] = [
   [
     /WRONGPASS|NOAUTH|invalid (?:username-)?password|AUTH.*failed/i,
     'auth',
@@ -117,14 +117,14 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
 ];
 
 /** The answer is none of the script. */
-export function badReply(where: string, keys: readonly string[]): EngineProblem {
+export function badReply(where: string, keys: readonly string[]): StoreProblem {
   const cause = 'the answer belongs to another call, or was changed';
   const message = `${where}: ${cause} (keys ${keys.join(', ')}): see what stands between here and the store, and who else writes these keys`;
   return { code: 'bad-reply', message, keys, cause };
 }
 
 /** `error` is what the client or the store said; `where` opens the message. */
-export function problemOf(error: unknown, where: string, keys: readonly string[]): EngineProblem {
+export function problemOf(error: unknown, where: string, keys: readonly string[]): StoreProblem {
   const cause = causeOf(error);
   const found = advice.find(([pattern]) => pattern.test(cause));
   if (found === undefined)

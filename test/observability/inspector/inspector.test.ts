@@ -227,9 +227,9 @@ describe('answers', () => {
     page.close();
   });
 
-  it('tell what is held of shared limits, and how the engine does', async () => {
+  it('tell what is held of shared limits, and how the store does', async () => {
     const { flow } = makeFlow();
-    const engine = { calls: 10, misses: 2, isBreakerOpen: false, latencyMs: 0.8123 };
+    const store = { calls: 10, misses: 2, isBreakerOpen: false, latencyMs: 0.8123 };
     const lease = {
       pool: 'chat',
       endpoint: undefined,
@@ -246,7 +246,7 @@ describe('answers', () => {
       isLearning: false,
       overAdmission: 0,
       epochChanges: 1,
-      engine,
+      store,
     };
     let shares: () => InspectedShares = () => ({ leases: [lease] });
     const clock = new ManualClock();
@@ -263,16 +263,16 @@ describe('answers', () => {
       overAdmission: 0,
       epochChanges: 1,
       quotas: null,
-      engine: { latencyMs: 0.81, calls: 10, misses: 2, isBreakerOpen: false, problem: null },
+      store: { latencyMs: 0.81, calls: 10, misses: 2, isBreakerOpen: false, problem: null },
     });
-    const away = { ...engine, isBreakerOpen: true, problem: { message: `pool "chat": ${'x'.repeat(400)}` } };
+    const away = { ...store, isBreakerOpen: true, problem: { message: `pool "chat": ${'x'.repeat(400)}` } };
     shares = () => ({
       leases: [
-        { ...lease, endpoint: 'a', isExpired: true, overAdmission: 2, engine: away },
+        { ...lease, endpoint: 'a', isExpired: true, overAdmission: 2, store: away },
         { ...lease, endpoint: 'b', isLearning: true },
         { ...lease, endpoint: 'c', leaseAgeMs: Number.POSITIVE_INFINITY, isExpired: true, overAdmission: 3 },
       ],
-      quotas: { status: [{ isLocal: true }, { isLocal: false }], engine: { ...engine, calls: 5, misses: 0 } },
+      quotas: { status: [{ isLocal: true }, { isLocal: false }], store: { ...store, calls: 5, misses: 0 } },
     });
     const told = await look();
     expect(told?.rows.map(({ name, state, ageMs }) => [name, state, ageMs])).toEqual([
@@ -283,11 +283,11 @@ describe('answers', () => {
     expect(told).toMatchObject({
       overAdmission: 5,
       quotas: { drawn: 2, local: 1 },
-      engine: { calls: 15, misses: 2, isBreakerOpen: true },
+      store: { calls: 15, misses: 2, isBreakerOpen: true },
     });
-    expect(told?.engine.problem).toHaveLength(300);
+    expect(told?.store.problem).toHaveLength(300);
     // Only quotas are shared; many endpoints; nothing at all; a function that throws.
-    shares = () => ({ leases: [], quotas: { status: [{ isLocal: false }], engine } });
+    shares = () => ({ leases: [], quotas: { status: [{ isLocal: false }], store } });
     expect(await look()).toMatchObject({ rows: [], replicas: null, quotas: { drawn: 1, local: 0 } });
     shares = () => ({ leases: Array.from({ length: 30 }, (_, i) => ({ ...lease, endpoint: `e${i}`, inFlight: i })) });
     expect(await look()).toMatchObject({ otherRows: 6, rows: [{ name: 'e29' }, ...new Array(23).fill({})] });

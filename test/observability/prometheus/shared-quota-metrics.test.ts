@@ -3,12 +3,12 @@ import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
 import { type ObservedQuotas, sharedQuotaMetrics } from '../../../src/observability/prometheus/index.js';
 
-it('tell what all have used, what was bought ahead, and whether the engine answers; and go when they are stopped', async () => {
+it('tell what all have used, what was bought ahead, and whether the store answers; and go when they are stopped', async () => {
   const register = new Registry();
   let quotas: ObservedQuotas = {
     name: 'openai',
     status: [{ key: 'main tokens 60000', balance: 25, used: 400, limit: 1_000, isLocal: false }],
-    engine: { calls: 7, misses: 2, isBreakerOpen: false, breakerOpenings: 0, latencyMs: 1 },
+    store: { calls: 7, misses: 2, isBreakerOpen: false, breakerOpenings: 0, latencyMs: 1 },
   };
   const observation = sharedQuotaMetrics(() => quotas, { register });
   const samples = async (): Promise<string[]> =>
@@ -24,7 +24,7 @@ it('tell what all have used, what was bought ahead, and whether the engine answe
     'headgate_shared_quota_engine_misses_total{name="openai"} 2',
   ]);
   const [status] = quotas.status;
-  quotas = { ...quotas, status: [{ ...status!, isLocal: true }], engine: { ...quotas.engine, isBreakerOpen: true } };
+  quotas = { ...quotas, status: [{ ...status!, isLocal: true }], store: { ...quotas.store, isBreakerOpen: true } };
   expect(await samples()).toEqual(
     expect.arrayContaining([
       `headgate_shared_quota_local{${quota}} 1`,

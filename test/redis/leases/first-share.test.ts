@@ -23,7 +23,7 @@ it('a replica takes its first share only after a lease without an answer', async
   let rises = 0;
   shared.subscribe?.(() => rises++);
   await pass(clock, leaseMs - 100);
-  expect(shared.status[0]!.engine.misses).toBeGreaterThan(2);
+  expect(shared.status[0]!.store.misses).toBeGreaterThan(2);
   expect([shared.limit, rises]).toEqual([0, 0]);
   await pass(clock, 1_200);
   expect([shared.limit, rises]).toEqual([4, 1]);

@@ -283,7 +283,7 @@ describe('what flows received elsewhere', () => {
       void flow.enqueue({ byteSize: 1 }, { fairnessId: 'tenant', priority: 0 });
       await pass(clock, 5_000);
       expect(calls).toBeGreaterThan(2);
-      expect([charged, fairness.engine.problem?.code]).toEqual([[], 'bad-reply']);
+      expect([charged, fairness.store.problem?.code]).toEqual([[], 'bad-reply']);
       fairness.close();
       await flow.close();
     }

@@ -60,7 +60,7 @@ describeWithStores('the gateway’s client', (store) => {
       end();
     });
     const isGranted = (): boolean =>
-      shared.limit === 4 && !shared.status[0]!.isExpired && shared.status[0]!.engine.problem === undefined;
+      shared.limit === 4 && !shared.status[0]!.isExpired && shared.status[0]!.store.problem === undefined;
     await until(isGranted, () => shared.status);
     replaceBy(next.port);
     await until(

@@ -4,9 +4,9 @@ import { createClient } from 'redis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FlowConfigError, FlowController, quotaDetector } from '../../../src/index.js';
 import {
-  type EngineProblem,
   type RedisClient,
   type SharedConcurrency,
+  type StoreProblem,
   sharedBudgets,
   sharedConcurrency,
   sharedQuotas,
@@ -34,9 +34,9 @@ function replica(
   client: RedisClient,
   pool: string,
   options: object = {},
-): { shared: SharedConcurrency; problems: EngineProblem[] } {
+): { shared: SharedConcurrency; problems: StoreProblem[] } {
   const shared = sharedConcurrency(client, { pool, replicas: 2, ...fast, ...options });
-  const problems: EngineProblem[] = [];
+  const problems: StoreProblem[] = [];
   shared.on('problem', (problem) => problems.push(problem));
   ends.push(() => shared.close());
   return { shared, problems };
@@ -49,7 +49,7 @@ async function expectProblem(
   ...says: readonly RegExp[]
 ): Promise<void> {
   const { shared, problems } = replica(client, pool);
-  const found = (): EngineProblem | undefined => problems.find((problem) => problem.code === code);
+  const found = (): StoreProblem | undefined => problems.find((problem) => problem.code === code);
   await until(
     () => found() !== undefined,
     () => problems,
@@ -101,7 +101,7 @@ describeWithStores('a problem of the store', (store) => {
     ends.push(() => budgets.close());
     await client.set(`headgate:{odd${odd}:tenant}:requests`, odd);
     expect(await budgets.take({ byteSize: 1 }, { fairnessId: 'tenant', priority: 0 })).toMatchObject({ isLocal: true });
-    expect(budgets.engine.problem).toMatchObject({ code: 'wrong-type' });
+    expect(budgets.store.problem).toMatchObject({ code: 'wrong-type' });
 
     const quotas = sharedQuotas(client, { name: `odd${odd}`, callTimeout: '2s' });
     ends.push(() => quotas.close());
@@ -114,8 +114,8 @@ describeWithStores('a problem of the store', (store) => {
     const keys = (): Promise<string[]> => client.keys(`headgate:{odd${odd}:*:quota`);
     while ((await keys()).length === 0) await spend();
     await client.hset((await keys())[0]!, 't', odd);
-    for (let i = 0; i < 60 && quotas.engine.misses === 0; i++) await spend();
-    expect(quotas.engine.problem).toMatchObject({ code: 'wrong-type' });
+    for (let i = 0; i < 60 && quotas.store.misses === 0; i++) await spend();
+    expect(quotas.store.problem).toMatchObject({ code: 'wrong-type' });
   });
 
   it('names the memory that is used up', async () => {
@@ -239,8 +239,8 @@ describe.runIf(storeKinds.length > 0)('a problem of the client', () => {
       leaseDuration: '10ms',
       callTimeout: '1ms',
     });
-    await until(() => shared.status[0]!.engine.isBreakerOpen);
-    const { calls } = shared.status[0]!.engine;
+    await until(() => shared.status[0]!.store.isBreakerOpen);
+    const { calls } = shared.status[0]!.store;
     expect(calls).toBeLessThan(10);
   });
 });

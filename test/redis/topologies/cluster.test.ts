@@ -1,7 +1,7 @@
 /** A real cluster: every part through every client, a slot that moves, and a master that is killed. */
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type EngineProblem, redisStore, sharedConcurrency } from '../../../src/redis/index.js';
+import { redisStore, type StoreProblem, sharedConcurrency } from '../../../src/redis/index.js';
 import { Cluster } from '../support/cluster.js';
 import { storeKinds } from '../support/stores.js';
 import { clusterClients } from './connections.js';
@@ -50,7 +50,7 @@ describe.runIf(storeKinds.length > 0).each(storeKinds)('a cluster of $name', (ki
     ends.push(() => client.disconnect());
     const shared = sharedConcurrency(client, { pool: 'stranger', maxConcurrency: 4, callTimeout: '5s' });
     ends.push(() => shared.close());
-    const problem = await new Promise<EngineProblem>((resolve) => shared.on('problem', resolve));
+    const problem = await new Promise<StoreProblem>((resolve) => shared.on('problem', resolve));
     expect(problem).toMatchObject({ code: 'cluster', message: expect.stringMatching(/MOVED .*use a cluster client/) });
   });
 

@@ -100,9 +100,9 @@ async function budgetChunks(store: Store, name: string): Promise<void> {
       if (admission.admit({}, key, calm) === 'admit') admitted++;
       return admitted === 6;
     },
-    () => [admitted, admission.engine, admission.balance('tenant')],
+    () => [admitted, admission.store, admission.balance('tenant')],
   );
-  expect(admission.engine).toMatchObject({ misses: 0, problem: undefined });
+  expect(admission.store).toMatchObject({ misses: 0, problem: undefined });
   await admission.close();
 }
 
@@ -116,7 +116,7 @@ async function fairness(store: Store, name: string): Promise<void> {
   void flow.enqueue({ byteSize: 1 }, key);
   await become(
     () => policy.exchanges >= 2,
-    () => policy.engine,
+    () => policy.store,
   );
   policy.close();
   await flow.close();

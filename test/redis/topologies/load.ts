@@ -8,9 +8,9 @@
  */
 import { FlowController } from '../../../src/index.js';
 import {
-  type EngineProblem,
   type RedisClient,
   type SharedConcurrency,
+  type StoreProblem,
   sharedConcurrency,
 } from '../../../src/redis/index.js';
 import { until } from '../support/with-store.js';
@@ -23,7 +23,7 @@ export class SharedLoad {
   /** The most that was in flight at any moment. */
   most = 0;
   dispatched = 0;
-  readonly problems: EngineProblem[] = [];
+  readonly problems: StoreProblem[] = [];
   readonly replicas: SharedConcurrency[] = [];
   private readonly flows: FlowController[] = [];
   private readonly pool: string;
@@ -75,10 +75,10 @@ export class SharedLoad {
 
   /** Resolves when every replica was answered by a store that it called from now on. */
   async answered(): Promise<void> {
-    const before = this.replicas.map(({ status }) => status[0]!.engine.calls);
+    const before = this.replicas.map(({ status }) => status[0]!.store.calls);
     const isAnswered = ({ status }: SharedConcurrency, index: number): boolean => {
-      const { engine, isExpired } = status[0]!;
-      return engine.calls > before[index]! + 1 && engine.problem === undefined && !isExpired;
+      const { store, isExpired } = status[0]!;
+      return store.calls > before[index]! + 1 && store.problem === undefined && !isExpired;
     };
     await until(
       () => this.replicas.every(isAnswered),

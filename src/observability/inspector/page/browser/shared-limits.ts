@@ -30,8 +30,8 @@ function showRow(row: HTMLElement, lease: FrameLease): void {
   mark(row, 'out', lease.state === 'expired');
 }
 
-function told({ replicas, overAdmission, epochChanges, quotas, engine }: FrameShared): string {
-  const { latencyMs, calls, misses, isBreakerOpen } = engine;
+function told({ replicas, overAdmission, epochChanges, quotas, store }: FrameShared): string {
+  const { latencyMs, calls, misses, isBreakerOpen } = store;
   return [
     ...(replicas === null ? [] : [`${count(replicas)} ${replicas === 1 ? 'replica' : 'replicas'}`]),
     latencyMs === null ? 'no answer of the store yet' : `store answers in ${time(latencyMs)}`,
@@ -51,6 +51,6 @@ export function showShared({ shared }: InspectorFrame): void {
   more('other-shared', shared.otherRows, 'limit');
   write(byId('shared-counts'), told(shared));
   const problem = byId('shared-problem');
-  problem.hidden = shared.engine.problem === null;
-  write(problem, shared.engine.problem ?? '');
+  problem.hidden = shared.store.problem === null;
+  write(problem, shared.store.problem ?? '');
 }
