@@ -8,9 +8,9 @@ import { withLists } from './support/deviations-page.js';
 import { play } from './support/play.js';
 import { readVectorFiles } from './support/vectors.js';
 
-const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
+const page = fileURLToPath(new URL('README.md', import.meta.url));
 
-describe('docs/conformance.md', () => {
+describe('test/conformance/README.md', () => {
   // Brought up to date by `npx vitest run test/conformance/page.test.ts -u`.
   it('lists what deviations.json lists', async () => {
     await expect(withLists(readFileSync(page, 'utf8'))).toMatchFileSnapshot(page);

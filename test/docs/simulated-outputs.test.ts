@@ -1,6 +1,6 @@
 /**
  * What the pages print of programs is what these print: docs/simulator.md, docs/capacity.md and
- * docs/recipes/choose-max-concurrency.md. And the examples of docs/capacity.md are computed again.
+ * docs/recipes.md. And the examples of docs/capacity.md are computed again.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -52,9 +52,9 @@ it('docs/capacity.md has the figures of the record', () => {
   expect(capacityReport(rows, run)).toBe(shown);
 });
 
-it('docs/recipes/choose-max-concurrency.md has the output of its program', () => {
+it('docs/recipes.md has the output of its program', () => {
   const program = `${root}examples/recipes/choose-max-concurrency.mjs`;
-  const [shown] = blocksOf('docs/recipes/choose-max-concurrency.md').filter(({ language }) => language === 'text');
+  const [shown] = blocksOf('docs/recipes.md').filter(({ language }) => language === 'text');
   expect(execFileSync(process.execPath, [program], { encoding: 'utf8' })).toBe(shown!.code);
 });
 

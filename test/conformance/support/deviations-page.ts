@@ -1,4 +1,4 @@
-/** The lists of `docs/conformance.md`, made from `deviations.json` and `not-compared.ts`. */
+/** The lists of `test/conformance/README.md`, made from `deviations.json` and `not-compared.ts`. */
 import { deviations } from './deviations.js';
 import { notCompared } from './not-compared.js';
 
