@@ -755,7 +755,7 @@ export class Host {
 
   /** Walks once more. Nothing may come of it, because everything that may go has gone. */
   expectNothingLeft(): void {
-    const isExcused = this.isMeddledWith || this.isTimeOdd || this.gate.opensByTime === true;
+    const isExcused = this.isMeddledWith || this.isTimeOdd || this.gate.opensByTime === true || this.fades;
     if (isExcused || isPaused(this.flow)) return;
     const before = [...this.waiting];
     engineOf(this.flow).operation.wake();
@@ -789,8 +789,13 @@ export class Host {
 
   /** True when a request may be able to go before anybody has said so. */
   get mayLag(): boolean {
+    return this.isSilent || this.fades;
+  }
+
+  /** True when a reading falls with time: then a timer asks again, and the request goes at that. */
+  private get fades(): boolean {
     const { saturationDetector } = optionsOf(this.flow);
-    return this.isSilent || [saturationDetector, ...this.ownDetectors].some(({ fades }) => fades === true);
+    return [saturationDetector, ...this.ownDetectors].some(({ fades }) => fades === true);
   }
 
   private get ownDetectors(): readonly SaturationDetector[] {
