@@ -12,7 +12,7 @@ import { fairnessPolicyContract } from 'headgate/testing';
 function shortestFirst() {
   return {
     type: 'shortest-first',
-    /** @param {import('headgate').BandView} band */
+    /** @param {import('headgate/types').BandView} band */
     createSelector: (band) => ({
       pick() {
         let shortest = band.firstActive;

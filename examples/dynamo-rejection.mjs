@@ -50,7 +50,7 @@ await once(frontend, 'listening');
 const address = frontend.address();
 const url = `http://localhost:${typeof address === 'object' ? address?.port : ''}`;
 
-/** @param {string} worker @param {import('headgate').RankLoad[]} ranks */
+/** @param {string} worker @param {import('headgate/types').RankLoad[]} ranks */
 function report(worker, ...ranks) {
   pool.report(worker, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, ranks });
 }

@@ -1,5 +1,6 @@
 /** Subpath of the package → the file that is its public face. Builds, tests and checks all read it here. */
 const folders = {
+  types: 'types',
   config: 'config',
   http: 'adapters/http',
   node: 'adapters/node',

@@ -5,13 +5,13 @@ import {
   FlowConfigError,
   gaieLegacy,
   rejectAll,
-  type SloClasses,
   schemas,
   sloClasses,
   tenantBudgets,
   tierShed,
   tokenBucket,
 } from '../index.js';
+import type { SloClasses } from '../types/index.js';
 import { Problems } from './problems.js';
 import { readOneObject } from './read-yaml.js';
 

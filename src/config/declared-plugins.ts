@@ -1,13 +1,6 @@
 /** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
-import {
-  type ConfigurableKind,
-  FlowConfigError,
-  type PluginReferences,
-  type PluginRegistry,
-  type Plugins,
-  type Schema,
-  schemas,
-} from '../index.js';
+import { FlowConfigError, type PluginRegistry, type Schema, schemas } from '../index.js';
+import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';
 import type { Problems } from './problems.js';
 
 /** Types that need no declaration: as in llm-d they are there anyway. */

@@ -3,7 +3,8 @@
  * a host passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports
  * an error.
  */
-import { type BusyThresholds, busyThresholdDetector, type ConfigIssue, FlowConfigError, schemas } from '../index.js';
+import { busyThresholdDetector, type ConfigIssue, FlowConfigError, schemas } from '../index.js';
+import type { BusyThresholds } from '../types/index.js';
 
 /** The environment, as `process.env` has it. */
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -4,7 +4,8 @@
  *     plans:   { free: { maxInFlight: 4 }, team: { weight: 4, maxInFlight: { requests: 32, tokens: 200k } } }
  *     tenants: { acme: team, '*': free }                               '*': the plan of every tenant that has no other
  */
-import { type FlowControllerOptions, type FlowSettings, type InFlightOptions, type Schema, schemas } from '../index.js';
+import { type FlowControllerOptions, type FlowSettings, type Schema, schemas } from '../index.js';
+import type { InFlightOptions } from '../types/index.js';
 import { quantity } from './config-elements.js';
 
 const { object, optional, positiveInteger } = schemas;

@@ -238,8 +238,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * A picture of the moment: the figures, the largest flows, and the longest waits with their reasons. Its cost does not
-   * grow with the queue, unless all flows are asked for: then 30 ms and more with 100,000 waiting requests, in one go.
+   * A picture of the moment: the figures, the largest flows, and the longest waits with their reasons. Its cost does
+   * not grow with the queue, unless all flows are asked for: then 30 ms and more with 100,000 waiting requests, in one
+   * go.
    * @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones
    */
   overview(bounds: OverviewBounds = {}): ControllerOverview {

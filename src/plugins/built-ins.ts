@@ -60,35 +60,15 @@ export { gaieLegacy } from '../admission/gaie-legacy.js';
 export { probabilisticAdmitter } from '../admission/probabilistic-admitter.js';
 export { refuseWhenAllBusy } from '../admission/refuse-when-all-busy.js';
 export { rejectAll } from '../admission/reject-all.js';
-export { type TenantBudgets, tenantBudgets } from '../admission/tenant-budgets.js';
+export { tenantBudgets } from '../admission/tenant-budgets.js';
 export { tierShed } from '../admission/tier-shed.js';
-export { type TokenBucket, tokenBucket } from '../admission/token-bucket.js';
-export type {
-  QuotaSource,
-  QuotaTerms,
-  QuotaWindow,
-  Taking as QuotaTaking,
-} from '../base/quota-window.js';
-export { type CircuitBreaker, type CircuitState, circuitBreaker } from '../constraints/circuit-breaker.js';
+export { tokenBucket } from '../admission/token-bucket.js';
+export { circuitBreaker } from '../constraints/circuit-breaker.js';
 export { mostBudgetLeft } from '../constraints/quotas/most-budget-left.js';
-export { type QuotaDetector, quotaDetector } from '../constraints/quotas/quota-detector.js';
-export type {
-  QuotaDetectorOptions,
-  QuotaEstimate,
-  QuotaGroupOptions,
-  QuotaOptions,
-} from '../constraints/quotas/quota-options.js';
-export { type SessionLimit, sessionLimit } from '../constraints/sessions/session-limit.js';
-export type { SessionLimitOptions } from '../constraints/sessions/session-options.js';
-export type {
-  ResidentSession,
-  SessionClaim,
-  SessionPeer,
-  SessionSharing,
-} from '../constraints/sessions/session-sharing.js';
-export type { SharedPrefix } from '../constraints/sessions/session-table.js';
+export { quotaDetector } from '../constraints/quotas/quota-detector.js';
+export { sessionLimit } from '../constraints/sessions/session-limit.js';
 export { labelFilter } from '../endpoints/filters/label-filter.js';
-export { type SubsetHint, subsetHint } from '../endpoints/filters/subset-hint-filter.js';
+export { subsetHint } from '../endpoints/filters/subset-hint-filter.js';
 export { affinity } from '../endpoints/pickers/affinity.js';
 export { leastKvUsage } from '../endpoints/pickers/least-kv-usage.js';
 export { leastLoaded } from '../endpoints/pickers/least-loaded.js';
@@ -101,32 +81,28 @@ export { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
 export { aimdLatency } from '../gate/detectors/adaptive/aimd-latency-detector.js';
 export { gradient2 } from '../gate/detectors/adaptive/gradient2-detector.js';
 export { vegas } from '../gate/detectors/adaptive/vegas-detector.js';
-export {
-  type BusyThresholdDetector,
-  type BusyThresholds,
-  busyThresholdDetector,
-} from '../gate/detectors/busy-threshold-detector.js';
-export { type HysteresisDetector, withHysteresis } from '../gate/detectors/composite/hysteresis.js';
-export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
-export { byStage, roleLabel, type StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
+export { busyThresholdDetector } from '../gate/detectors/busy-threshold-detector.js';
+export { withHysteresis } from '../gate/detectors/composite/hysteresis.js';
+export { maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
+export { byStage, roleLabel } from '../gate/detectors/composite/stage-aware.js';
 export { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
 export { scrapedConcurrency } from '../gate/detectors/scraped-concurrency-detector.js';
-export { type UtilizationDetector, utilizationDetector } from '../gate/detectors/utilization-detector.js';
+export { utilizationDetector } from '../gate/detectors/utilization-detector.js';
 export { strictBands } from '../tiers/1-priority/strict-bands.js';
-export { type WeightedBandsOptions, weightedBands } from '../tiers/1-priority/weighted-bands.js';
+export { weightedBands } from '../tiers/1-priority/weighted-bands.js';
 export { deficitRoundRobin } from '../tiers/2-fairness/deficit-round-robin.js';
 export { globalStrict } from '../tiers/2-fairness/global-strict.js';
 export { hierarchical } from '../tiers/2-fairness/hierarchical.js';
 export { leastService } from '../tiers/2-fairness/least-service.js';
-export { type ProgramAwarePolicy, programAware } from '../tiers/2-fairness/program-aware.js';
+export { programAware } from '../tiers/2-fairness/program-aware.js';
 export { roundRobin } from '../tiers/2-fairness/round-robin.js';
 export { shuffleSharded } from '../tiers/2-fairness/shuffle-sharded.js';
 export { startTimeFairQueueing } from '../tiers/2-fairness/start-time-fair-queueing.js';
 export { virtualTokenCounter } from '../tiers/2-fairness/virtual-token-counter.js';
 export { edf } from '../tiers/3-ordering/edf.js';
 export { fcfs } from '../tiers/3-ordering/fcfs.js';
-export { type PrefixOrderOptions, prefixOrder } from '../tiers/3-ordering/prefix-order.js';
-export { type ShortestFirstOptions, shortestFirst } from '../tiers/3-ordering/shortest-first.js';
+export { prefixOrder } from '../tiers/3-ordering/prefix-order.js';
+export { shortestFirst } from '../tiers/3-ordering/shortest-first.js';
 export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 
 const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [

@@ -1,15 +1,13 @@
 /** `headgate/endpoints`: a real view of the model servers. */
-export {
-  type EndpointMetrics,
-  type EndpointOptions,
-  EndpointPool,
-  type EndpointView,
-  type LoraAdapters,
-  leastLoaded,
-  type MetricsReport,
-  type PoolEvents,
-  type RankLoad,
-} from '../index.js';
+export { EndpointPool, type EndpointView, leastLoaded } from '../index.js';
+export type {
+  EndpointMetrics,
+  EndpointOptions,
+  LoraAdapters,
+  MetricsReport,
+  PoolEvents,
+  RankLoad,
+} from '../types/index.js';
 export type { HealthFetch, HealthOptions } from './health/health-options.js';
 export { type HealthEvents, type HealthResult, type HealthWatch, watchHealth } from './health/health-watch.js';
 export {

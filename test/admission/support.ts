@@ -1,5 +1,6 @@
 /** What tests of admission policies share. */
-import type { AdmissionKey, AdmissionPolicy, Refusal } from '../../src/index.js';
+import type { AdmissionPolicy } from '../../src/index.js';
+import type { AdmissionKey, Refusal } from '../../src/types/index.js';
 
 export const standard: AdmissionKey = { fairnessId: 'alice', priority: 0 };
 export const sheddable: AdmissionKey = { fairnessId: 'alice', priority: -1 };

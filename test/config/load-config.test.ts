@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import * as z from 'zod/mini';
 import { type ConfigSource, type LoadedConfig, loadConfig } from '../../src/config/index.js';
 import {
-  type ConfigurableKind,
   defaultRegistry,
   definePlugin,
   EndpointPool,
@@ -12,6 +11,7 @@ import {
   FlowController,
   resolveOptions,
 } from '../../src/index.js';
+import type { ConfigurableKind } from '../../src/types/index.js';
 
 const manifests = readFileSync(new URL('./manifests.yaml', import.meta.url), 'utf8');
 

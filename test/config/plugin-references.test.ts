@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LoadedConfig, loadConfig } from '../../src/config/index.js';
-import { type CompositeDetector, EndpointPool, FlowConfigError } from '../../src/index.js';
+import { EndpointPool, FlowConfigError } from '../../src/index.js';
+import type { CompositeDetector } from '../../src/types/index.js';
 
 function load(plugins: readonly object[], pluginRef: string): LoadedConfig {
   return loadConfig({

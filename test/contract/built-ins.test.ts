@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type ConfigurableKind,
   concurrencyDetector,
   defaultRegistry,
-  type Plugins,
   programAware,
   quotaDetector,
   utilizationDetector,
@@ -21,6 +19,7 @@ import {
   saturationDetectorContract,
   usageLimitPolicyContract,
 } from '../../src/testing/index.js';
+import type { ConfigurableKind, Plugins } from '../../src/types/index.js';
 
 /** For types that cannot be made without. */
 const parameters: Readonly<Record<string, unknown>> = {

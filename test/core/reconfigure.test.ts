@@ -4,7 +4,6 @@ import {
   EndpointPool,
   edf,
   FlowConfigError,
-  type FlowSelector,
   fcfs,
   globalStrict,
   leastLoaded,
@@ -12,6 +11,7 @@ import {
   sloDeadline,
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
+import type { FlowSelector } from '../../src/types/index.js';
 import { dial, dispatchOrder, dropOf, key, leaseOf, makeFlow, record, request, runNow } from '../support/flow.js';
 
 describe('reconfigure', () => {

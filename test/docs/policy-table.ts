@@ -1,6 +1,7 @@
 /** The table of all built-in policies, made of the registry and of each policy's page. */
-import type { ConfigurableKind, PluginRegistry } from '../../src/index.js';
+import type { PluginRegistry } from '../../src/index.js';
 import { nounOf } from '../../src/plugins/kinds.js';
+import type { ConfigurableKind } from '../../src/types/index.js';
 
 const kinds: readonly ConfigurableKind[] = [
   'fairness',

@@ -1,7 +1,8 @@
 /** What changes in a pool beside members and seats: labels, weights, marks, and who hears of it. */
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type EndpointView, type MetricsReport } from '../../src/index.js';
+import { EndpointPool, type EndpointView } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
+import type { MetricsReport } from '../../src/types/index.js';
 import { makeFlow, runNow } from '../support/flow.js';
 import { pathsOf } from '../support/paths-of.js';
 

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  concurrencyDetector,
-  EndpointPool,
-  FlowController,
-  type MetricsReport,
-  type SaturationDetector,
-} from '../../src/index.js';
+import { concurrencyDetector, EndpointPool, FlowController, type SaturationDetector } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
+import type { MetricsReport } from '../../src/types/index.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
 import { pathsOf } from '../support/paths-of.js';
 

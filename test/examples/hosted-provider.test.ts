@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom } from '../../src/base/seeded-random.js';
 import { type FetchRequest, flowFetch } from '../../src/fetch/index.js';
-import { type Drop, FlowController, type QuotaDetectorOptions, quotaDetector } from '../../src/index.js';
+import { type Drop, FlowController, quotaDetector } from '../../src/index.js';
 import { audit, ManualClock } from '../../src/testing/index.js';
+import type { QuotaDetectorOptions } from '../../src/types/index.js';
 import { type Dropped, dispatchesLate, expectNobodyDroppedInVain, type Sent } from '../support/overload.js';
 
 const script = fileURLToPath(new URL('../../examples/hosted/provider.mjs', import.meta.url));

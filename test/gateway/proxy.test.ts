@@ -1,7 +1,7 @@
 /** The gateway as a proxy, over real sockets; the model servers are in the hands of the tests. */
 import { request } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import type { AdaptiveDetector } from '../../src/index.js';
+import type { AdaptiveDetector } from '../../src/types/index.js';
 import { rawConnection } from '../integration/support/clients.js';
 import { deferred, until } from '../integration/support/until.js';
 import { errorOf, fileOf, startGateway } from './support/gateway.js';

@@ -9,7 +9,6 @@ import {
   type FlowControllerOptions,
   type FlowKey,
   type FlowRequest,
-  type FlowView,
   type ItemView,
   type Lease,
   type Outcome,
@@ -18,6 +17,7 @@ import {
 import { audit } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { Flow, InFlightCap } from '../../src/tiers/flow.js';
+import type { FlowView } from '../../src/types/index.js';
 import type { CountedSignal } from './counted-signal.js';
 import { engineOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';

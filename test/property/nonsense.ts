@@ -8,11 +8,11 @@ import type {
   EvictionFilter,
   EvictionOrdering,
   FlowFairnessPolicy,
-  FlowView,
   OrderingPolicy,
   SaturationDetector,
   UsageLimitPolicy,
 } from '../../src/index.js';
+import type { FlowView } from '../../src/types/index.js';
 import type { Random } from './random.js';
 
 /** What the plugins need of their world. */

@@ -4,7 +4,6 @@
  * what may go is known to it one `recheckIntervalMs` later at the latest.
  */
 import {
-  type AdaptiveDetector,
   affinity,
   aimdLatency,
   type BandOrderPolicy,
@@ -31,11 +30,9 @@ import {
   prefixOrder,
   priorityThenTime,
   programAware,
-  type QuotaDetectorOptions,
   quotaDetector,
   roundRobin,
   type SaturationDetector,
-  type ServerAnswer,
   sessionLimit,
   shortestFirst,
   shuffleSharded,
@@ -47,6 +44,7 @@ import {
   weightedBands,
   withHysteresis,
 } from '../../src/index.js';
+import type { AdaptiveDetector, QuotaDetectorOptions, ServerAnswer } from '../../src/types/index.js';
 import type { Dial } from '../support/flow.js';
 import type { Random } from './random.js';
 

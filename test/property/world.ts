@@ -3,7 +3,6 @@
  * hosts' books are compared with what the controllers say of themselves.
  */
 import {
-  type AdaptiveDetector,
   type AdmissionPolicy,
   concurrencyDetector,
   EndpointPool,
@@ -24,6 +23,7 @@ import {
   type UsageLimitPolicy,
   utilizationDetector,
 } from '../../src/index.js';
+import type { AdaptiveDetector } from '../../src/types/index.js';
 import { dial } from '../support/flow.js';
 import { CountedSignal } from './counted-signal.js';
 import { type GateRules, Host, type TestRequest } from './host.js';

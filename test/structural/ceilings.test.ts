@@ -58,7 +58,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
   'names that the root exports': {
     most: 120,
     parts: [{ name: 'index.ts', size: exportedNames('index.ts', read).length }],
-    above: { 'index.ts': 184 },
+    above: {},
   },
   'lines of all sources': {
     most: 54_000,

@@ -2,8 +2,9 @@
  * Gateways that always have more to send than fits, in front of a simulated model server: what becomes of an adaptive
  * limit.
  */
-import { type AdaptiveDetector, FlowController, type Lease } from '../../src/index.js';
+import { FlowController, type Lease } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
+import type { AdaptiveDetector } from '../../src/types/index.js';
 import { Random } from '../property/random.js';
 
 /** Requests run side by side up to `slots`; the others wait in the server's own queue, first come, first served. */

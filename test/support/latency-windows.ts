@@ -1,5 +1,5 @@
 /** Feeds an adaptive detector whole windows, without a server. */
-import type { AdaptiveDetector } from '../../src/index.js';
+import type { AdaptiveDetector } from '../../src/types/index.js';
 import { fakeEndpoint, poolOf } from './fake-pool.js';
 
 /** So many requests in flight on one endpoint. */

@@ -13,6 +13,7 @@ export const layers: readonly (readonly string[])[] = [
   ['plugins'],
   ['core'],
   ['index.ts'],
+  ['types'],
   ['adapters', 'config', 'upstream', 'observability', 'client', 'redis', 'testing'],
   ['simulator', 'fetch'],
   ['gateway'],
@@ -23,16 +24,31 @@ const plain: readonly string[] = ['base/*.ts', 'base/headers/**', 'base/stream/*
 /** There is one copy, the core's: a second one would know nothing of what the first has noted. */
 const withState: readonly string[] = ['base/plugin-origin.ts'];
 /** A subpath reaches the core through the package's index, so that every class exists once. */
-const ofSubpaths = [...plain, 'base/faults/guarded-events.ts', 'base/queues/linked-list.ts', 'index.ts'];
+const ofSubpaths = [
+  ...plain,
+  'base/faults/guarded-events.ts',
+  'base/queues/linked-list.ts',
+  'index.ts',
+  'types/index.ts',
+];
 /** What a user of the package can import: the index of every folder below. */
 const doors = '**/index.ts';
 /** Its files are read as the library's are. It is a function without state. */
 const yaml = 'config/read-yaml.ts';
 
+const belowIndex = layers
+  .slice(
+    0,
+    layers.findIndex(([room]) => room === 'index.ts'),
+  )
+  .flat();
+
 /** Above the index, the layer alone does not say what a folder may import. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
+  // It has no code: what is written in any folder may be named.
+  types: [...belowIndex.map((room) => `${room}/**`), 'index.ts'],
   // Browsers need not download the core: the client has a copy of the schema kit.
-  client: [...plain, 'base/schema/**', 'index.ts'],
+  client: [...plain, 'base/schema/**', 'index.ts', 'types/index.ts'],
   // The audit reads plain state that no user of the package may see. It makes no object of the core's classes.
   testing: [...ofSubpaths, 'core/inspect/audit.ts'],
   simulator: [...plain, doors, yaml],

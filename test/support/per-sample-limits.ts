@@ -2,7 +2,8 @@
  * Limits that are moved by every single sample, as Netflix concurrency-limits and Envoy have them. Controls: they show
  * why this package decides once for each window.
  */
-import type { AdaptiveDetector, PoolView } from '../../src/index.js';
+import type { PoolView } from '../../src/index.js';
+import type { AdaptiveDetector } from '../../src/types/index.js';
 
 interface Sample {
   readonly rttMs: number;

@@ -1,5 +1,6 @@
 /** Pools as policies see them, without a controller. */
-import type { AdmissionView, EndpointView, PoolView } from '../../src/index.js';
+import type { EndpointView, PoolView } from '../../src/index.js';
+import type { AdmissionView } from '../../src/types/index.js';
 
 export interface EndpointFigures {
   waiting?: number;

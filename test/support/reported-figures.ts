@@ -1,5 +1,5 @@
 /** What a detector may tell of quotas and of sessions. */
-import type { QuotaFigure, QuotaFigures, SessionFigures } from '../../src/index.js';
+import type { QuotaFigure, QuotaFigures, SessionFigures } from '../../src/types/index.js';
 
 export const quota: QuotaFigure = {
   group: 'key',

@@ -1,16 +1,9 @@
 /** A replica with a limit of sessions that it shares, for tests: its controller, and turns by name. */
 
-import {
-  concurrencyDetector,
-  EndpointPool,
-  FlowController,
-  type Lease,
-  maxOf,
-  type SessionLimitOptions,
-  sessionLimit,
-} from '../../src/index.js';
+import { concurrencyDetector, EndpointPool, FlowController, type Lease, maxOf, sessionLimit } from '../../src/index.js';
 import { type SharedSessionsOptions, type Store, sharedSessions } from '../../src/redis/index.js';
 import type { ManualClock } from '../../src/testing/index.js';
+import type { SessionLimitOptions } from '../../src/types/index.js';
 import { type Connection, MessageChannel, messageStore } from './message-channel.js';
 
 export { MessageChannel };

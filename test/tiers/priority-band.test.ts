@@ -2,17 +2,10 @@
  * One band by itself: which request is next, what its policies hear, and what becomes of both when its settings change.
  */
 import { describe, expect, it } from 'vitest';
-import {
-  type BandView,
-  type FlowFairnessPolicy,
-  type FlowSelector,
-  fcfs,
-  globalStrict,
-  type ItemView,
-  type OrderingPolicy,
-} from '../../src/index.js';
+import { type FlowFairnessPolicy, fcfs, globalStrict, type ItemView, type OrderingPolicy } from '../../src/index.js';
 import type { Flow } from '../../src/tiers/flow.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
+import type { BandView, FlowSelector } from '../../src/types/index.js';
 import { addTo, bandSettings, flowOf, makeBand } from '../support/bands.js';
 import { fakeItem } from '../support/fake-item.js';
 

@@ -4,8 +4,8 @@
  */
 
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
-import type { BusyThresholdDetector, BusyThresholds } from '../../index.js';
 import { schemas } from '../../index.js';
+import type { BusyThresholdDetector, BusyThresholds } from '../../types/index.js';
 
 export interface HandlerRequest {
   readonly method: string;

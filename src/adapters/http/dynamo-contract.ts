@@ -4,7 +4,8 @@
  */
 
 import type { DroppedReason } from '../../base/headers/header-names.js';
-import { type Drop, type DropExplanation, explainDrop } from '../../index.js';
+import { type Drop, explainDrop } from '../../index.js';
+import type { DropExplanation } from '../../types/index.js';
 import type { FormattedBody, ProblemDetails } from './error-body.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';
 

@@ -1,5 +1,6 @@
 /** Writes the body of a drop's response. */
-import type { Drop, DropExplanation, DropReason } from '../../index.js';
+import type { Drop, DropReason } from '../../index.js';
+import type { DropExplanation } from '../../types/index.js';
 import { checkedBody } from './check-drop-response.js';
 
 /** The error that clients of the OpenAI API read. */

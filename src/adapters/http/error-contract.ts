@@ -1,7 +1,8 @@
 /** Which status and which dropped reason a drop is answered with: one table per contract. */
 
 import type { DroppedReason } from '../../base/headers/header-names.js';
-import type { Drop, DropExplanation } from '../../index.js';
+import type { Drop } from '../../index.js';
+import type { DropExplanation } from '../../types/index.js';
 import { checkedMapping } from './check-drop-response.js';
 import { dynamoContract } from './dynamo-contract.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';

@@ -6,7 +6,8 @@
  * and never keeps the process alive.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { definePlugin, type PluginDefinition, type SaturationDetector, type Schema, schemas } from '../../index.js';
+import { definePlugin, type SaturationDetector, type Schema, schemas } from '../../index.js';
+import type { PluginDefinition } from '../../types/index.js';
 
 export interface EventLoopLagOptions {
   /** Time between two samples, ms, above 0. @default 500 */

@@ -6,7 +6,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent } from 'undici';
 import { isOverloadRefusal, refusalWaitMs } from '../../adapters/http/index.js';
-import type { AdaptiveDetector, Lease } from '../../index.js';
+import type { Lease } from '../../index.js';
+import type { AdaptiveDetector } from '../../types/index.js';
 import { usageReader } from '../../upstream/index.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { RequestState } from '../request-state.js';

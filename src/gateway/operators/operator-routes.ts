@@ -6,7 +6,8 @@ import {
   type DemandSource,
   demandHandler,
 } from '../../adapters/http/index.js';
-import type { BusyThresholdDetector, SaturationDetector } from '../../index.js';
+import type { SaturationDetector } from '../../index.js';
+import type { BusyThresholdDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import type { MetricsSource } from '../metrics/process-metrics.js';
 import { isSameSecret, keyOf } from '../requests/senders.js';

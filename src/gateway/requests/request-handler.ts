@@ -23,13 +23,13 @@ import {
   onResponseEnd,
 } from '../../adapters/node/index.js';
 import {
-  type AdaptiveDetector,
   type EndpointView,
   type FlowController,
   type Lease,
   type SaturationDetector,
   tokenEstimator,
 } from '../../index.js';
+import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader, withModel } from '../bodies/generation-body.js';
 import { type ContentEncoding, checkMediaType, encodingOf } from '../bodies/media-types.js';

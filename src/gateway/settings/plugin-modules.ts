@@ -5,14 +5,8 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
-import {
-  type ConfigIssue,
-  defaultRegistry,
-  FlowConfigError,
-  type PluginDefinition,
-  type PluginRegistry,
-  schemas,
-} from '../../index.js';
+import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginRegistry, schemas } from '../../index.js';
+import type { PluginDefinition } from '../../types/index.js';
 
 export interface ImportPluginsOptions {
   /** The folder that relative paths of the file begin at. @default the working directory */

@@ -4,7 +4,7 @@
  *
  * Invariant: a gateway starts and serves without the store; the fallback of the leases is in force then.
  */
-import { maxOf, type QuotaDetector, type SaturationDetector } from '../../index.js';
+import { maxOf, type SaturationDetector } from '../../index.js';
 import {
   type LeasedDetector,
   type LeaseOptions,
@@ -15,6 +15,7 @@ import {
   sharedEndpointConcurrency,
   sharedQuotas,
 } from '../../redis/index.js';
+import type { QuotaDetector } from '../../types/index.js';
 import type { GatewayLog } from './gateway-log.js';
 import { connectStore, type StoreConnection } from './optional-peers.js';
 

@@ -1,7 +1,8 @@
 /**
  * One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label.
  */
-import type { ControllerOverview, DropReason, OutcomeType, ShadowFigures } from '../../index.js';
+import type { ControllerOverview, DropReason, OutcomeType } from '../../index.js';
+import type { ShadowFigures } from '../../types/index.js';
 import { type FrameBand, frameBand, type GateState, isGrowing, stateOf } from './bands.js';
 import { limitOrNull, orNull, rounded } from './figures.js';
 import type { History } from './history.js';

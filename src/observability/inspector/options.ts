@@ -6,11 +6,10 @@ import {
   type FlowEvents,
   type FlowRequest,
   type FlowStats,
-  type OverviewBounds,
   realClock,
   schemas,
-  type WaitExplanation,
 } from '../../index.js';
+import type { OverviewBounds, WaitExplanation } from '../../types/index.js';
 import type { InspectedShares } from './shared-limits.js';
 
 /** The events that are counted. */

@@ -2,7 +2,8 @@
  * The table of quotas, and the sessions that a detector limits. If there are too many quotas, those with the longest
  * waits are shown.
  */
-import type { ControllerOverview, QuotaFigure, SessionFigures } from '../../index.js';
+import type { ControllerOverview } from '../../index.js';
+import type { QuotaFigure, SessionFigures } from '../../types/index.js';
 import { shortenName } from './shorten-name.js';
 
 /** One quota of one group. Times in ms. */

@@ -3,7 +3,8 @@
  * exporters render this list; what only one of them can tell, such as a histogram, it adds itself. Longer than most
  * files, because it is one list.
  */
-import type { ControllerFigures, QuotaFigure } from '../../index.js';
+import type { ControllerFigures } from '../../index.js';
+import type { QuotaFigure } from '../../types/index.js';
 import { distinctQuotas } from './distinct-quotas.js';
 import type { BandFigures } from './labelled-flows.js';
 

@@ -4,7 +4,7 @@
  * Invariant: no two have the same three, because series of the same labels are an error. Of several the one with the
  * longest wait stands.
  */
-import type { QuotaFigure } from '../../index.js';
+import type { QuotaFigure } from '../../types/index.js';
 
 /** Groups may be as many as endpoints and models. */
 const mostQuotas = 1000;

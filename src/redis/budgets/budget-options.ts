@@ -1,5 +1,6 @@
 /** The options of shared budgets, and their checks. */
-import { type AdmissionKey, type Duration, type Schema, schemas, type Usage } from '../../index.js';
+import { type Duration, type Schema, schemas, type Usage } from '../../index.js';
+import type { AdmissionKey } from '../../types/index.js';
 import { type BucketOptions, type BucketSettings, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
 import type { BucketTerms } from '../buckets/bucket-store.js';
 import { keyName } from '../store/store-options.js';

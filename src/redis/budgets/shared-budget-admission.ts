@@ -6,7 +6,8 @@
  * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new
  * here begins with one chunk on credit, which the store is charged for at once.
  */
-import { type AdmissionKey, type AdmissionPolicy, type Refusal, schemas, type Usage } from '../../index.js';
+import { type AdmissionPolicy, schemas, type Usage } from '../../index.js';
+import type { AdmissionKey, Refusal } from '../../types/index.js';
 import { BucketStore } from '../buckets/bucket-store.js';
 import type { HeldTaking } from '../buckets/holdings.js';
 import { SharedWindow } from '../buckets/shared-window.js';

@@ -3,18 +3,9 @@
  *
  * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later.
  */
-import type {
-  AdmissionKey,
-  Dispatched,
-  Drop,
-  FlowGate,
-  FlowKey,
-  FlowRequest,
-  Lease,
-  Outcome,
-  Usage,
-} from '../../index.js';
+import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import { schemas } from '../../index.js';
+import type { AdmissionKey } from '../../types/index.js';
 import { BucketStore, isSold, purchaseOf, type Sale } from '../buckets/bucket-store.js';
 import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';

@@ -9,15 +9,8 @@
  */
 
 import { letProcessEnd } from '../../base/clock.js';
-import {
-  type BandView,
-  type Duration,
-  FlowConfigError,
-  type FlowFairnessPolicy,
-  type FlowSelector,
-  type FlowView,
-  schemas,
-} from '../../index.js';
+import { type Duration, FlowConfigError, type FlowFairnessPolicy, schemas } from '../../index.js';
+import type { BandView, FlowSelector, FlowView } from '../../types/index.js';
 import { numbersOf } from '../store/answer.js';
 import { fairnessKeys, hashedName } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';

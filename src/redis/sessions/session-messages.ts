@@ -4,7 +4,7 @@
  * Invariant: everything that is read is bounded: names, numbers, and the number of sessions in one message. Messages
  * have spans and no instants, because clocks differ.
  */
-import type { SessionClaim } from '../../index.js';
+import type { SessionClaim } from '../../types/index.js';
 
 export type SessionMessage =
   | { readonly kind: 'held'; readonly from: string; readonly sessions: readonly SessionClaim[] }

@@ -8,7 +8,8 @@
  * from others. A lost message is repaired when the session is told again.
  */
 import { letProcessEnd } from '../../base/clock.js';
-import { type Clock, type ResidentSession, type SessionClaim, type SessionLimit, schemas } from '../../index.js';
+import { type Clock, schemas } from '../../index.js';
+import type { ResidentSession, SessionClaim, SessionLimit } from '../../types/index.js';
 import { keepListening } from '../store/keep-listening.js';
 import { channelOf, hashedName } from '../store/keys.js';
 import { storeWithMessages } from '../store/redis-store.js';

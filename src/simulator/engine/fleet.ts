@@ -2,7 +2,8 @@
  * The simulated servers behind one controller: the pool's endpoints, the load that they report, and the detectors that
  * learn from them.
  */
-import { type AdaptiveDetector, EndpointPool, type SaturationDetector } from '../../index.js';
+import { EndpointPool, type SaturationDetector } from '../../index.js';
+import type { AdaptiveDetector } from '../../types/index.js';
 import type { RandomStreams } from '../random/random-streams.js';
 import { isServerRoomDetector, type ServerRoomDetector } from '../servers/server-room-detector.js';
 import { factoryOf, namesOf } from '../servers/server-spec.js';

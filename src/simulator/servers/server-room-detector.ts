@@ -3,13 +3,8 @@
  * otherwise. No gateway has this knowledge. With it the controller acts as the scheduler inside the simulated server,
  * as in papers whose scheduler is inside the engine.
  */
-import {
-  definePlugin,
-  type EndpointView,
-  type PluginDefinition,
-  type SaturationDetector,
-  schemas,
-} from '../../index.js';
+import { definePlugin, type EndpointView, type SaturationDetector, schemas } from '../../index.js';
+import type { PluginDefinition } from '../../types/index.js';
 
 /** Tells whether the server behind an endpoint would begin with one more request. */
 export type RoomOf = (endpointId: string) => boolean;

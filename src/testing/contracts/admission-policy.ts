@@ -1,5 +1,6 @@
 /** The contract of every admission policy. */
-import type { AdmissionPolicy, AdmissionView, Usage } from '../../index.js';
+import type { AdmissionPolicy, Usage } from '../../index.js';
+import type { AdmissionView } from '../../types/index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { controllerCases, serveAll } from './controller-fixture.js';
 import { Random } from './random.js';

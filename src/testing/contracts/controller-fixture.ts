@@ -10,8 +10,8 @@ import {
   type Lease,
   type Outcome,
   type SaturationDetector,
-  type ServerAnswer,
 } from '../../index.js';
+import type { ServerAnswer } from '../../types/index.js';
 import { audit } from '../audit.js';
 import { ManualClock } from '../manual-clock.js';
 import { type ContractCase, expectSame, expectThat } from './contract-case.js';

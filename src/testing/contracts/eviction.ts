@@ -1,11 +1,6 @@
 /** The contracts of eviction filters and orderings. */
-import {
-  concurrencyDetector,
-  type EvictionFilter,
-  type EvictionOrdering,
-  type InFlightView,
-  type Lease,
-} from '../../index.js';
+import { concurrencyDetector, type EvictionFilter, type EvictionOrdering, type Lease } from '../../index.js';
+import type { InFlightView } from '../../types/index.js';
 import { comparisonCases } from './comparison.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makeFixture, sabotaged, survivalCase } from './controller-fixture.js';

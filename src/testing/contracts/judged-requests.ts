@@ -2,7 +2,8 @@
  * The contract of a saturation detector that judges single requests: room for each, waits, and the figures of quotas
  * and sessions.
  */
-import type { EndpointView, ItemView, SaturationDetector, SeatView, Usage } from '../../index.js';
+import type { EndpointView, ItemView, SaturationDetector, Usage } from '../../index.js';
+import type { SeatView } from '../../types/index.js';
 import { type ContractCase, expectSame, expectThat } from './contract-case.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';

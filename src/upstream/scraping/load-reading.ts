@@ -1,6 +1,6 @@
 /** From the samples of one exposition to a report for the pool, by the sources of one engine. */
 import { rankFigures } from '../../base/rank-figures.js';
-import type { LoraAdapters, MetricsReport, RankLoad } from '../../index.js';
+import type { LoraAdapters, MetricsReport, RankLoad } from '../../types/index.js';
 import type { SampleSink } from './exposition-reader.js';
 import { parseValue } from './exposition-reader.js';
 import { isSelected, type MetricSelector } from './metric-selector.js';

@@ -4,7 +4,8 @@ import {
   busyThresholdHandler,
   type HandlerResponse,
 } from '../../../src/adapters/http/index.js';
-import { type BusyThresholdDetector, busyThresholdDetector } from '../../../src/index.js';
+import { busyThresholdDetector } from '../../../src/index.js';
+import type { BusyThresholdDetector } from '../../../src/types/index.js';
 
 type Models = BusyThresholdHandlerOptions['models'];
 

@@ -2,16 +2,15 @@
 import { expect } from 'vitest';
 import {
   type AdmissionPolicy,
-  type AdmissionView,
   FlowConfigError,
   gaieLegacy,
   probabilisticAdmitter,
-  type Refusal,
   sloClasses,
   tenantBudgets,
   tierShed,
   tokenBucket,
 } from '../../../src/index.js';
+import type { AdmissionView, Refusal } from '../../../src/types/index.js';
 import { admissionView, type EndpointFigures } from '../../support/pools.js';
 import { configErrorOf } from '../support/figures.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';

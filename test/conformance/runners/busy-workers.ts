@@ -4,13 +4,8 @@
  */
 import { expect } from 'vitest';
 import { busyThresholdHandler } from '../../../src/adapters/http/index.js';
-import {
-  type BusyThresholds,
-  busyThresholdDetector,
-  EndpointPool,
-  FlowConfigError,
-  type RankLoad,
-} from '../../../src/index.js';
+import { busyThresholdDetector, EndpointPool, FlowConfigError } from '../../../src/index.js';
+import type { BusyThresholds, RankLoad } from '../../../src/types/index.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';

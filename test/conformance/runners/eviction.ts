@@ -9,11 +9,11 @@ import {
   defaultRegistry,
   type EvictionFilter,
   type EvictionOrdering,
-  type InFlightView,
   priorityThenTime,
   sheddableOnly,
   sloClasses,
 } from '../../../src/index.js';
+import type { InFlightView } from '../../../src/types/index.js';
 import { acceptAll, EvictionPlay, type Running } from '../support/eviction-play.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
 import type { Ticket } from '../support/rig.js';

@@ -3,13 +3,12 @@ import { expect } from 'vitest';
 import { type DynamoSettings, dynamoEnvironment } from '../../../src/config/index.js';
 import {
   automaticConcurrencyLimit,
-  type BusyThresholds,
   FlowConfigError,
   type WorkerAdmission,
-  type WorkerLease,
   workerAdmission,
 } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
+import type { BusyThresholds, WorkerLease } from '../../../src/types/index.js';
 import { turns } from '../../support/flow.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
 import { type Runners, unknownWord } from '../support/runner.js';

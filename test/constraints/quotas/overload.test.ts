@@ -4,7 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { type Lease, type Outcome, type QuotaOptions, quotaDetector } from '../../../src/index.js';
+import { type Lease, type Outcome, quotaDetector } from '../../../src/index.js';
+import type { QuotaOptions } from '../../../src/types/index.js';
 import { makeFlow, turns } from '../../support/flow.js';
 import {
   type Sent as Dispatch,

@@ -13,12 +13,11 @@ import {
   meanOf,
   mostBudgetLeft,
   type Outcome,
-  type QuotaDetector,
-  type QuotaDetectorOptions,
   quotaDetector,
   sessionLimit,
 } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
+import type { QuotaDetector, QuotaDetectorOptions } from '../../../src/types/index.js';
 import { dropOf, key, leaseOf, makeFlow, turns } from '../../support/flow.js';
 
 interface Asked extends FlowRequest {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadGatewayConfig } from '../../../src/gateway/index.js';
-import { defaultRegistry, type QuotaDetector } from '../../../src/index.js';
+import { defaultRegistry } from '../../../src/index.js';
+import type { QuotaDetector } from '../../../src/types/index.js';
 
 const page = readFileSync(new URL('../../../docs/quotas.md', import.meta.url), 'utf8');
 const yaml = /```yaml\n(.*?)```/s.exec(page)?.[1] ?? '';

@@ -1,12 +1,7 @@
 /** What a request holds of its quotas, from its dispatch to its end: without a controller, call by call. */
 import { describe, expect, it, vi } from 'vitest';
-import {
-  type EndpointView,
-  type QuotaDetector,
-  type QuotaDetectorOptions,
-  quotaDetector,
-  type SeatView,
-} from '../../../src/index.js';
+import { type EndpointView, quotaDetector } from '../../../src/index.js';
+import type { QuotaDetector, QuotaDetectorOptions, SeatView } from '../../../src/types/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
 import { fakeSeat } from '../../support/fake-seat.js';

@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { GcraWindow } from '../../../src/base/gcra-window.js';
-import {
-  type FlowController,
-  type QuotaDetector,
-  type QuotaDetectorOptions,
-  type QuotaSource,
-  type QuotaTerms,
-  quotaDetector,
-} from '../../../src/index.js';
+import { type FlowController, quotaDetector } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
+import type { QuotaDetector, QuotaDetectorOptions, QuotaSource, QuotaTerms } from '../../../src/types/index.js';
 import { key, leaseOf, makeFlow, turns } from '../../support/flow.js';
 
 /** Windows with as much room as the test says, which remember what happened to them. */

@@ -8,10 +8,10 @@ import {
   type FlowRequest,
   type Lease,
   maxOf,
-  type SessionLimitOptions,
   sessionLimit,
 } from '../../../src/index.js';
 import { audit, ManualClock } from '../../../src/testing/index.js';
+import type { SessionLimitOptions } from '../../../src/types/index.js';
 import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
 import { fakeSeat } from '../../support/fake-seat.js';
 import { turns } from '../../support/flow.js';

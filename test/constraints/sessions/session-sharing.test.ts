@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SessionClaim } from '../../../src/constraints/sessions/session-sharing.js';
-import {
-  type EndpointView,
-  FlowConfigError,
-  type SeatView,
-  type SessionLimitOptions,
-  sessionLimit,
-} from '../../../src/index.js';
+import { type EndpointView, FlowConfigError, sessionLimit } from '../../../src/index.js';
+import type { SeatView, SessionLimitOptions } from '../../../src/types/index.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 import { fakeSeat } from '../../support/fake-seat.js';
 

@@ -5,9 +5,8 @@ import {
   FlowConfigError,
   maxOf,
   type SaturationDetector,
-  type SeatView,
-  type ServerAnswer,
 } from '../../../src/index.js';
+import type { SeatView, ServerAnswer } from '../../../src/types/index.js';
 import { key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 const busy: ServerAnswer = { status: 429, headers: { 'retry-after': '1' }, body: 'slow down' };

@@ -10,12 +10,12 @@ import {
   type FlowControllerOptions,
   type FlowFairnessPolicy,
   type FlowRequest,
-  type FlowView,
   globalStrict,
   type Lease,
   type Outcome,
   roundRobin,
 } from '../../../src/index.js';
+import type { FlowView } from '../../../src/types/index.js';
 import { Random } from '../../property/random.js';
 import { dial, dropOf, key, leaseOf, makeFlow, turns } from '../../support/flow.js';
 

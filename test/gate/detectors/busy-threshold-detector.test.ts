@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type BusyThresholds,
-  busyThresholdDetector,
-  EndpointPool,
-  type EndpointView,
-  type RankLoad,
-} from '../../../src/index.js';
+import { busyThresholdDetector, EndpointPool, type EndpointView } from '../../../src/index.js';
+import type { BusyThresholds, RankLoad } from '../../../src/types/index.js';
 import { key, makeFlow, request, turns } from '../../support/flow.js';
 
 const idle = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: 0 };

@@ -4,14 +4,9 @@
  */
 import type { Redis } from 'ioredis';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import {
-  FlowController,
-  type Lease,
-  type QuotaDetector,
-  type QuotaOptions,
-  quotaDetector,
-} from '../../../src/index.js';
+import { FlowController, type Lease, quotaDetector } from '../../../src/index.js';
 import { type SharedQuotas, type SharedQuotasOptions, sharedQuotas } from '../../../src/redis/index.js';
+import type { QuotaDetector, QuotaOptions } from '../../../src/types/index.js';
 import { type CallFate, VirtualWorld } from '../support/virtual-world.js';
 
 export interface Plan {

@@ -2,8 +2,9 @@
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, FlowController, type Lease, type QuotaOptions, quotaDetector } from '../../../src/index.js';
+import { FlowConfigError, FlowController, type Lease, quotaDetector } from '../../../src/index.js';
 import { type RedisClient, type SharedQuotas, sharedQuotas } from '../../../src/redis/index.js';
+import type { QuotaOptions } from '../../../src/types/index.js';
 import { describeWithStores, until } from '../support/with-store.js';
 
 const key = { fairnessId: 'a', priority: 0 };

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, type SessionLimitOptions, sessionLimit } from '../../../src/index.js';
+import { FlowConfigError, sessionLimit } from '../../../src/index.js';
 import { type SharedSessionsOptions, sharedSessions } from '../../../src/redis/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
+import type { SessionLimitOptions } from '../../../src/types/index.js';
 import { turns } from '../../support/flow.js';
 import { messageStore } from '../../support/message-channel.js';
 import { MessageChannel, SessionReplica } from '../../support/session-replica.js';

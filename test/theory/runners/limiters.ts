@@ -1,6 +1,7 @@
 /** Adaptive limits in a closed loop, in front of a server of so many slots. */
 import { expect, it } from 'vitest';
-import { type AdaptiveDetector, aimdLatency, gradient2, vegas } from '../../../src/index.js';
+import { aimdLatency, gradient2, vegas } from '../../../src/index.js';
+import type { AdaptiveDetector } from '../../../src/types/index.js';
 import { ClosedLoop } from '../../support/closed-loop.js';
 import { aimdTimeout, gradient2Raw, vegasRaw } from '../../support/per-sample-limits.js';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { BandView, FlowFairnessPolicy, FlowSelector, FlowView } from '../../../src/index.js';
+import type { FlowFairnessPolicy } from '../../../src/index.js';
+import type { BandView, FlowSelector, FlowView } from '../../../src/types/index.js';
 import { dial, dispatchOrder, key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 function policy(createSelector: (band: BandView) => FlowSelector): FlowFairnessPolicy {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FlowView } from '../../../src/index.js';
 import { GuardedSelector, type PickedBand } from '../../../src/tiers/2-fairness/guarded-selector.js';
+import type { FlowView } from '../../../src/types/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 
 const flow: FlowView = { fairnessId: 'a', priority: 0, weight: 1, waiting: 1, waitingBytes: 1, head: undefined };

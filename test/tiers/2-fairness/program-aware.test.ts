@@ -1,14 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  concurrencyDetector,
-  FlowController,
-  type FlowRequest,
-  type Lease,
-  type ProgramAwarePolicy,
-  programAware,
-} from '../../../src/index.js';
+import { concurrencyDetector, FlowController, type FlowRequest, type Lease, programAware } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import type { ProgramAwareOptions } from '../../../src/tiers/2-fairness/program-aware.js';
+import type { ProgramAwarePolicy } from '../../../src/types/index.js';
 import { dial, leaseOf } from '../../support/flow.js';
 
 /** A controller whose gate is closed unless a test opens it, and one policy object for all its bands. */

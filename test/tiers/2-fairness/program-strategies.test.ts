@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { FlowView } from '../../../src/index.js';
 import {
   leastAttainedService,
   rangeNormalize,
@@ -7,6 +6,7 @@ import {
 } from '../../../src/tiers/2-fairness/least-attained-service.js';
 import { Program } from '../../../src/tiers/2-fairness/program-table.js';
 import { turnOf, turnPriority } from '../../../src/tiers/2-fairness/turn-priority.js';
+import type { FlowView } from '../../../src/types/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 
 interface Waiting {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type CostFunction, outputPredictor, virtualTokenCounter } from '../../../src/index.js';
+import { outputPredictor, virtualTokenCounter } from '../../../src/index.js';
+import type { CostFunction } from '../../../src/types/index.js';
 import { byPrompt } from './by-cost/backlogged.js';
 import { FakeBand, serveAll, treeOf, usage } from './by-cost/fake-band.js';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { outputPredictor, type ShortestFirstOptions, shortestFirst } from '../../../src/index.js';
+import { outputPredictor, shortestFirst } from '../../../src/index.js';
+import type { ShortestFirstOptions } from '../../../src/types/index.js';
 import { Random } from '../../property/random.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { dial, key, makeFlow } from '../../support/flow.js';

@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LatencySample } from '../../../../src/gate/detectors/adaptive/adaptive-limit.js';
 import {
-  type AdaptiveDetector,
   aimdLatency,
   EndpointPool,
   type EndpointView,
@@ -10,6 +9,7 @@ import {
   gradient2,
   vegas,
 } from '../../../../src/index.js';
+import type { AdaptiveDetector } from '../../../../src/types/index.js';
 import { fakeEndpoint, poolOf } from '../../../support/fake-pool.js';
 import { fakeSeat } from '../../../support/fake-seat.js';
 import { key, leaseOf, makeFlow, request } from '../../../support/flow.js';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judgeRequests } from '../../../../src/gate/detectors/composite/judge-requests.js';
-import type { ItemView, QuotaFigures, RequestWait, SaturationDetector, SessionFigures } from '../../../../src/index.js';
+import type { ItemView, SaturationDetector } from '../../../../src/index.js';
+import type { QuotaFigures, RequestWait, SessionFigures } from '../../../../src/types/index.js';
 import { fakeItem } from '../../../support/fake-item.js';
 import { fakeEndpoint } from '../../../support/fake-pool.js';
 

@@ -1,11 +1,12 @@
 /**
  * A band of flows in arrival order that calls a selector as the controller does, and counts what each flow received.
  */
-import type { BandView, FlowFairnessPolicy, FlowView, ItemView, Usage } from '../../../../src/index.js';
+import type { FlowFairnessPolicy, ItemView, Usage } from '../../../../src/index.js';
 import { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
 import { ShardedSelector } from '../../../../src/tiers/2-fairness/by-cost/sharded-selector.js';
 import type { ShareTree } from '../../../../src/tiers/2-fairness/by-cost/share-tree.js';
 import type { Ending, FlowSelector } from '../../../../src/tiers/2-fairness/fairness-policy.js';
+import type { BandView, FlowView } from '../../../../src/types/index.js';
 import { fakeItem } from '../../../support/fake-item.js';
 
 export class FakeFlow implements FlowView {

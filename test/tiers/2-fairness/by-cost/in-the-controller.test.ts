@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
   type FlowFairnessPolicy,
-  type FlowSelector,
   type Lease,
   virtualTokenCounter,
 } from '../../../../src/index.js';
 import type { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
+import type { FlowSelector } from '../../../../src/types/index.js';
 import { dial, key, leaseOf, makeFlow, turns } from '../../../support/flow.js';
 
 /** The policy, and the books of the selectors that it made. */
