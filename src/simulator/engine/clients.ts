@@ -2,7 +2,7 @@
  * The behaviour of clients besides sending: they leave after some time, and they retry after a drop, within a budget.
  */
 import { type RetryBudget, retryBudget } from '../../client/index.js';
-import { type Drop, explainDrop } from '../../index.js';
+import { type Drop, explainDrop, type FlowKey } from '../../index.js';
 import { type Sampler, samplerOf } from '../random/distributions.js';
 import type { Random, RandomStreams } from '../random/random-streams.js';
 import type { ClientSpec, RetrySpec } from '../traffic/traffic-spec.js';
@@ -12,13 +12,23 @@ export class Clients {
   /** True when a request's client can leave in a way that the gateway notices. */
   readonly mayLeave: boolean;
   readonly tellsGateway: boolean;
+  /** The index of their traffic. */
+  readonly traffic: number;
+  private readonly keys = new Map<string, FlowKey>();
+  private lastKey: FlowKey | undefined = undefined;
   private readonly patience: Sampler | undefined;
   private readonly deadline: Sampler | undefined;
   private readonly retries: RetrySpec | undefined;
   private readonly budget: RetryBudget | undefined;
   private readonly random: Random;
 
-  constructor({ patience, deadline, tellsGateway = true, retries }: ClientSpec, streams: RandomStreams, name: string) {
+  constructor(
+    { patience, deadline, tellsGateway = true, retries }: ClientSpec,
+    traffic: number,
+    streams: RandomStreams,
+    name: string,
+  ) {
+    this.traffic = traffic;
     this.patience = patience === undefined ? undefined : samplerOf(patience, streams.of(`${name}/patience`));
     this.deadline = deadline === undefined ? undefined : samplerOf(deadline, streams.of(`${name}/deadline`));
     this.tellsGateway = tellsGateway;
@@ -34,6 +44,17 @@ export class Clients {
       firstTokenMs: this.patience?.() ?? Number.POSITIVE_INFINITY,
       lastTokenMs: this.deadline?.() ?? Number.POSITIVE_INFINITY,
     };
+  }
+
+  /** One object for all requests of a flow, which measures find their groups by. */
+  keyOf(fairnessId: string, priority: number): FlowKey {
+    const { lastKey } = this;
+    if (lastKey !== undefined && lastKey.fairnessId === fairnessId && lastKey.priority === priority) return lastKey;
+    const name = `${priority}/${fairnessId}`;
+    const key = this.keys.get(name) ?? { fairnessId, priority };
+    this.keys.set(name, key);
+    this.lastKey = key;
+    return key;
   }
 
   requested(): void {

@@ -4,7 +4,9 @@
  */
 import { EndpointPool, type SaturationDetector } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
+import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { RandomStreams } from '../random/random-streams.js';
+import type { SimRequest } from '../requests/sim-request.js';
 import { isServerRoomDetector, type ServerRoomDetector } from '../servers/server-room-detector.js';
 import { factoryOf, namesOf } from '../servers/server-spec.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
@@ -42,8 +44,9 @@ export class Fleet {
   /** Requests dispatched that no server has been given yet. */
   unaccepted = 0;
 
-  server(id: string): SimServer {
-    return this.byId.get(id) as SimServer;
+  /** The server that works on a request. */
+  serverOf({ lease }: SimRequest): SimServer {
+    return this.byId.get(lease?.endpoint?.id as string) as SimServer;
   }
 
   /** Tells detectors of headroom that there may be some. */
@@ -56,21 +59,22 @@ export class Fleet {
     for (const detector of this.adaptive) detector.observe({ ttftMs, promptTokens }, nowMs);
   }
 
-  /** How often loads are reported, and how late; undefined: not at all. */
-  static reporting(
-    { reports }: ResolvedSimulation,
-    flow: SimulatedFlow,
-  ): { intervalMs: number; delayMs: number } | undefined {
+  /** Reports the loads of the servers, late where that is asked for, if somebody needs them. */
+  startReports(reports: ResolvedSimulation['reports'], flow: SimulatedFlow, clock: VirtualClock): void {
     const isNeeded = detectorsOf(flow).some((detector) => detector.needsPool === true);
-    if (reports === undefined && !isNeeded) return undefined;
-    return { intervalMs: reports?.interval ?? defaultIntervalMs, delayMs: reports?.delay ?? 0 };
-  }
-
-  report(sampledAtMs: number): () => void {
-    const loads = this.servers.map((server) => ({ id: server.id, load: server.load() }));
-    return () => {
-      for (const { id, load } of loads) this.pool.report(id, { ...load, sampledAtMs });
+    if (reports === undefined && !isNeeded) return;
+    const { interval = defaultIntervalMs, delay = 0 } = reports ?? {};
+    const scrape = (): void => {
+      const sampledAtMs = clock.now();
+      const loads = this.servers.map((server) => ({ id: server.id, load: server.load() }));
+      const deliver = (): void => {
+        for (const { id, load } of loads) this.pool.report(id, { ...load, sampledAtMs });
+      };
+      if (delay === 0) deliver();
+      else clock.after(delay, deliver);
+      clock.after(interval, scrape);
     };
+    scrape();
   }
 }
 

@@ -1,9 +1,11 @@
 /** Everything that is measured of one run. It hears of requests and tokens, and decides nothing. */
 import { jainIndex } from '../../base/jain-index.js';
+import type { FlowController } from '../../index.js';
+import type { VirtualClock } from '../clock/virtual-clock.js';
 import { Group, isWithin } from '../measures/group.js';
 import { type RequestRecord, recordOf } from '../measures/request-record.js';
 import { serviceDifference } from '../measures/service-difference.js';
-import { type BucketReading, SeriesRecorder } from '../measures/time-series.js';
+import { SeriesRecorder } from '../measures/time-series.js';
 import type { Ending, SimRequest } from '../requests/sim-request.js';
 import { TimeAverage } from '../servers/time-average.js';
 import type { SimulationResult } from './result.js';
@@ -76,8 +78,18 @@ export class RunMeasures {
     for (const group of each) group.ended(request, ending, isGood, nowMs);
   }
 
-  closeBucket(nowMs: number, reading: BucketReading): void {
-    this.series.closeBucket(nowMs, reading);
+  /** Reads the controller at the end of each bucket. */
+  watch(flow: FlowController<SimRequest>, clock: VirtualClock): void {
+    const closeBucket = (): void => {
+      const { bands, stats } = flow.figures();
+      this.series.closeBucket(clock.now(), {
+        waitingByBand: bands.map(({ priority, waiting }) => [priority, waiting] as const),
+        inFlight: stats.inFlight,
+        saturation: stats.saturation,
+      });
+      if (!this.series.isFull) clock.after(this.options.bucketMs, closeBucket);
+    };
+    clock.after(this.options.bucketMs, closeBucket);
   }
 
   figures(endedAtMs: number): MeasuredResult {

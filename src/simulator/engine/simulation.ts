@@ -8,7 +8,7 @@
  * Servers and the controller are never called from inside one of their own calls. Longer than most files, because these
  * few steps are one loop.
  */
-import { type Drop, FlowController, type FlowKey, schemas } from '../../index.js';
+import { type Drop, FlowController, schemas } from '../../index.js';
 import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { RandomStreams } from '../random/random-streams.js';
@@ -20,12 +20,7 @@ import { Clients } from './clients.js';
 import { Fleet } from './fleet.js';
 import type { SimulationResult } from './result.js';
 import { RunMeasures } from './run-measures.js';
-import {
-  type ResolvedSimulation,
-  resolveScenario,
-  type SimulatedFlow,
-  type SimulationOptions,
-} from './simulation-options.js';
+import { type ResolvedSimulation, resolveScenario, type SimulationOptions } from './simulation-options.js';
 
 type Decision =
   | { readonly type: 'dispatched'; readonly request: SimRequest }
@@ -38,33 +33,30 @@ export class Simulation implements ServerHost, TrafficHost {
   readonly flow: FlowController<SimRequest>;
   readonly trafficEndsAtMs: number;
   private readonly options: ResolvedSimulation;
-  private readonly streams: RandomStreams;
   private readonly fleet: Fleet;
   private readonly measures: RunMeasures;
-  /** By source: its clients, the keys of its requests, and the index of its traffic. */
+  /** By source. */
   private readonly clients: Clients[] = [];
-  private readonly keys: Map<string, FlowKey>[] = [];
-  private readonly lastKeys: FlowKey[] = [];
-  private readonly trafficOf: number[] = [];
   private decisions: Decision[] = [];
-  private readonly byLease = new Map<object, SimRequest>();
-  private readonly mayEvict: boolean;
+  /** Kept where leases may be evicted. */
+  private readonly byLease: Map<object, SimRequest> | undefined;
   /** Running requests, by arrival; kept where servers may die. */
   private readonly running: Set<SimRequest> | undefined;
-  private readonly streamsUsage: boolean;
   private readonly dropped = new Map<string, number>();
   /** The number of reasons to go on: arrivals and think times to come, and requests that have not ended. */
   private open = 0;
   private endedAtMs = 0;
   private isOver = false;
-  private requests = 0;
-  private attempts = 0;
-  private dispatched = 0;
-  private completions = 0;
-  private evicted = 0;
-  private requeued = 0;
-  private cancelled = 0;
-  private broken = 0;
+  private readonly counts = {
+    requests: 0,
+    attempts: 0,
+    dispatched: 0,
+    completed: 0,
+    evicted: 0,
+    requeued: 0,
+    cancelled: 0,
+    broken: 0,
+  };
 
   /** @throws FlowConfigError that lists everything that is wrong */
   constructor(options: SimulationOptions) {
@@ -74,21 +66,36 @@ export class Simulation implements ServerHost, TrafficHost {
     const flow = typeof given === 'function' ? given() : given;
     checkArguments('simulate', { flow }, { flow: fields });
     this.trafficEndsAtMs = this.options.durationMs;
-    this.streams = new RandomStreams(this.options.seed);
+    const streams = new RandomStreams(this.options.seed);
     this.measures = new RunMeasures(this.options);
-    this.fleet = new Fleet(this.options, flow, this, this.streams);
-    this.mayEvict = flow.eviction !== undefined;
+    this.fleet = new Fleet(this.options, flow, this, streams);
+    this.byLease = flow.eviction === undefined ? undefined : new Map();
     this.running = this.options.outages.length > 0 ? new Set() : undefined;
-    this.streamsUsage = this.options.usageReports === 'stream';
     // A shadow lets everything through: what it would do is what is simulated.
     const mode = flow.mode === 'shadow' ? 'queue' : flow.mode;
     this.flow = new FlowController<SimRequest>({ ...flow, mode, clock: this.clock, pool: this.fleet.pool });
-    this.listen();
-    this.report(flow);
-    this.startSources();
-    this.scheduleOutages();
+    this.flow.on('dispatched', ({ item, lease }) => {
+      const { request } = item;
+      request.lease = lease;
+      this.fleet.unaccepted++;
+      this.decisions.push({ type: 'dispatched', request });
+    });
+    this.flow.on('dropped', ({ request, outcome }) => {
+      this.decisions.push({ type: 'dropped', request, drop: outcome });
+    });
+    this.flow.on('evicted', ({ lease }) => {
+      const request = this.byLease?.get(lease);
+      if (request !== undefined) this.decisions.push({ type: 'evicted', request });
+    });
+    this.fleet.startReports(this.options.reports, flow, this.clock);
+    this.startSources(streams);
+    for (const { server, at, for: lengthMs = Number.POSITIVE_INFINITY } of this.options.outages) {
+      this.clock.at(at, () => this.serverDied(server));
+      if (lengthMs < Number.POSITIVE_INFINITY)
+        this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
+    }
     scheduleSlowdowns(this.options.slowdowns, this.servers, this.clock);
-    this.clock.at(this.options.bucketMs, () => this.closeBucket());
+    this.measures.watch(this.flow, this.clock);
   }
 
   get servers(): readonly SimServer[] {
@@ -132,14 +139,7 @@ export class Simulation implements ServerHost, TrafficHost {
       endedAtMs,
       isCutShort: this.open > 0,
       counts: {
-        requests: this.requests,
-        attempts: this.attempts,
-        dispatched: this.dispatched,
-        completed: this.completions,
-        evicted: this.evicted,
-        requeued: this.requeued,
-        cancelled: this.cancelled,
-        broken: this.broken,
+        ...this.counts,
         dropped: Object.fromEntries([...this.dropped].sort(([a], [b]) => (a < b ? -1 : 1))),
         inFlight: stats.inFlight,
         waiting: stats.waiting,
@@ -167,19 +167,18 @@ export class Simulation implements ServerHost, TrafficHost {
         : tokens === 'seats'
           ? draft.seats
           : draft.promptTokens + draft.outputTokens;
-    const nowMs = this.clock.now();
+    const clients = this.clients[index] as Clients;
     const request = new SimRequest(
       index,
-      this.trafficOf[index] as number,
-      this.keyOf(index, tenant, priority),
+      clients.traffic,
+      clients.keyOf(tenant, priority),
       draft,
       booked,
       tokens === 'prompt',
       source,
-      nowMs,
+      this.clock.now(),
     );
-    const clients = this.clients[index] as Clients;
-    this.requests++;
+    this.counts.requests++;
     this.open++;
     this.awaitPatience(request, clients);
     clients.requested();
@@ -199,7 +198,7 @@ export class Simulation implements ServerHost, TrafficHost {
     const nowMs = this.clock.now();
     request.attempts++;
     request.enqueuedAtMs = nowMs;
-    this.attempts++;
+    this.counts.attempts++;
     this.measures.inSystem.add(1, nowMs);
     this.measures.sent(request);
     // The outcome comes by the events, in the same turn.
@@ -233,8 +232,8 @@ export class Simulation implements ServerHost, TrafficHost {
     // The controller is told of it, unless the request is between two attempts.
     request.controller?.abort();
     if (lease !== undefined) {
-      this.server(request).abort(request);
-      this.cancelled++;
+      this.fleet.serverOf(request).abort(request);
+      this.counts.cancelled++;
       this.release(request);
     }
     this.end(request, 'cancelled');
@@ -267,23 +266,6 @@ export class Simulation implements ServerHost, TrafficHost {
 
   // The controller's decisions.
 
-  private listen(): void {
-    this.flow.on('dispatched', ({ item, lease }) => {
-      const { request } = item;
-      request.lease = lease;
-      this.fleet.unaccepted++;
-      this.decisions.push({ type: 'dispatched', request });
-    });
-    this.flow.on('dropped', ({ request, outcome }) => {
-      this.decisions.push({ type: 'dropped', request, drop: outcome });
-    });
-    if (!this.mayEvict) return;
-    this.flow.on('evicted', ({ lease }) => {
-      const request = this.byLease.get(lease);
-      if (request !== undefined) this.decisions.push({ type: 'evicted', request });
-    });
-  }
-
   private followUp(): void {
     for (let index = 0; index < this.decisions.length; index++) {
       const decision = this.decisions[index] as Decision;
@@ -296,26 +278,26 @@ export class Simulation implements ServerHost, TrafficHost {
 
   private run(request: SimRequest): void {
     const nowMs = this.clock.now();
-    this.dispatched++;
+    this.counts.dispatched++;
     this.fleet.unaccepted--;
     request.dispatchedAtMs = nowMs;
-    if (this.mayEvict) this.byLease.set(request.lease as object, request);
+    this.byLease?.set(request.lease as object, request);
     this.running?.add(request);
-    this.server(request).accept(request);
+    this.fleet.serverOf(request).accept(request);
     this.fleet.roomMade();
   }
 
   private evict(request: SimRequest): void {
     const { lease } = request;
     if (lease === undefined || lease.isReleased) return;
-    this.server(request).abort(request);
-    this.evicted++;
+    this.fleet.serverOf(request).abort(request);
+    this.counts.evicted++;
     const mayRequeue = this.options.onEvicted === 'requeue' && request.tokensOut === 0;
     if (mayRequeue) {
-      this.requeued++;
-      this.stopped(request);
+      this.counts.requeued++;
+      this.preempted(request);
       this.running?.delete(request);
-      this.byLease.delete(lease);
+      this.byLease?.delete(lease);
       request.lease = undefined;
       void lease.requeue();
       return;
@@ -331,8 +313,11 @@ export class Simulation implements ServerHost, TrafficHost {
     this.measures.seatsTaken(request, 1, request.startedAtMs);
   }
 
+  /** No server works on it any more. */
   preempted(request: SimRequest): void {
-    this.stopped(request);
+    if (Number.isNaN(request.startedAtMs)) return;
+    request.startedAtMs = Number.NaN;
+    this.measures.seatsTaken(request, -1, this.clock.now());
   }
 
   token(request: SimRequest): void {
@@ -345,13 +330,13 @@ export class Simulation implements ServerHost, TrafficHost {
     const tokens = request.tokensOut - request.tokensTold;
     request.tokensTold = request.tokensOut;
     this.measures.served(request, (isFirst ? request.promptTokens : 0) + 2 * tokens, nowMs);
-    if (this.streamsUsage && request.lease !== undefined) {
+    if (this.options.usageReports === 'stream' && request.lease !== undefined) {
       request.lease.report({ promptTokens: request.promptTokens, completionTokens: request.tokensOut });
     }
   }
 
   completed(request: SimRequest): void {
-    this.completions++;
+    this.counts.completed++;
     this.release(request);
     this.end(request, 'completed');
   }
@@ -360,34 +345,23 @@ export class Simulation implements ServerHost, TrafficHost {
     this.fleet.roomMade();
   }
 
-  private server(request: SimRequest): SimServer {
-    return this.fleet.server(request.lease?.endpoint?.id as string);
-  }
-
   /** Gives the seat back, with what was consumed. */
   private release(request: SimRequest): void {
     const lease = request.lease;
     if (lease === undefined) return;
-    this.stopped(request);
+    this.preempted(request);
     this.measures.inSystem.add(-1, this.clock.now());
     request.lease = undefined;
     this.running?.delete(request);
-    if (this.mayEvict) this.byLease.delete(lease);
+    this.byLease?.delete(lease);
     if (request.promptTokens > 0)
       lease.report({ promptTokens: request.promptTokens, completionTokens: request.tokensOut });
     lease.release();
   }
 
-  /** No server works on it any more. */
-  private stopped(request: SimRequest): void {
-    if (Number.isNaN(request.startedAtMs)) return;
-    request.startedAtMs = Number.NaN;
-    this.measures.seatsTaken(request, -1, this.clock.now());
-  }
-
   // The machinery of the run.
 
-  private startSources(): void {
+  private startSources(streams: RandomStreams): void {
     const names = new Map<string, number>();
     for (const [traffic, spec] of this.options.traffic.entries()) {
       for (const tenant of tenantsOf(spec)) {
@@ -396,31 +370,9 @@ export class Simulation implements ServerHost, TrafficHost {
         names.set(plain, twins + 1);
         const name = twins === 0 ? plain : `${plain}#${twins}`;
         const index = this.clients.length;
-        this.trafficOf.push(traffic);
-        this.clients.push(new Clients(spec.client ?? {}, this.streams, name));
-        this.keys.push(new Map());
-        trafficSource(spec, index, tenant, name, this, this.streams).start();
+        this.clients.push(new Clients(spec.client ?? {}, traffic, streams, name));
+        trafficSource(spec, index, tenant, name, this, streams).start();
       }
-    }
-  }
-
-  /** One object for all requests of a flow, which measures find their groups by. */
-  private keyOf(source: number, fairnessId: string, priority: number): FlowKey {
-    const last = this.lastKeys[source];
-    if (last !== undefined && last.fairnessId === fairnessId && last.priority === priority) return last;
-    const keys = this.keys[source] as Map<string, FlowKey>;
-    const name = `${priority}/${fairnessId}`;
-    const key = keys.get(name) ?? { fairnessId, priority };
-    keys.set(name, key);
-    this.lastKeys[source] = key;
-    return key;
-  }
-
-  private scheduleOutages(): void {
-    for (const { server, at, for: lengthMs = Number.POSITIVE_INFINITY } of this.options.outages) {
-      this.clock.at(at, () => this.serverDied(server));
-      if (lengthMs < Number.POSITIVE_INFINITY)
-        this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
     }
   }
 
@@ -428,35 +380,12 @@ export class Simulation implements ServerHost, TrafficHost {
     this.fleet.pool.update(id, { state: 'ill' });
     for (const request of [...(this.running ?? [])]) {
       if (request.lease?.endpoint?.id !== id) continue;
-      this.server(request).abort(request);
-      this.broken++;
+      this.fleet.serverOf(request).abort(request);
+      this.counts.broken++;
       this.release(request);
       if (request.hasEnded) continue;
       if (request.tokensOut === 0) this.attempt(request);
       else this.end(request, 'failed');
     }
-  }
-
-  private report(flow: SimulatedFlow): void {
-    const reporting = Fleet.reporting(this.options, flow);
-    if (reporting === undefined) return;
-    const { intervalMs, delayMs } = reporting;
-    const scrape = (): void => {
-      const deliver = this.fleet.report(this.clock.now());
-      if (delayMs === 0) deliver();
-      else this.clock.after(delayMs, deliver);
-      this.clock.after(intervalMs, scrape);
-    };
-    scrape();
-  }
-
-  private closeBucket(): void {
-    const { bands, stats } = this.flow.figures();
-    this.measures.closeBucket(this.clock.now(), {
-      waitingByBand: bands.map(({ priority, waiting }) => [priority, waiting] as const),
-      inFlight: stats.inFlight,
-      saturation: stats.saturation,
-    });
-    if (!this.measures.series.isFull) this.clock.after(this.options.bucketMs, () => this.closeBucket());
   }
 }
