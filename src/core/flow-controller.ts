@@ -229,12 +229,12 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    */
   figures(): ControllerFigures {
     const { events, options } = this;
-    return this.read((engine, nowMs) => takeFigures(engine, options, events.pluginErrors, nowMs));
+    return readFrom(this.engine, (engine, nowMs) => takeFigures(engine, options, events.pluginErrors, nowMs));
   }
 
   /** The counts among the figures, as `figures().stats`. */
   stats(): FlowStats {
-    return this.read((engine, nowMs) => takeStats(engine, this.events.pluginErrors, nowMs));
+    return readFrom(this.engine, (engine, nowMs) => takeStats(engine, this.events.pluginErrors, nowMs));
   }
 
   /**
@@ -245,14 +245,14 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    */
   overview(bounds: OverviewBounds = {}): ControllerOverview {
     const { events, options } = this;
-    return this.read((engine, nowMs) => takeOverview(engine, bounds, options, events.pluginErrors, nowMs));
+    return readFrom(this.engine, (engine, nowMs) => takeOverview(engine, bounds, options, events.pluginErrors, nowMs));
   }
+}
 
-  private read<T>(reading: (engine: Engine, nowMs: number) => T): T {
-    this.engine.collectIdle();
-    this.engine.measure();
-    return this.engine.look((nowMs) => reading(this.engine, nowMs));
-  }
+function readFrom<T>(engine: Engine, reading: (engine: Engine, nowMs: number) => T): T {
+  engine.collectIdle();
+  engine.measure();
+  return engine.look((nowMs) => reading(engine, nowMs));
 }
 
 /** The options as the next `reconfigure` finds them: the detector that `maxConcurrency` was short for stays. */

@@ -141,7 +141,7 @@ describe('deploy/kubernetes', () => {
     const { url, valueLocation } = spec.triggers[0]!.metadata;
     expect(new URL(url!)).toMatchObject({ pathname: '/demand', port: '9090' });
     expect(new URL(url!).hostname.split('.')[0]).toBe(manifest<Service>('Service', 'headgate-admin').metadata!.name);
-    expect(read('src/core/inspect/demand.ts')).toMatch(new RegExp(`\\b${valueLocation}: number`));
+    expect(read('src/adapters/http/demand-handler.ts')).toMatch(new RegExp(`\\b${valueLocation}: number`));
     const { upstreams } = loadGatewayConfig(manifest<ConfigMap>('ConfigMap').data!['gateway.yaml']!, { env: secrets });
     expect(upstreams).toHaveLength(spec.maxReplicaCount);
   });
