@@ -639,8 +639,8 @@ export class Host {
   // The comparison.
 
   /**
-   * Timers that the controller must have set, no more and no less; with eviction there may be one more, for the
-   * victims.
+   * Timers that the controller must have set, no more and no less; there may be one more that looks again: for victims
+   * of eviction, and for what time gives room to or gives up.
    */
   get expectedTimers(): [least: number, most: number] {
     if (this.waiting.size === 0) return [0, 0];
@@ -652,7 +652,8 @@ export class Host {
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
     const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());
     const { judgesRequests } = engineOf(this.flow).gate;
-    return [least, (hasVictims || hasMarks || judgesRequests) && !looksAgain ? least + 1 : least];
+    const mayGiveUp = bands.allWaiting().some((band) => band.dropsInfeasible);
+    return [least, (hasVictims || hasMarks || judgesRequests || mayGiveUp) && !looksAgain ? least + 1 : least];
   }
 
   /**
