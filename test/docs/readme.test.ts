@@ -47,6 +47,13 @@ describe('the README', () => {
     expect(printed.indexOf('polite')).toBeLessThan(5);
   });
 
+  it('has the first examples that the other pages have', () => {
+    const [ten, middleware] = snippets.map(({ code }) => code);
+    const codeOf = (page: string): string[] => snippetsOf(page).map(({ code }) => code);
+    expect(codeOf('docs/index.md')[0]).toBe(ten);
+    for (const page of ['docs/getting-started.md', 'docs/http.md']) expect(codeOf(page)[0], page).toBe(middleware);
+  });
+
   it('has a middleware example that starts', async () => {
     const middlewares = snippets.filter(({ isRun }) => !isRun);
     expect(middlewares).toHaveLength(1);
