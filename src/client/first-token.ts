@@ -1,5 +1,5 @@
 /** An attempt that is given up when a stream brings no content token in time. */
-import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import type { Clock } from '../index.js';
 import { signalOf } from './replayable-input.js';
 
@@ -14,16 +14,13 @@ export interface FirstTokenTimeouts {
 }
 
 /** Infinity for a request without a stream, because its answer comes whole. */
-export function firstTokenMsOf(
-  { firstToken = Number.POSITIVE_INFINITY, firstTokenByModel = {} }: FirstTokenTimeouts,
+export function awaitsTokenMs(
+  { firstToken, firstTokenByModel }: FirstTokenTimeouts,
   body: RequestInit['body'] | undefined,
 ): number {
   if (typeof body !== 'string') return Number.POSITIVE_INFINITY;
   const { model, stream } = fieldsOf(body);
-  if (stream !== true) return Number.POSITIVE_INFINITY;
-  return typeof model === 'string' && Object.hasOwn(firstTokenByModel, model)
-    ? (firstTokenByModel[model] ?? firstToken)
-    : firstToken;
+  return stream === true ? firstTokenMsOf(model, firstToken, firstTokenByModel) : Number.POSITIVE_INFINITY;
 }
 
 /**

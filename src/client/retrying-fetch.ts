@@ -8,7 +8,7 @@ import { parse } from '../base/schema/parse.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
-import { type FirstTokenTimeouts, fetchToFirstToken, firstTokenMsOf } from './first-token.js';
+import { awaitsTokenMs, type FirstTokenTimeouts, fetchToFirstToken } from './first-token.js';
 import { msAboveZero, msFromZero } from './option-schemas.js';
 import { replayableInput, signalOf } from './replayable-input.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
@@ -80,7 +80,7 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
     budget.requested();
     for (let attempt = 0; ; attempt++) {
       const isLast = attempt + 1 >= mostAttempts;
-      const tokenMs = isLast ? Number.POSITIVE_INFINITY : firstTokenMsOf(timeouts, init?.body);
+      const tokenMs = isLast ? Number.POSITIVE_INFINITY : awaitsTokenMs(timeouts, init?.body);
       const sent = isLast ? input : replayableInput(input, init);
       const mayGiveUp = (): boolean => clock.now() <= lastAtMs && budget.tryRetry(clock.now());
       const response =

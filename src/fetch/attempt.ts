@@ -5,7 +5,7 @@
  * the caller.
  */
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
-import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import { GatheredBytes } from '../base/stream/gathered-bytes.js';
 import { withBody } from '../base/stream/with-body.js';
 import { unconnectedCodes } from '../base/unconnected.js';
@@ -13,7 +13,7 @@ import type { Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
 import { endpointUrl } from './endpoint-url.js';
 import type { FetchCall } from './fetch-call.js';
-import { type FetchSettings, firstTokenMsOf } from './fetch-options.js';
+import type { FetchSettings } from './fetch-options.js';
 import { LeaseEnd } from './lease-end.js';
 import { leasedStream, type UnreadCount } from './leased-stream.js';
 
@@ -59,7 +59,9 @@ export class Attempt {
     this.call = call;
     this.settings = settings;
     this.counts = counts;
-    this.firstTokenMs = mayRetry ? firstTokenMsOf(settings, call) : Number.POSITIVE_INFINITY;
+    const { firstToken, firstTokenByModel } = settings.timeouts;
+    this.firstTokenMs =
+      mayRetry && call.isStream ? firstTokenMsOf(call.model, firstToken, firstTokenByModel) : Number.POSITIVE_INFINITY;
   }
 
   /**

@@ -184,12 +184,3 @@ export function checkOptions(gate: Partial<AdapterGate> | null | undefined, opti
   checkGate(gate, 'flowFetch');
   return schemas.parse(optionsSchema, options, 'flowFetch options');
 }
-
-/** How long a request for a stream may go without a content token, ms; Infinity without a bound. */
-export function firstTokenMsOf({ timeouts }: Pick<FetchSettings, 'timeouts'>, { isStream, model }: FetchCall): number {
-  if (!isStream) return Number.POSITIVE_INFINITY;
-  const { firstToken, firstTokenByModel } = timeouts;
-  return model !== undefined && Object.hasOwn(firstTokenByModel, model)
-    ? (firstTokenByModel[model] ?? firstToken)
-    : firstToken;
-}

@@ -11,11 +11,11 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
+import type { UploadLimits } from '../base/stream/upload-watch.js';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
 import { BodyReader } from './bodies/body-reader.js';
-import type { UploadLimits } from './bodies/upload.js';
 import { MetricsFallback } from './forwarding/metrics-fallback.js';
 import { Upstreams } from './forwarding/upstreams.js';
 import { watchUpstreams } from './forwarding/watch-upstreams.js';

@@ -5,8 +5,8 @@
  */
 import { EventEmitter } from 'node:events';
 import type { ServerHttp2Stream } from 'node:http2';
-import { UploadWatch } from '../../src/adapters/http/upload-watch.js';
 import { destroyIfStuck } from '../../src/adapters/node/stuck-streams.js';
+import { UploadWatch } from '../../src/base/stream/upload-watch.js';
 import {
   concurrencyDetector,
   EndpointPool,

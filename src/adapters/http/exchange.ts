@@ -1,8 +1,8 @@
 /** One request and its response, as a runtime has them: everything that flow control must know and do. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
+import type { UploadState } from '../../base/stream/upload-watch.js';
 import type { RequestFlow } from './request-flow.js';
 import type { HttpErrorResponse } from './to-http-response.js';
-import type { UploadState } from './upload-watch.js';
 
 /** *Contract*: one object for one request. *Cost*: every member is on the path of every request. */
 export interface Exchange<Req> {

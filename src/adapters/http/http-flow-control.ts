@@ -8,6 +8,7 @@
  */
 import { abandon, isPromise } from '../../base/async-function.js';
 import { realClock } from '../../base/clock.js';
+import { UploadWatch } from '../../base/stream/upload-watch.js';
 import { whenAborted } from '../../base/when-aborted.js';
 import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome, schemas } from '../../index.js';
 import {
@@ -27,7 +28,6 @@ import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
 import { RequestFlow } from './request-flow.js';
 import { RequestLifetime } from './request-lifetime.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
-import { UploadWatch } from './upload-watch.js';
 
 /**
  * The framework's next step.

@@ -1,7 +1,8 @@
 /** Holds the lease of a request until its response has ended, and tells the lease how it ended. */
+
+import type { StopWatching } from '../../base/stream/upload-watch.js';
 import type { Lease } from '../../index.js';
 import type { Exchange } from './exchange.js';
-import type { StopWatching } from './upload-watch.js';
 
 export class RequestLifetime<Req> {
   readonly exchange: Exchange<Req>;

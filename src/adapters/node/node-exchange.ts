@@ -1,11 +1,11 @@
 /** A request and a response of node:http or node:http2, for the control. */
 
 import type { HeaderSource } from '../../base/headers/header-source.js';
+import type { UploadState } from '../../base/stream/upload-watch.js';
 import { clientDisconnected } from '../http/client-disconnected.js';
 import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import type { UploadState } from '../http/upload-watch.js';
 import { abortResponse, mustAbortResponse } from './abort-response.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';

@@ -1,6 +1,6 @@
 /** Measures and steers a request's body before the handler reads it. Nothing here takes a byte of it. */
 import type { Server } from 'node:http';
-import type { UploadState } from '../http/upload-watch.js';
+import type { UploadState } from '../../base/stream/upload-watch.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import type { RequestHead } from './request-head.js';
 

@@ -28,21 +28,50 @@ export function isEventStream(headers: { get(name: string): string | null }): bo
   return headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true;
 }
 
+/** Reads along with a stream of events. */
+export class FirstTokenWatch {
+  private readonly decoder = new TextDecoder();
+  private readonly events: SseData;
+  private hasContent = false;
+  private bytes = 0;
+
+  constructor() {
+    this.events = new SseData(mostHeldBytes, (data) => {
+      this.hasContent ||= contentPieces(eventOf(data)) > 0;
+    });
+  }
+
+  /** True once content has come, or so much that it counts as begun. */
+  get hasBegun(): boolean {
+    return this.hasContent || this.bytes > mostHeldBytes;
+  }
+
+  push(chunk: Uint8Array): void {
+    this.bytes += chunk.length;
+    this.events.push(this.decoder.decode(chunk, { stream: true }));
+  }
+}
+
 /** Reads a stream of events up to the chunk with its first content token, or to its end. Rejects as the reader does. */
 export async function readToFirstToken(reader: ChunkReader): Promise<Beginning> {
-  const decoder = new TextDecoder();
-  let hasContent = false;
-  const events = new SseData(mostHeldBytes, (data) => {
-    hasContent ||= contentPieces(eventOf(data)) > 0;
-  });
+  const watch = new FirstTokenWatch();
   const held = new GatheredBytes();
-  while (held.length <= mostHeldBytes && !hasContent) {
+  while (!watch.hasBegun) {
     const { done, value } = await reader.read();
     if (done || value === undefined) return { chunks: held.parts(), isWhole: true };
     held.push(value);
-    events.push(decoder.decode(value, { stream: true }));
+    watch.push(value);
   }
   return { chunks: held.parts(), isWhole: false };
+}
+
+/** How long the streams of a model may go without a content token, ms; Infinity: as long as it takes. */
+export function firstTokenMsOf(
+  model: unknown,
+  otherwise: number | undefined = Number.POSITIVE_INFINITY,
+  byModel: Readonly<Record<string, number>> = {},
+): number {
+  return typeof model === 'string' && Object.hasOwn(byModel, model) ? (byModel[model] ?? otherwise) : otherwise;
 }
 
 /** Undefined for `[DONE]` and other texts that are no object. */

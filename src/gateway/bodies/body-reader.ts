@@ -7,11 +7,13 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { realClock } from '../../base/clock.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
+import { type UploadLimits, UploadWatch } from '../../base/stream/upload-watch.js';
 import { ApiError, uploadEnds } from '../shared/api-error.js';
 import type { ContentEncoding } from './media-types.js';
 import { ScanBudget } from './scan-budget.js';
-import { Upload, type UploadLimits } from './upload.js';
+import { Upload } from './upload.js';
 
 export interface BodyLimits {
   readonly maxRequestBytes: number;
@@ -46,16 +48,17 @@ export class BodyReader {
   private readonly bytesBySender = new Map<string, number>();
   private readonly scans = new ScanBudget();
   private limits: BodyLimits;
-  private upload: UploadLimits;
+  private uploads: UploadWatch;
 
   constructor(limits: BodyLimits, upload: UploadLimits) {
     this.limits = limits;
-    this.upload = upload;
+    this.uploads = new UploadWatch(upload, realClock);
   }
 
+  /** Bodies that are coming keep the rate that they began with. */
   configure(limits: BodyLimits, upload: UploadLimits): void {
     this.limits = limits;
-    this.upload = upload;
+    this.uploads = new UploadWatch(upload, realClock);
   }
 
   /** @throws ApiError 413 when the head of the request promises too much. */
@@ -107,7 +110,7 @@ export class BodyReader {
       }
       done(body);
     };
-    new Upload(req, this.upload, { arrived, look, done: finish }, this.scans);
+    new Upload(req, this.uploads, { arrived, look, done: finish }, this.scans);
   }
 
   /**

@@ -1,18 +1,12 @@
 /**
  * The body of one request as its client sends it. A client that stops sending, or sends next to nothing, is not waited
- * for: it holds memory and a connection meanwhile. Only time in which the client was to send counts, not time in which
- * nobody read.
+ * for.
  */
 import type { IncomingMessage } from 'node:http';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
+import type { StopWatching, UploadState, UploadWatch } from '../../base/stream/upload-watch.js';
 import { ApiError, uploadEnds } from '../shared/api-error.js';
 import type { ScanBudget, Waiting } from './scan-budget.js';
-
-export interface UploadLimits {
-  /** The longest silence, ms; also how long an upload may be slower than `minBytesPerSecond` at its beginning. */
-  readonly idleMs: number;
-  readonly minBytesPerSecond: number;
-}
 
 /** The receiver of the pieces of a body. */
 export interface PieceReceiver {
@@ -35,23 +29,23 @@ const mostUnseen = 65_536;
  */
 export class Upload implements Waiting {
   private readonly req: IncomingMessage;
-  private readonly limits: UploadLimits;
   private readonly scans: ScanBudget;
   private readonly receiver: PieceReceiver;
-  private readonly timer: NodeJS.Timeout;
-  private startedAtMs = performance.now();
+  private readonly stopWatching: StopWatching;
   private receivedBytes = 0;
   private isOver = false;
   /** What waits to be looked at; undefined while nothing does. */
   private unseen: GatheredBytes | undefined = undefined;
-  private pausedAtMs: number | undefined = undefined;
+  private isPaused = false;
 
-  constructor(req: IncomingMessage, limits: UploadLimits, receiver: PieceReceiver, scans: ScanBudget) {
+  constructor(req: IncomingMessage, watch: UploadWatch, receiver: PieceReceiver, scans: ScanBudget) {
     this.req = req;
-    this.limits = limits;
     this.receiver = receiver;
     this.scans = scans;
-    this.timer = setTimeout(() => this.silent(), limits.idleMs);
+    this.stopWatching = watch.add(
+      () => this.state(),
+      () => this.fail(tooSlow()),
+    );
     if (req.readableEnded) this.ended();
     else if (req.destroyed) this.left();
     else req.on('data', this.received).on('end', this.ended).on('error', this.fail).on('close', this.left);
@@ -74,20 +68,16 @@ export class Upload implements Waiting {
       return;
     }
     if (req.readableEnded) this.ended();
-    else if (this.pausedAtMs !== undefined) {
-      this.startedAtMs += performance.now() - this.pausedAtMs;
-      this.pausedAtMs = undefined;
-      this.timer.refresh();
+    else if (this.isPaused) {
+      this.isPaused = false;
       req.resume();
     }
   }
 
   private readonly received = (chunk: Buffer): void => {
-    this.timer.refresh();
     this.receivedBytes += chunk.length;
     const { arrived, look } = this.receiver;
     try {
-      if (this.isTooSlow()) throw tooSlow();
       arrived(chunk);
       if (look === undefined) return;
       if (this.unseen === undefined && this.scans.spend(chunk.length)) look(chunk);
@@ -121,26 +111,20 @@ export class Upload implements Waiting {
       this.scans.wait(this);
     }
     this.unseen.push(chunk);
-    if (this.pausedAtMs !== undefined || (chunk.length < shortPiece && this.unseen.length < mostUnseen)) return;
-    this.pausedAtMs = performance.now();
+    if (this.isPaused || (chunk.length < shortPiece && this.unseen.length < mostUnseen)) return;
+    this.isPaused = true;
     this.req.pause();
   }
 
-  private silent(): void {
-    if (this.pausedAtMs === undefined && !this.req.readableEnded) this.fail(tooSlow());
-    else this.timer.refresh();
-  }
-
-  private isTooSlow(): boolean {
-    const { idleMs, minBytesPerSecond } = this.limits;
-    const waitedMs = performance.now() - this.startedAtMs;
-    return waitedMs > idleMs && this.receivedBytes < (waitedMs / 1000) * minBytesPerSecond;
+  private state(): UploadState {
+    if (this.req.readableEnded) return { type: 'over' };
+    return this.isPaused ? { type: 'unread' } : { type: 'coming', bytes: this.receivedBytes };
   }
 
   private settle(): void {
     const { req } = this;
     this.isOver = true;
-    clearTimeout(this.timer);
+    this.stopWatching();
     req.off('data', this.received).off('end', this.ended).off('error', this.fail).off('close', this.left);
   }
 }

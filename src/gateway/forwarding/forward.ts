@@ -6,13 +6,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent } from 'undici';
 import { isOverloadRefusal, refusalWaitMs } from '../../adapters/http/index.js';
+import { FirstTokenWatch } from '../../base/stream/first-token.js';
 import type { Lease } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import { usageReader } from '../../upstream/index.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { RequestState } from '../request-state.js';
 import { ApiError } from '../shared/api-error.js';
-import { Relay, type RelayHost, type Tap, type TokenWatch } from './relay.js';
+import { Relay, type RelayHost, type Tap } from './relay.js';
 import { failureOf, nothingWasSent } from './upstream-faults.js';
 import { requestOf, type UpstreamRequestOptions } from './upstream-request.js';
 
@@ -38,10 +39,10 @@ export interface ForwardOptions extends UpstreamRequestOptions {
   /** Whether a refusal may be kept from the client, because another server will be asked. */
   readonly mayRetry: boolean;
   /**
-   * How long a stream may go without a content token, ms, before another server is asked; undefined: as long as it
+   * How long a stream may go without a content token, ms, before another server is asked; Infinity: as long as it
    * takes.
    */
-  readonly firstTokenMs: number | undefined;
+  readonly firstTokenMs: number;
   /** Another server has refused this request: what the second one says may be the request's fault. */
   readonly isRetry: boolean;
   readonly counters: GatewayCounters;
@@ -105,7 +106,7 @@ class Attempt implements RelayHost {
     this.hasBegun = true;
   }
 
-  watch(headers: IncomingHttpHeaders): TokenWatch | undefined {
+  watch(headers: IncomingHttpHeaders): FirstTokenWatch | undefined {
     return this.firstToken.watch(headers);
   }
 
@@ -195,14 +196,15 @@ function abortOverdue(lease: Lease): void {
 class FirstTokenLimit {
   private readonly timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(lease: Lease, ms: number | undefined) {
-    this.timer = ms === undefined ? undefined : setTimeout(() => lease.abort(new FirstTokenTimeout()), ms);
+  constructor(lease: Lease, ms: number) {
+    this.timer =
+      ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(() => lease.abort(new FirstTokenTimeout()), ms);
   }
 
   /** Set for a stream that can be read; other answers have no such limit. */
-  watch(headers: IncomingHttpHeaders): TokenWatch | undefined {
+  watch(headers: IncomingHttpHeaders): FirstTokenWatch | undefined {
     const isReadable = isIdentity(headers) && headers['content-type']?.startsWith('text/event-stream') === true;
-    if (this.timer !== undefined && isReadable) return usageReader();
+    if (this.timer !== undefined && isReadable) return new FirstTokenWatch();
     this.stop();
     return undefined;
   }

@@ -10,6 +10,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { FirstTokenWatch } from '../../base/stream/first-token.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
 import type { RequestState } from '../request-state.js';
 import { toClient } from './forwarded-headers.js';
@@ -18,15 +19,6 @@ type Controller = Dispatcher.DispatchController;
 
 /** Errors are short; a longer answer is no error, and passes. */
 const longestError = 65_536;
-
-/** Servers send less before their first token; a longer beginning passes. */
-const mostHeld = 1_048_576;
-
-/** Tells when content has come. */
-export interface TokenWatch {
-  readonly firstTokenAtMs: number | undefined;
-  push(chunk: Buffer): void;
-}
 
 /** Bytes that pass by, for whoever reads along. */
 export interface Tap {
@@ -44,7 +36,7 @@ export interface RelayHost {
   /** Whether an answer with a status from 400 up is kept from the client; `beginning` is its first part. */
   keeps(status: number, headers: IncomingHttpHeaders, beginning: Buffer): boolean;
   /** Undefined for an answer that need not be held until its first content token. */
-  watch(headers: IncomingHttpHeaders): TokenWatch | undefined;
+  watch(headers: IncomingHttpHeaders): FirstTokenWatch | undefined;
   /** The answer passes: the request will not be sent again. */
   passes(status: number, headers: IncomingHttpHeaders): Tap | undefined;
   /** True when the client has the answer, false when it was kept. */
@@ -66,7 +58,7 @@ export class Relay implements Dispatcher.DispatchHandler {
    */
   private isHeadHeld = false;
   /** While the first content token is awaited. */
-  private watch: TokenWatch | undefined = undefined;
+  private watch: FirstTokenWatch | undefined = undefined;
   private tap: Tap | undefined = undefined;
   private hearsDrain = false;
   /** Bytes of the answer that are to come, as its length says; undefined for one that does not say it. */
@@ -111,9 +103,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.beginning.push(chunk);
     this.watch?.push(chunk);
     const { length } = this.beginning;
-    const isEnough =
-      this.watch === undefined ? length >= longestError : this.watch.firstTokenAtMs !== undefined || length >= mostHeld;
-    if (isEnough) this.judge();
+    if (this.watch?.hasBegun ?? length >= longestError) this.judge();
   }
 
   onResponseEnd(): void {

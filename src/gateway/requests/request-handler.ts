@@ -22,6 +22,7 @@ import {
   type NodeRequest,
   onResponseEnd,
 } from '../../adapters/node/index.js';
+import { firstTokenMsOf } from '../../base/stream/first-token.js';
 import {
   type EndpointView,
   type FlowController,
@@ -298,7 +299,9 @@ export class RequestHandler {
         avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
         mayRetry,
         firstTokenMs:
-          mayRetry && this.parts.upstreams.hasOther(state) ? firstTokenMsOf(state, config.timeouts) : undefined,
+          mayRetry && this.parts.upstreams.hasOther(state)
+            ? awaitsTokenMs(state, config.timeouts)
+            : Number.POSITIVE_INFINITY,
         isRetry: state.attempts.length > 1,
         counters: this.parts.counters,
         closesConnection: this.parts.isDraining(),
@@ -390,11 +393,10 @@ function notAllowed({ req, path }: RequestState, methods: string): ApiError {
 }
 
 /** Only streams have a first token: other answers come whole. */
-function firstTokenMsOf(
+function awaitsTokenMs(
   { body, targetModel }: RequestState,
   { firstTokenMs, firstTokenMsByModel }: GatewayConfig['timeouts'],
-): number | undefined {
-  if (body?.isStream !== true) return undefined;
-  const isNamed = targetModel !== undefined && Object.hasOwn(firstTokenMsByModel, targetModel);
-  return isNamed ? firstTokenMsByModel[targetModel] : firstTokenMs;
+): number {
+  if (body?.isStream !== true) return Number.POSITIVE_INFINITY;
+  return firstTokenMsOf(targetModel, firstTokenMs, firstTokenMsByModel);
 }

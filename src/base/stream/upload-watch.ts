@@ -1,11 +1,12 @@
 /**
- * Ends requests that hold a seat while their client does not send the body. One timer looks at all uploads together; it
- * runs only while there are some. An upload costs an entry, which is removed when its response begins or ends.
+ * Ends requests whose client does not send the body, while they hold a seat, memory or a connection. One timer looks at
+ * all uploads together; it runs only while there are some. An upload costs an entry, which is removed when its response
+ * begins or ends, or its body has come.
  *
  * Only time in which the client was to send counts: not while data lies unread, and not once the response has begun.
  */
-import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
-import type { Clock } from '../../index.js';
+import type { Clock } from '../clock.js';
+import { type Linked, LinkedList } from '../queues/linked-list.js';
 
 /** How far the body of a request has come. */
 export type UploadState =

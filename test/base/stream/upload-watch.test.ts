@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type UploadState, UploadWatch } from '../../../src/adapters/http/upload-watch.js';
+import { type UploadState, UploadWatch } from '../../../src/base/stream/upload-watch.js';
 import { ManualClock } from '../../../src/testing/index.js';
 
 function watch(limits: { idleMs?: number; minBytesPerSecond?: number } = {}) {
