@@ -6,7 +6,7 @@
 
 import { LinkedList } from '../base/queues/linked-list.js';
 import { textHash } from '../base/text-hash.js';
-import { Flow, type FlowProfile, type FlowProfiles } from './flow.js';
+import { Flow, type FlowProfiles } from './flow.js';
 import type { PriorityBand } from './priority-band.js';
 
 /** Flows that the fairness IDs of one band share when the table is full. */
@@ -39,10 +39,10 @@ export class FlowTable {
     this.onRemoved = onRemoved;
   }
 
-  /** Takes new settings, and gives the flows of `bands` their new profiles. */
+  /** Takes new settings, and gives the flows of `bands` their new weights. */
   configure(settings: FlowTableSettings, bands: readonly PriorityBand[]): void {
     this.settings = settings;
-    for (const band of bands) for (const flow of band.flows.values()) flow.profile = this.profileOf(flow.fairnessId);
+    for (const band of bands) for (const flow of band.flows.values()) this.setWeight(flow);
   }
 
   /** Reads the settings of one fairness ID anew. O(bands), and O(flows of the band) where classes queue apart. */
@@ -50,7 +50,7 @@ export class FlowTable {
     for (const { flows } of bands) {
       const own = flows.get(fairnessId);
       for (const flow of queuesByClass ? flows.values() : own === undefined ? [] : [own]) {
-        if (flow.fairnessId === fairnessId) flow.profile = this.profileOf(fairnessId);
+        if (flow.fairnessId === fairnessId) this.setWeight(flow);
       }
     }
   }
@@ -68,10 +68,17 @@ export class FlowTable {
     this.idle.remove(flow);
   }
 
-  /** Nothing of the flow waits or is tracked in flight any more. */
+  /** A request of an idle flow went without waiting. */
+  touch(flow: Flow, nowMs: number): void {
+    this.idle.remove(flow);
+    this.markIdle(flow, nowMs);
+  }
+
+  /** Marks the flow idle when nothing of it waits or is tracked in flight any more. */
   markIdle(flow: Flow, nowMs: number): void {
+    if (flow.waiting > 0 || flow.trackedInFlight > 0) return;
     this.linkIdle(flow, nowMs);
-    const longest = this.idle.first as Flow;
+    const longest = this.idle.first ?? flow;
     if (nowMs - longest.idleSinceMs >= this.settings.flowIdleTimeoutMs) this.collect(nowMs);
   }
 
@@ -115,15 +122,15 @@ export class FlowTable {
     }
     if (isOverflow(name)) this.overflows++;
     const flow = new Flow(name, fairnessId, band, band.queueForFlow());
-    flow.profile = this.profileOf(fairnessId);
+    this.setWeight(flow);
     band.flows.set(name, flow);
     this.size++;
     this.linkIdle(flow, nowMs);
     return flow;
   }
 
-  private profileOf(fairnessId: string): FlowProfile | undefined {
-    return isOverflow(fairnessId) ? undefined : this.settings.flows.get(fairnessId);
+  private setWeight(flow: Flow): void {
+    flow.weight = isOverflow(flow.fairnessId) ? 1 : (this.settings.flows.get(flow.fairnessId)?.weight ?? 1);
   }
 
   private linkIdle(flow: Flow, nowMs: number): void {

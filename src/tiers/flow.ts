@@ -42,8 +42,8 @@ export class Flow implements FlowView, Linked<Flow> {
   waiting = 0;
   /** Written by PriorityBand. */
   waitingBytes = 0;
-  /** Written by FlowTable. */
-  profile: FlowProfile | undefined = undefined;
+  /** Turns in each round. Written by FlowTable. */
+  weight = 1;
   /** Leases whose end the fairness policy hears of. Written by Seats. */
   trackedInFlight = 0;
   /** True while it is linked into the idle flows. Written by FlowTable. */
@@ -68,10 +68,6 @@ export class Flow implements FlowView, Linked<Flow> {
     this.fairnessId = fairnessId;
     this.band = band;
     this.queue = queue;
-  }
-
-  get weight(): number {
-    return this.profile?.weight ?? 1;
   }
 
   get heldIn(): HeldClass | undefined {

@@ -10,26 +10,20 @@
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import { PluginGuard } from '../base/faults/plugin-guard.js';
 import { FifoQueue } from '../base/queues/fifo-queue.js';
-import { HeapQueue } from '../base/queues/heap-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';
 import { LinkedList } from '../base/queues/linked-list.js';
-import { ScoredQueue, type Scores } from '../base/queues/scored-queue.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
-import type { Ending, FairnessPolicy } from './2-fairness/fairness-policy.js';
+import type { FairnessPolicy } from './2-fairness/fairness-policy.js';
 import { GuardedSelector, type PickedBand } from './2-fairness/guarded-selector.js';
 import { roundRobin } from './2-fairness/round-robin.js';
-import type { ServiceFigures } from './2-fairness/service-figures.js';
-import { guardedCompare } from './3-ordering/guarded-compare.js';
-import { guardedScores } from './3-ordering/guarded-scores.js';
+import { GuardedOrdering } from './3-ordering/guarded-ordering.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
 import { EventRate } from './event-rate.js';
 import { Flow, type InFlightCap } from './flow.js';
 import { HeldFlows } from './held-flows.js';
 import { LongestQueues } from './longest-queues.js';
 import { type Park, ParkedFlows } from './parked-flows.js';
-import type { ItemView, Usage } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
 
 /** Resolved numbers; Infinity = unlimited, or for ever. */
@@ -70,12 +64,6 @@ export class PriorityBand implements PickedBand {
   hearsDispatches = false;
   /** True when the fairness policy hears of the end of requests, so that leases remember their flow. */
   hearsSettlements = false;
-  /** True when the order of arrival is all that the ordering policy compares. */
-  isInArrivalOrder = false;
-  /** True when the ordering policy drops requests that come too late. */
-  dropsInfeasible = false;
-  /** True when the ordering policy hears of first tokens. */
-  hearsFirstTokens = false;
   private readonly arrivalRate: EventRate;
   private readonly dispatchRate: EventRate;
   /** Arrival order across flows; kept only while somebody asks for the oldest or the newest request. */
@@ -85,36 +73,32 @@ export class PriorityBand implements PickedBand {
   private readonly active = new LinkedList<Flow>();
   readonly held: HeldFlows;
   readonly parked: ParkedFlows = new ParkedFlows();
-  private selector: GuardedSelector | undefined;
+  /** The fairness policy; undefined where one queue serves all flows. */
+  selector: GuardedSelector | undefined;
+  /** The ordering policy. */
+  ordering: GuardedOrdering;
   /** Reports that the fairness policies before this one ignored. */
   private ignoredBefore = 0;
   private sharedQueue: ItemQueue<WaitingItem> | undefined;
-  private compare: (a: ItemView, b: ItemView) => number;
-  private scores: Scores<ItemView> | undefined;
   readonly priority: number;
   /** Configured bands are never collected. Written by BandRegistry. */
   isConfigured: boolean;
   settings: BandSettings;
   private readonly errors: PluginErrorSink;
-  /** Contains the ordering policy. */
-  private ordering: PluginGuard;
-
   constructor(priority: number, isConfigured: boolean, settings: BandSettings, errors: PluginErrorSink, nowMs: number) {
     this.priority = priority;
     this.isConfigured = isConfigured;
     this.settings = settings;
     this.errors = errors;
     this.held = new HeldFlows(priority, (contenders) => this.orderOf(contenders));
-    this.ordering = new PluginGuard('ordering', settings.ordering, errors);
+    this.ordering = new GuardedOrdering(settings.ordering, errors);
     this.arrivedAtMs = nowMs;
     this.leftAtMs = nowMs;
     this.arrivalRate = new EventRate(nowMs);
     this.dispatchRate = new EventRate(nowMs);
-    this.compare = guardedCompare(settings.ordering, errors);
-    this.scores = guardedScores(settings.ordering, errors);
     this.selector = this.makeSelector();
-    this.notePolicies();
-    this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
+    this.noteHooks();
+    this.sharedQueue = this.selector === undefined ? this.ordering.makeQueue() : undefined;
   }
 
   /** The instant at which a request last came or left; it decides when an idle band is collected. */
@@ -163,7 +147,7 @@ export class PriorityBand implements PickedBand {
 
   /** A queue for a new flow; undefined while one queue serves all. */
   queueForFlow(): ItemQueue<WaitingItem> | undefined {
-    return this.selector === undefined ? undefined : this.makeQueue();
+    return this.selector === undefined ? undefined : this.ordering.makeQueue();
   }
 
   /** The request that has waited longest, and the one that came last; undefined unless arrivals are tracked. */
@@ -189,7 +173,7 @@ export class PriorityBand implements PickedBand {
   trackLongestQueues(isTracked: boolean): void {
     this.longestQueues = undefined;
     if (!isTracked) return;
-    const isInOrder = this.sharedQueue === undefined && this.isInArrivalOrder;
+    const isInOrder = this.sharedQueue === undefined && this.ordering.isInArrivalOrder;
     this.longestQueues = new LongestQueues(isInOrder ? (flow) => flow.queue : undefined);
     for (const item of this.waitingItems()) this.longestQueues.added(item, item.flow as Flow);
   }
@@ -241,7 +225,8 @@ export class PriorityBand implements PickedBand {
    */
   next(nowMs: number): WaitingItem | undefined {
     if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
-    return this.pickFlow(nowMs)?.queue?.peek();
+    if (this.waiting === 0) return undefined;
+    return ((this.selector?.pick(nowMs) as Flow | undefined) ?? this.longestActive())?.queue?.peek();
   }
 
   /** Removes the request that `next` returned, for its dispatch. */
@@ -267,63 +252,9 @@ export class PriorityBand implements PickedBand {
     this.review(flow);
   }
 
-  /** Tells the fairness policy of the dispatch of a request that never waited. */
-  dispatchedUnqueued(item: WaitingItem, flow: Flow, nowMs: number): void {
-    this.selector?.dispatched(flow, item, nowMs);
-  }
-
-  consumed(flow: Flow, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
-    this.selector?.consumed(flow, usage, nowMs, item, total);
-  }
-
-  /** The cost that the flow has received beyond those that go next, where the fairness policy keeps account of it. */
-  lead(flow: Flow): number | undefined {
-    return this.selector?.lead(flow);
-  }
-
-  get keepsAccount(): boolean {
-    return this.selector?.keepsAccount === true;
-  }
-
-  /** The cost that fairness IDs received and were owed, where the fairness policy keeps account of it. */
-  service(nowMs: number): ServiceFigures | undefined {
-    return this.selector?.service(nowMs);
-  }
-
   /** Reports of usage that the fairness policy, and those before it, ignored. */
   get ignoredReports(): number {
     return this.ignoredBefore + (this.selector?.ignoredReports ?? 0);
-  }
-
-  /** How evenly the fairness policy has served its flows, where it keeps account of it. */
-  get fairnessIndex(): number | undefined {
-    return this.selector?.fairnessIndex;
-  }
-
-  settled(flow: Flow, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
-    this.selector?.settled(flow, usage, nowMs, tokens, item, ending);
-  }
-
-  /** True when the ordering policy has given the request up. Asked where `dropsInfeasible`. */
-  isInfeasible(item: ItemView, nowMs: number): boolean {
-    try {
-      const answer: unknown = this.settings.ordering.isInfeasible?.(item, nowMs);
-      if (typeof answer === 'boolean') return answer;
-      this.ordering.violated('isInfeasible must return true or false', answer);
-    } catch (error) {
-      this.ordering.failed(error);
-    }
-    return false;
-  }
-
-  /** A dispatched request had its first token, or ended without a report. Told where `hearsFirstTokens`. */
-  firstToken(item: ItemView, afterMs: number): void {
-    try {
-      const answer: unknown = this.settings.ordering.firstToken?.(item, afterMs);
-      if (answer !== undefined) this.ordering.ignored(answer);
-    } catch (error) {
-      this.ordering.failed(error);
-    }
   }
 
   /** Removes a flow that is collected. */
@@ -366,15 +297,14 @@ export class PriorityBand implements PickedBand {
     this.settings = settings;
     if (settings.fairness === fairness && settings.ordering === ordering && queuesApart(settings) === hadQueues) return;
     const items = this.waitingItems();
-    this.compare = guardedCompare(settings.ordering, this.errors);
-    this.scores = guardedScores(settings.ordering, this.errors);
+    this.ordering = new GuardedOrdering(settings.ordering, this.errors);
     const isLinedUpAnew = settings.fairness !== fairness || 'sharedQueue' in fairness;
     if (isLinedUpAnew) {
       this.ignoredBefore = this.ignoredReports;
       this.selector = this.makeSelector();
     }
-    this.notePolicies();
-    this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
+    this.noteHooks();
+    this.sharedQueue = this.selector === undefined ? this.ordering.makeQueue() : undefined;
     for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
     for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
     if (isLinedUpAnew) this.tellOfWaiting();
@@ -382,7 +312,7 @@ export class PriorityBand implements PickedBand {
 
   /** Tells a new selector what waits. */
   tellOfWaiting(): void {
-    this.notePolicies();
+    this.noteHooks();
     if (this.selector === undefined) return;
     for (const flow of this.active) this.selector.flowActivated(flow);
     for (const item of this.waitingItems()) this.selector.itemAdded(item.flow as Flow, item);
@@ -405,7 +335,7 @@ export class PriorityBand implements PickedBand {
     for (const flow of before) emptied(flow);
     const isLongestTracked = this.longestQueues !== undefined;
     this.longestQueues = undefined;
-    if (this.sharedQueue !== undefined) this.sharedQueue = this.makeQueue();
+    if (this.sharedQueue !== undefined) this.sharedQueue = this.ordering.makeQueue();
     for (const item of items) this.enter(item, flowOf(item));
     if (isLongestTracked) this.trackLongestQueues(true);
   }
@@ -419,7 +349,7 @@ export class PriorityBand implements PickedBand {
     else if (flow.isHeld) this.held.added();
     else if (flow.parkedFor !== undefined) this.parked.added();
     if (this.longestQueues !== undefined) this.longestQueues.added(item, flow);
-    if (this.selector !== undefined) this.selector.itemAdded(flow, item);
+    if (this.selector?.hearsItems === true) this.selector.itemAdded(flow, item);
   }
 
   private leave(item: WaitingItem, flow: Flow, nowMs: number): void {
@@ -456,11 +386,6 @@ export class PriorityBand implements PickedBand {
     this.held.leave(flow);
   }
 
-  private pickFlow(nowMs: number): Flow | undefined {
-    if (this.waiting === 0) return undefined;
-    return (this.selector?.pick(nowMs) as Flow | undefined) ?? this.longestActive();
-  }
-
   /** The fallback for a failing policy: the flow that is active longest, which then goes to the end. */
   private longestActive(): Flow | undefined {
     const flow = this.active.first;
@@ -477,31 +402,21 @@ export class PriorityBand implements PickedBand {
     const policy =
       'sharedQueue' in fairness
         ? queuesApart(this.settings)
-          ? earliestHead(fairness.type, this.compare)
+          ? earliestHead(fairness.type, this.ordering.compare)
           : undefined
         : fairness;
     return policy && new GuardedSelector(policy, this, this.errors);
   }
 
-  /** Finds out once what its policies must be told. */
-  private notePolicies(): void {
-    const { ordering } = this.settings;
-    this.ordering = new PluginGuard('ordering', ordering, this.errors);
-    this.isInArrivalOrder = this.ordering.read(ordering, 'arrivalOrder') === true;
-    this.dropsInfeasible = this.ordering.has(ordering, 'isInfeasible');
-    this.hearsFirstTokens = this.ordering.has(ordering, 'firstToken');
-    this.hearsSettlements = this.hearsFirstTokens || this.selector?.hearsSettlements === true;
+  /** Finds out once what leases must remember for its policies. */
+  private noteHooks(): void {
+    this.hearsSettlements = this.ordering.hearsFirstTokens || this.selector?.hearsSettlements === true;
     this.hearsDispatches = this.hearsSettlements || this.selector?.hearsDispatches === true;
   }
 
   /** The order of flows of which some are held: that of tier 2 where it has one, otherwise they take turns. */
   private orderOf(contenders: PickedBand): GuardedSelector {
     return this.selector?.forHeld(contenders) ?? new GuardedSelector(roundRobin(), contenders, this.errors);
-  }
-
-  private makeQueue(): ItemQueue<WaitingItem> {
-    if (this.scores !== undefined) return new ScoredQueue<WaitingItem>(this.scores);
-    return this.isInArrivalOrder ? new FifoQueue<WaitingItem>() : new HeapQueue<WaitingItem>(this.compare);
   }
 }
 

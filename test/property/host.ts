@@ -566,7 +566,7 @@ export class Host {
         if (drop.reason === 'over-quota') return this.expectJudged(drop);
         if (drop.reason === 'infeasible')
           return this.expect(
-            engineOf(this.flow).backlog.bands.get(key.priority)?.dropsInfeasible === true,
+            engineOf(this.flow).backlog.bands.get(key.priority)?.ordering.dropsInfeasible === true,
             'given up by no policy',
           );
         if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');

@@ -30,7 +30,6 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
     most: 500,
     parts: sizes.map(({ file, lines }) => ({ name: file, size: lines })),
     above: {
-      'tiers/priority-band.ts': 519,
     },
   },
   'members of a class': {
@@ -38,7 +37,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
     parts: sizes.flatMap(({ classMembers }) => classMembers),
     above: {
       'gate/gate.ts Gate': 57,
-      'tiers/priority-band.ts PriorityBand': 87,
+      'tiers/priority-band.ts PriorityBand': 69,
     },
   },
   'lines of a function': {

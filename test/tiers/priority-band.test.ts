@@ -212,11 +212,16 @@ describe('policies', () => {
     const { band, faults } = makeBand({ fairness: globalStrict(), ordering: { ...fcfs(), firstToken() {} } });
     const item = addTo(band, 'a', 0);
     const flow = item.flow as Flow;
-    expect([band.hearsDispatches, band.hearsSettlements, band.hearsFirstTokens]).toEqual([true, true, true]);
-    band.dispatchedUnqueued(item, flow, 0);
-    band.consumed(flow, usage, 0, item, usage);
-    band.settled(flow, usage, 0, 0, item, 'released');
-    expect([faults, band.lead(flow), band.service(0), band.keepsAccount]).toEqual([[], undefined, undefined, false]);
+    expect([band.hearsDispatches, band.hearsSettlements, band.ordering.hearsFirstTokens]).toEqual([true, true, true]);
+    band.selector?.dispatched(flow, item, 0);
+    band.selector?.consumed(flow, usage, 0, item, usage);
+    band.selector?.settled(flow, usage, 0, 0, item, 'released');
+    expect([faults, band.selector?.lead(flow), band.selector?.service(0), band.selector?.keepsAccount]).toEqual([
+      [],
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 
   it('that keep account of what flows received are asked for it', () => {
@@ -225,24 +230,33 @@ describe('policies', () => {
     const telling = { ...watching({ lead: () => 5, service: () => figures, ignoredReports: 7 }), fairnessIndex: 0.25 };
     const { band, faults } = makeBand({ fairness: telling });
     const flow = addTo(band, 'a', 0).flow as Flow;
-    expect([band.keepsAccount, band.lead(flow), band.service(0), band.fairnessIndex]).toEqual([true, 5, figures, 0.25]);
+    expect([
+      band.selector?.keepsAccount,
+      band.selector?.lead(flow),
+      band.selector?.service(0),
+      band.selector?.fairnessIndex,
+    ]).toEqual([true, 5, figures, 0.25]);
     expect(band.ignoredReports).toBe(7);
     // Those of the policy before stay in the count.
     band.configure({ ...bandSettings, fairness: { ...telling } });
     expect([band.ignoredReports, faults]).toEqual([14, []]);
     const silent = makeBand({ fairness: watching() }).band;
     expect([
-      silent.keepsAccount,
-      silent.lead(flow),
-      silent.service(0),
-      silent.fairnessIndex,
+      silent.selector?.keepsAccount,
+      silent.selector?.lead(flow),
+      silent.selector?.service(0),
+      silent.selector?.fairnessIndex,
       silent.ignoredReports,
     ]).toEqual([...[false, undefined, undefined, undefined, 0]]);
   });
 
   it('that hear of nothing but picks are not told of requests that never waited', () => {
     const { band } = makeBand({ fairness: watching() });
-    expect([band.hearsDispatches, band.hearsSettlements, band.hearsFirstTokens]).toEqual([false, false, false]);
+    expect([band.hearsDispatches, band.hearsSettlements, band.ordering.hearsFirstTokens]).toEqual([
+      false,
+      false,
+      false,
+    ]);
   });
 
   it.each([
@@ -251,7 +265,7 @@ describe('policies', () => {
   ])('that answer %j when asked whether a request comes too late drop nothing', (answer, fault) => {
     const ordering = { ...newestFirst, type: 'late', isInfeasible: () => answer as unknown as boolean };
     const { band, faults } = makeBand({ ordering });
-    expect([band.dropsInfeasible, band.isInfeasible(fakeItem(), 0)]).toEqual([true, false]);
+    expect([band.ordering.dropsInfeasible, band.ordering.isInfeasible(fakeItem(), 0)]).toEqual([true, false]);
     expect(faults).toEqual([expect.stringContaining(fault)]);
   });
 
@@ -261,10 +275,10 @@ describe('policies', () => {
     const thrown = failing(() => {
       throw new Error('now');
     });
-    thrown.band.firstToken(fakeItem(), 5);
+    thrown.band.ordering.firstToken(fakeItem(), 5);
     expect(thrown.faults).toEqual(['ordering newest-first: Error: now']);
     const rejected = failing(() => Promise.reject(new Error('later')));
-    rejected.band.firstToken(fakeItem(), 5);
+    rejected.band.ordering.firstToken(fakeItem(), 5);
     await new Promise(setImmediate);
     expect(rejected.faults).toEqual(['ordering newest-first: Error: later']);
   });

@@ -68,8 +68,10 @@ export class Backlog implements Budgets {
 
   /** The flow that the request belongs to, made when missing. */
   flowOf(item: QueueItem, band: PriorityBand, nowMs: number): Flow {
-    const requestClass = this.options.holBlocking === 'none' ? item.requestClass : undefined;
-    return this.bands.flows.flowOf(band, item.fairnessId, nowMs, requestClass);
+    const { fairnessId, requestClass } = item;
+    const isApart = requestClass !== undefined && this.options.holBlocking === 'none';
+    if (isApart) return this.bands.flows.flowOf(band, fairnessId, nowMs, requestClass);
+    return band.flows.get(fairnessId) ?? this.bands.flows.flowOf(band, fairnessId, nowMs);
   }
 
   /**
@@ -112,7 +114,7 @@ export class Backlog implements Budgets {
     item.settle = undefined;
     band.take(item, nowMs);
     this.left(item, band, 0);
-    if (!band.hearsSettlements) this.markIdle(item.flow as Flow, nowMs);
+    if (!band.hearsSettlements) this.bands.flows.markIdle(item.flow as Flow, nowMs);
     return settle;
   }
 
@@ -125,7 +127,7 @@ export class Backlog implements Budgets {
     const parkedBefore = parked.waiting;
     band.discard(item, nowMs);
     this.left(item, band, parked.waiting - parkedBefore);
-    this.markIdle(item.flow as Flow, nowMs);
+    this.bands.flows.markIdle(item.flow as Flow, nowMs);
     return settle;
   }
 
@@ -144,11 +146,6 @@ export class Backlog implements Budgets {
   unparkAll(): void {
     if (this.bands.parked === 0) return;
     for (const band of this.bands.allWaiting()) for (const flow of [...band.parked.flows()]) this.unpark(flow);
-  }
-
-  /** Marks the flow idle when nothing of it waits or is tracked in flight. */
-  markIdle(flow: Flow, nowMs: number): void {
-    if (flow.waiting === 0 && flow.trackedInFlight === 0) this.bands.flows.markIdle(flow, nowMs);
   }
 
   /** The pool was emptied or filled: every waiting request gets a budget anew. O(waiting · log). */
@@ -192,7 +189,7 @@ export class Backlog implements Budgets {
         if (flow.isIdle) this.bands.flows.markBusy(flow);
         return flow;
       };
-      band.rebuildQueues(flowOf, (flow) => this.markIdle(flow, nowMs));
+      band.rebuildQueues(flowOf, (flow) => this.bands.flows.markIdle(flow, nowMs));
     }
   }
 }

@@ -90,10 +90,11 @@ export class Dispatcher {
       if (band === undefined) break;
       const item = band.next(nowMs) as QueueItem;
       if (backlog.expiry.isDue(item, nowMs)) drops.evictOverdue(item);
-      else if (band.dropsInfeasible && band.isInfeasible(item, nowMs)) drops.evict(item, 'EvictedOther', 'infeasible');
+      else if (band.ordering.dropsInfeasible && band.ordering.isInfeasible(item, nowMs))
+        drops.evict(item, 'EvictedOther', 'infeasible');
       else if (!(parts.areUsed && this.parks(item, band)) && !this.dispatch(item, band) && !this.holdBackOrDrop(item)) {
         floor = band.priority;
-        if (band.dropsInfeasible) wakeups.mayGiveUp();
+        if (band.ordering.dropsInfeasible) wakeups.mayGiveUp();
       }
     }
     const isClosed = backlog.waiting > backlog.bands.parked;

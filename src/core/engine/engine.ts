@@ -145,7 +145,7 @@ export class Engine {
     if (shutdown.state === 'closed') return Promise.resolve();
     const closed = shutdown.closed();
     operation.perform(() => {
-      this.wakeups.turnOn();
+      this.wakeups.turnOn(false);
       shutdown.drain(drainMs, operation.nowMs);
     });
     return closed;

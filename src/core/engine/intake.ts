@@ -34,7 +34,7 @@ import type { Parts } from './parts.js';
 import type { Placement } from './placement.js';
 import { QueueItem, type Settle } from './queue-item.js';
 import { QueueLimits } from './queue-limits.js';
-import type { SeatLease } from './seats.js';
+import type { SeatLease, Seats } from './seats.js';
 import type { Shutdown } from './shutdown.js';
 import type { Wakeups } from './wakeups.js';
 
@@ -43,6 +43,7 @@ export interface IntakeParts {
   readonly backlog: Backlog;
   readonly gate: Gate;
   readonly placement: Placement;
+  readonly seats: Seats;
   readonly selector: BandSelector;
   readonly admission: GuardedAdmission;
   readonly drops: Drops;
@@ -66,15 +67,6 @@ class WaitTerms {
   park: Park | undefined = undefined;
   /** The flow of the request, if it had to be looked up. */
   flow: Flow | undefined = undefined;
-
-  /** The terms of the next request. */
-  begin(): void {
-    this.displaces = undefined;
-    this.wantsWalk = false;
-    this.isBehind = false;
-    this.park = undefined;
-    this.flow = undefined;
-  }
 }
 
 let capturedSettle: Settle;
@@ -210,7 +202,7 @@ export class Intake {
     const answer = this.decide(item, operation.nowMs);
     const outcome =
       answer instanceof Endpoint ? this.dispatch(item, answer) : answer instanceof WaitTerms ? undefined : answer;
-    if (!this.terms.isBehind && (outcome === undefined || backlog.waiting > 0)) wakeups.notePoll();
+    if (!this.terms.isBehind && outcome !== undefined && backlog.waiting > 0) wakeups.notePoll();
     if (this.events.heard.enqueued && (mayWait || outcome !== undefined)) this.tellEnqueued(item, outcome);
     return outcome;
   }
@@ -220,11 +212,15 @@ export class Intake {
     const { operation, backlog, desk } = this.engine;
     const band = item.band as PriorityBand;
     if (!band.hearsDispatches) return desk.grant(item, band, undefined, endpoint);
+    const { flows } = backlog.bands;
     const flow = this.terms.flow ?? backlog.flowOf(item, band, operation.nowMs);
-    if (flow.isIdle) backlog.bands.flows.markBusy(flow);
-    band.dispatchedUnqueued(item, flow, operation.nowMs);
-    if (band.hearsSettlements) return desk.grant(item, band, flow, endpoint);
-    backlog.markIdle(flow, operation.nowMs);
+    if (band.hearsSettlements) {
+      if (flow.isIdle) flows.markBusy(flow);
+      band.selector?.dispatched(flow, item, operation.nowMs);
+      return desk.grant(item, band, flow, endpoint);
+    }
+    if (flow.isIdle) flows.touch(flow, operation.nowMs);
+    band.selector?.dispatched(flow, item, operation.nowMs);
     return desk.grant(item, band, undefined, endpoint);
   }
 
@@ -254,11 +250,11 @@ export class Intake {
   }
 
   private lineUp(item: QueueItem, settle: Settle, known?: Flow, park?: Park): void {
-    const { operation, backlog, parking, parts, placement, wakeups } = this.engine;
-    if (backlog.waiting === 0) placement.noteDemand();
+    const { operation, backlog, parking, parts, seats, wakeups } = this.engine;
+    if (backlog.waiting === 0) seats.pool.onDemand?.();
     for (const part of parts.queued) part.queued();
-    wakeups.turnOn();
-    operation.waitsFromNow(item);
+    wakeups.turnOn(!this.terms.isBehind);
+    if (operation.isTurnAwaited) operation.waitsFromNow(item);
     const flow = backlog.add(item, settle, operation.nowMs, known, park);
     if (flow.parkedFor !== undefined && parking.review(flow)) operation.want();
     if (this.events.heard.queued)
@@ -318,7 +314,11 @@ export class Intake {
   private decide(item: QueueItem, nowMs: number): Drop | Endpoint | WaitTerms {
     const { terms } = this;
     const { backlog, placement, gate, parking } = this.engine;
-    terms.begin();
+    terms.displaces = undefined;
+    terms.wantsWalk = false;
+    terms.isBehind = false;
+    terms.park = undefined;
+    terms.flow = undefined;
     const rejection = this.precheck(item, nowMs);
     if (rejection !== undefined) return rejection;
     const band = item.band as PriorityBand;

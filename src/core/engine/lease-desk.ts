@@ -82,8 +82,8 @@ export class LeaseDesk implements LeaseOwner {
     const given = parts.areUsed ? this.tellSeated(lease) : lease;
     if (this.events.heard.dispatched)
       this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    const mayWaitAgain = parts.keepPayload || gate.hearsAnswers || band.hearsFirstTokens;
-    if (!mayWaitAgain && item.admittedBy === undefined) item.releasePayload();
+    const isKept = parts.areUsed && (parts.keepPayload || item.admittedBy !== undefined);
+    if (!isKept && !gate.hearsAnswers && !band.ordering.hearsFirstTokens) item.releasePayload();
     return { type: 'Dispatched', lease: given, queuedMs };
   }
 
@@ -95,8 +95,7 @@ export class LeaseDesk implements LeaseOwner {
     }
     // A reading of the clock is a third of an uncontended release (bench: uncontended).
     const isTimed = lease.flow !== undefined || parts.ended.length > 0 || gate.hearsReleases;
-    if (isTimed || this.events.heard.released || backlog.waiting > 0) operation.begin();
-    else operation.beginUntimed();
+    operation.begin(isTimed || this.events.heard.released || backlog.waiting > 0);
     try {
       this.settle(lease);
     } finally {
@@ -167,7 +166,7 @@ export class LeaseDesk implements LeaseOwner {
     const { flow, item } = lease;
     const { nowMs } = operation;
     seats.giveBack(lease, nowMs, ending);
-    if (flow !== undefined) backlog.markIdle(flow, nowMs);
+    if (flow !== undefined) backlog.bands.flows.markIdle(flow, nowMs);
     if (parts.areUsed) for (const part of parts.ended) part.ended(lease, ending, nowMs);
     if (item.request !== undefined) item.releasePayload();
     if (backlog.waiting > 0) operation.want();

@@ -74,21 +74,16 @@ export class Operation {
     this.leave();
   }
 
-  /** Begins an operation while none is running; `leave` it in a `finally`. */
-  begin(): void {
-    this.isBusy = true;
-    if (this.readingsLeft === 0) {
-      this.read();
-      return;
-    }
-    this.readingsLeft--;
-    this.isBehind = true;
-  }
-
-  /** Begins one whose instant nobody needs, unless the walk runs. */
-  beginUntimed(): void {
+  /**
+   * Begins an operation while none is running; `leave` it in a `finally`. `isTimed`: false when nobody needs its
+   * instant, unless the walk runs.
+   */
+  begin(isTimed = true): void {
     this.isBusy = true;
     this.isBehind = true;
+    if (!isTimed) return;
+    if (this.readingsLeft === 0) this.read();
+    else this.readingsLeft--;
   }
 
   /** Runs the operation now, or after the one that is running. */
@@ -134,9 +129,9 @@ export class Operation {
     this.isBehind = false;
   }
 
-  /** It waits from this instant: the next reading says whether that is exact. */
+  /** It waits from this instant, while a turn is awaited: the next reading says whether that is exact. */
   waitsFromNow(item: Dated): void {
-    if (this.isTurnAwaited) this.undated.push(item);
+    this.undated.push(item);
   }
 
   /** Has `turnBegins` called in the next turn, where the clock tells of turns. */
@@ -155,7 +150,12 @@ export class Operation {
           this.worker?.work();
         }
         if (this.deferred.length > 0) this.runDeferred();
-        else if (!this.isWorkWanted && this.hasEnded()) return;
+        else if (!this.isWorkWanted) {
+          if (this.keeper?.isOn === true) this.keeper.end();
+          if (this.isWorkWanted || this.deferred.length > 0) continue;
+          if (this.continuation !== undefined) this.stopContinuation();
+          return;
+        }
       }
       if (this.keeper?.isOn === true) this.keeper.end();
       this.continuation ??= this.clock.setTimeout(() => {
@@ -167,13 +167,9 @@ export class Operation {
     }
   }
 
-  /** False when the end wants work again. */
-  private hasEnded(): boolean {
-    if (this.keeper?.isOn === true) this.keeper.end();
-    if (this.isWorkWanted || this.deferred.length > 0) return false;
-    if (this.continuation !== undefined) this.clock.clearTimeout(this.continuation);
+  private stopContinuation(): void {
+    this.clock.clearTimeout(this.continuation);
     this.continuation = undefined;
-    return true;
   }
 
   private runDeferred(): void {

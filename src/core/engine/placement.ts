@@ -63,11 +63,6 @@ export class Placement {
     this.poolVersion = -1;
   }
 
-  /** Something waits now: tells whoever brings endpoints up. */
-  noteDemand(): void {
-    this.pool.onDemand?.();
-  }
-
   get hasEndpoints(): boolean {
     return this.pool.endpoints.length > 0;
   }

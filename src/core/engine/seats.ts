@@ -86,9 +86,10 @@ export class Seats {
       flow.trackedInFlight--;
       flow.band.trackedInFlight--;
       const how = ending === 'released' ? lease.ending : ending;
-      flow.band.settled(flow, lease.usage, nowMs, item.tokens, item, how);
-      const isUnreported = flow.band.hearsFirstTokens && how === 'released' && lease.usage.completionTokens === 0;
-      if (isUnreported) flow.band.firstToken(item, nowMs - lease.dispatchedAtMs);
+      flow.band.selector?.settled(flow, lease.usage, nowMs, item.tokens, item, how);
+      const isUnreported =
+        flow.band.ordering.hearsFirstTokens && how === 'released' && lease.usage.completionTokens === 0;
+      if (isUnreported) flow.band.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
     }
     if (this.gate.hearsReleases) this.gate.released(seat, lease, nowMs);
     this.pool.unbook(seat, lease.booking, item.tokens, this.onPoolChange);
@@ -114,9 +115,9 @@ export class Seats {
     const { band, item, flow } = lease;
     if (this.gate.hearsReports) this.gate.reported(lease.seat, lease, nowMs);
     if (flow === undefined) return;
-    band.consumed(flow, usage, nowMs, item, total);
+    band.selector?.consumed(flow, usage, nowMs, item, total);
     const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
-    if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, nowMs - lease.dispatchedAtMs);
+    if (isFirstToken && band.ordering.hearsFirstTokens) band.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
   }
 }
 

@@ -50,9 +50,10 @@ export class Wakeups {
     this.poller.stop();
   }
 
-  /** Something waits from now on, or the controller closes. */
-  turnOn(): void {
+  /** Something waits from now on, before a gate that was read or behind others; or the controller closes. */
+  turnOn(isGateRead: boolean): void {
     this.isOn = true;
+    if (isGateRead) this.isPollDue = true;
   }
 
   /** The gate or the endpoints were read. */

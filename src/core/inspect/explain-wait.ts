@@ -57,7 +57,7 @@ export function explainWait(
     : estimate(engine, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
   const deadlineMs = engine.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
-  const leadInCost = band.lead(flow);
+  const leadInCost = band.selector?.lead(flow);
   const oldest = oldestLease(engine.seats, nowMs);
   const { text, ...verdict } = judge(engine, item, higher, ahead, nowMs);
   const clauses = [

@@ -187,17 +187,17 @@ function bandFigures(band: PriorityBand, queuesByClass: boolean, nowMs: number):
   };
   return {
     ...bandTotals(band, nowMs),
-    keepsAccount: band.keepsAccount,
+    keepsAccount: band.selector?.keepsAccount === true,
     waitingOf,
     *waitingIds() {
       for (let flow = band.firstActive; flow !== undefined; flow = flow.next) yield flow.fairnessId;
       for (const { fairnessId } of band.held.flows()) yield fairnessId;
       for (const { fairnessId } of band.parked.flows()) yield fairnessId;
     },
-    service: () => band.service(nowMs),
+    service: () => band.selector?.service(nowMs),
     leadOf(fairnessId) {
       const flow = band.flows.get(fairnessId);
-      return flow === undefined || flow.waiting === 0 ? undefined : band.lead(flow);
+      return flow === undefined || flow.waiting === 0 ? undefined : band.selector?.lead(flow);
     },
   };
 }

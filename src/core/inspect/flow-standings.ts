@@ -80,7 +80,7 @@ function oldestIn(band: PriorityBand, depth: Depth): OldestOf {
     const shared = oldestByFlow(band.firstActive && band.queueOf(band.firstActive), depth.shared);
     return (flow) => shared.get(flow);
   }
-  if (band.isInArrivalOrder) return ({ queue }) => queue?.peek() as QueueItem | undefined;
+  if (band.ordering.isInArrivalOrder) return ({ queue }) => queue?.peek() as QueueItem | undefined;
   return (flow) => oldestByFlow(flow.queue, depth.unordered).get(flow);
 }
 

@@ -24,6 +24,8 @@ const retryAfterMs = 1000;
 export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   /** True when dispatches that never waited must be told as well. */
   hearsDispatches = false;
+  /** True when every request that begins to wait must be told. */
+  hearsItems = false;
   /** True when leases must remember their flow. */
   hearsSettlements = false;
   private selector: FlowSelector;
@@ -202,6 +204,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   }
 
   private noteHooks(): void {
+    this.hearsItems = this.guard.has(this.selector, 'itemAdded');
     this.hearsDispatches = this.guard.has(this.selector, 'dispatched');
     this.hearsSettlements = this.guard.has(this.selector, 'settled') || this.guard.has(this.selector, 'consumed');
   }

@@ -203,7 +203,7 @@ describe('the instant of an operation', () => {
     expect(operation.isBehind).toBe(true);
     operation.read();
     expect([operation.isBehind, operation.nowMs]).toEqual([false, clock.now()]);
-    operation.beginUntimed();
+    operation.begin(false);
     operation.leave();
     expect(operation.isBehind).toBe(true);
   });
@@ -219,7 +219,7 @@ describe('what waits from a shared instant', () => {
         item.heldUpMs = forMs;
       },
     };
-    operation.waitsFromNow(item);
+    if (operation.isTurnAwaited) operation.waitsFromNow(item);
     return item;
   }
 

@@ -11,7 +11,7 @@ interface FakeBand {
   readonly settings: { readonly minShare: number };
   backlog: number;
   readonly waiting: number;
-  keepsAccount: boolean;
+  selector: { keepsAccount: boolean };
 }
 
 /** Serves one request after the other under strict priority and shares; tells who went, and checks nothing. */
@@ -35,7 +35,7 @@ function make(minShares: readonly number[], unit?: 'tokens'): { bands: FakeBand[
     priority: 100 - i,
     settings: { minShare },
     backlog: 0,
-    keepsAccount: false,
+    selector: { keepsAccount: false },
     get waiting() {
       return this.backlog;
     },
