@@ -262,7 +262,7 @@ describe('what a band has saved', () => {
   it('by tokens: a total above 2^53 changes nothing, and is counted where the fairness policy does not', () => {
     for (const keepsAccount of [false, true]) {
       const { shares, high, low, both } = halves('tokens');
-      Object.assign(low, { keepsAccount });
+      Object.assign(low, { selector: { keepsAccount } });
       shares.dispatched(low, [], item(10));
       shares.settled(low, both, item(10), 2 ** 54);
       expect([shares.due(both), shares.ignoredReports]).toEqual([undefined, keepsAccount ? 0 : 1]);
