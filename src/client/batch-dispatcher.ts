@@ -8,6 +8,7 @@
  * the last reported headroom. One request may always go when none is in flight and the pause is over, because otherwise
  * no answer would tell of room.
  */
+import type { output } from 'zod/v4/core';
 import { realClock } from '../base/clock.js';
 import { bandHeadroomHeader } from '../base/headers/header-names.js';
 import { isReplayable } from '../base/replayable-body.js';
@@ -101,7 +102,7 @@ export function batchDispatcher(options: BatchDispatcherOptions = {}): BatchDisp
   return new Dispatcher(parse(optionsSchema, options, 'batchDispatcher options'), options);
 }
 
-type Settings = ReturnType<typeof optionsSchema.read>;
+type Settings = output<typeof optionsSchema>;
 
 class Dispatcher implements BatchDispatcher {
   readonly fetch: Fetch;

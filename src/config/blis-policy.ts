@@ -1,11 +1,23 @@
 /** Makes a policy bundle of the BLIS simulator the policies of a gateway. */
+import type { output } from 'zod/v4/core';
+import { object, record } from '../base/schema/containers.js';
+import { anything, optional } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import {
+  aboveZero,
+  atLeastZero,
+  integer,
+  oneOf,
+  positiveInteger,
+  ratio,
+  ratioAboveZero,
+} from '../base/schema/types.js';
 import {
   type AdmissionPolicy,
   alwaysAdmit,
   FlowConfigError,
   gaieLegacy,
   rejectAll,
-  schemas,
   sloClasses,
   tenantBudgets,
   tierShed,
@@ -14,8 +26,6 @@ import {
 import type { SloClasses } from '../types/index.js';
 import { Problems } from './problems.js';
 import { readOneObject } from './read-yaml.js';
-
-const { aboveZero, anything, atLeastZero, integer, object, optional, ratio, ratioAboveZero, record } = schemas;
 
 export interface LoadBlisPolicyOptions {
   /**
@@ -47,7 +57,7 @@ const policies = ['always-admit', 'gaie-legacy', 'reject-all', 'tier-shed', 'tok
 const otherSections = ['priority', 'routing', 'scheduler'] as const;
 
 const sectionShape = {
-  policy: optional(schemas.oneOf('', ...policies)),
+  policy: optional(oneOf('', ...policies)),
   token_bucket_capacity: optional(atLeastZero()),
   token_bucket_refill_rate: optional(atLeastZero()),
   tier_shed_threshold: optional(integer({ from: 0 })),
@@ -65,7 +75,7 @@ const admissionSection = object(sectionShape, (section, report) => {
   }
 });
 
-type AdmissionSection = ReturnType<typeof admissionSection.read>;
+type AdmissionSection = output<typeof admissionSection>;
 
 const bundleSchema = object({
   admission: optional(admissionSection),
@@ -75,7 +85,7 @@ const bundleSchema = object({
   scheduler: optional(anything()),
 } satisfies Record<'admission' | 'tenant_budgets' | (typeof otherSections)[number], unknown>);
 
-const optionsSchema = object({ capacity: optional(schemas.positiveInteger()) });
+const optionsSchema = object({ capacity: optional(positiveInteger()) });
 
 /**
  * Reads one policy bundle, as YAML text or parsed. Keys without a value are as good as absent.
@@ -87,7 +97,7 @@ const optionsSchema = object({ capacity: optional(schemas.positiveInteger()) });
  * await flow.enqueue(request, { fairnessId, priority: sloClasses.priorityOf(sloClass) });
  */
 export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyOptions = {}): BlisPolicy {
-  const { capacity } = schemas.parse(optionsSchema, options, 'loadBlisPolicy');
+  const { capacity } = parse(optionsSchema, options, 'loadBlisPolicy');
   const problems = new Problems();
   const document = readOneObject(source, problems.sink);
   const bundle = document === undefined ? undefined : problems.check(bundleSchema, document, '');

@@ -2,15 +2,17 @@
  * The elements of configuration files that differ from the constructor's: quantities with a meaning for 0, durations as
  * text only.
  */
-import { type Schema, schemas } from '../index.js';
+import { parseDuration } from '../base/schema/duration.js';
+import { element } from '../base/schema/element.js';
+import { parseQuantity } from '../base/schema/quantity.js';
+import type { Schema } from '../index.js';
 
 /** A quantity; `zero` says what 0 stands for, and `.inf` is unlimited. */
 export function quantity(zero: string, example: string): Schema<number> {
-  return schemas.element((candidate, report) => {
+  return element((candidate, report) => {
     // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
     const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
-    const amount =
-      typeof written === 'string' || typeof written === 'number' ? schemas.parseQuantity(written) : Number.NaN;
+    const amount = typeof written === 'string' || typeof written === 'number' ? parseQuantity(written) : Number.NaN;
     if (amount === Infinity || (amount >= 0 && amount <= Number.MAX_SAFE_INTEGER)) return amount;
     if (amount > 0) report(`a quantity of at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1)`);
     else report(`a quantity from 0 (${zero}) up, such as "${example}"`);
@@ -29,8 +31,8 @@ export function interval(example: string): Schema<number> {
 }
 
 function duration(expected: string, isRight: (ms: number) => boolean): Schema<number> {
-  return schemas.element((candidate, report) => {
-    const ms = typeof candidate === 'string' ? schemas.parseDuration(candidate) : Number.NaN;
+  return element((candidate, report) => {
+    const ms = typeof candidate === 'string' ? parseDuration(candidate) : Number.NaN;
     if (isRight(ms)) return ms;
     report(expected);
     return Number.NaN;

@@ -1,5 +1,11 @@
 /** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
-import { FlowConfigError, type PluginRegistry, type Schema, schemas } from '../index.js';
+
+import { didYouMean } from '../base/faults/did-you-mean.js';
+import { absentAs, object } from '../base/schema/containers.js';
+import { element, optional, value } from '../base/schema/element.js';
+import { below, joinPath, parse, validate } from '../base/schema/parse.js';
+import { text } from '../base/schema/types.js';
+import { FlowConfigError, nounOf, type PluginRegistry, type Schema } from '../index.js';
 import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';
 import type { Problems } from './problems.js';
 
@@ -25,10 +31,10 @@ interface Instance {
   state: 'declared' | 'being made' | 'made';
 }
 
-const entrySchema = schemas.object({
-  type: schemas.text('the type name of a plugin'),
-  name: schemas.optional(schemas.text()),
-  parameters: schemas.optional(schemas.value('an object', isObject)),
+const entrySchema = object({
+  type: text('the type name of a plugin'),
+  name: optional(text()),
+  parameters: optional(value('an object', isObject)),
 });
 
 function isObject(candidate: unknown): candidate is object {
@@ -56,17 +62,17 @@ export class DeclaredPlugins implements PluginReferences {
     // First the names, so that a plugin finds those that come later; then, in the order of the list, what is wrong and
     // what can be made.
     const steps = entries.map((candidate, index) =>
-      this.declare(candidate, schemas.joinPath(this.at, ['plugins', index]), foreignTypes),
+      this.declare(candidate, joinPath(this.at, ['plugins', index]), foreignTypes),
     );
     for (const step of steps) step();
     const known = this.registry.types();
-    const ignored = [...foreignTypes].map((type) => type + schemas.didYouMean(type, known)).join(', ');
+    const ignored = [...foreignTypes].map((type) => type + didYouMean(type, known)).join(', ');
     if (ignored !== '') this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${ignored}`);
   }
 
   /** Returns the step that is left: to report the problems of the entry, or to make the plugin. */
   private declare(candidate: unknown, at: string, foreignTypes: Set<string>): () => void {
-    const verdict = schemas.validate(entrySchema, candidate, at);
+    const verdict = validate(entrySchema, candidate, at);
     if (!verdict.ok) return () => this.problems.add(...verdict.issues);
     const { type, name = type, parameters } = verdict.value;
     if (this.instances.has(name)) {
@@ -86,44 +92,42 @@ export class DeclaredPlugins implements PluginReferences {
 
   /**
    * The name of a plugin of one kind, read as the plugin: a declared one, else one of the registered type of that name,
-   * with its default parameters. Nothing is read as `defaultName`.
+   * with its default parameters. Nothing is the same as `defaultName`.
    */
   reference<K extends ConfigurableKind>(kind: K, defaultName?: string): Schema<Plugins[K]> {
-    const theName = `the name of ${schemas.nounOf(kind)}`;
-    return schemas.element((given, report) => {
-      const name = given ?? defaultName;
+    const theName = `the name of ${nounOf(kind)}`;
+    const schema = element<Plugins[K]>((name, report) => {
       const instance =
-        typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name, given === undefined)) : undefined;
+        typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name, name === defaultName)) : undefined;
       if (typeof name !== 'string' || instance === undefined) {
         const known = this.namesOf(kind);
-        report(
-          `${theName}, one of ${known.join(', ')}${typeof name === 'string' ? schemas.didYouMean(name, known) : ''}`,
-        );
+        report(`${theName}, one of ${known.join(', ')}${typeof name === 'string' ? didYouMean(name, known) : ''}`);
       } else if (instance.kind === undefined) {
         const known = this.registry.types(kind);
-        const meant = schemas.didYouMean(instance.type, known);
+        const meant = didYouMean(instance.type, known);
         report(
           `${theName} of a known type (${known.join(', ')})${meant}`,
           [],
           `"${name}", of the unknown type "${instance.type}"`,
         );
       } else if (instance.kind !== kind) {
-        report(theName, [], `"${name}", which is ${schemas.nounOf(instance.kind)}`);
+        report(theName, [], `"${name}", which is ${nounOf(instance.kind)}`);
       } else {
         // A plugin of the right kind fulfils the contract. One that could not be made is reported where it is declared.
         return this.make(instance) as Plugins[K] | undefined;
       }
       return undefined;
     });
+    return defaultName === undefined ? schema : absentAs(schema, defaultName);
   }
 
   /** @throws FlowConfigError when `name` is wrong, or names the plugin that is being made. */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
     if (this.instances.get(name)?.state === 'being made') {
-      const expected = `${schemas.nounOf(kind)} that does not refer back to this one`;
+      const expected = `${nounOf(kind)} that does not refer back to this one`;
       throw new FlowConfigError('plugins', [{ path: '', expected, got: JSON.stringify(name) }]);
     }
-    schemas.parse(this.reference(kind), name, 'plugins');
+    parse(this.reference(kind), name, 'plugins');
     const plugin = this.instances.get(name)?.plugin;
     if (plugin === undefined) throw new FlowConfigError('plugins', []);
     return plugin as Plugins[K];
@@ -168,7 +172,7 @@ export class DeclaredPlugins implements PluginReferences {
                 got: `the error ${String(error)}`,
               },
             ];
-      this.problems.add(...issues.map((issue) => ({ ...issue, path: schemas.below(at, issue.path) })));
+      this.problems.add(...issues.map((issue) => ({ ...issue, path: below(at, issue.path) })));
       return undefined;
     }
   }

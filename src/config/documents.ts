@@ -1,5 +1,5 @@
 /** Reads YAML text or parsed objects into documents: the kind of each, its place in messages, and its body. */
-import { schemas } from '../index.js';
+import { describeValue } from '../base/faults/flow-config-error.js';
 import type { Problems } from './problems.js';
 import { isRecord, readYaml, withoutNulls } from './read-yaml.js';
 
@@ -31,7 +31,7 @@ export function readDocuments(source: ConfigSource, problems: Problems): ConfigD
 function readDocument(value: unknown, index: number, problems: Problems): ConfigDocument | undefined {
   if (!isRecord(value)) {
     const expected = 'an object with apiVersion and kind';
-    problems.add({ path: `document ${index + 1}`, expected, got: schemas.describeValue(value) });
+    problems.add({ path: `document ${index + 1}`, expected, got: describeValue(value) });
     return undefined;
   }
   const body = withoutNulls(value, ({ path, ...issue }) =>
@@ -42,7 +42,7 @@ function readDocument(value: unknown, index: number, problems: Problems): Config
     problems.add({
       path: `document ${index + 1}: kind`,
       expected: 'text that is not empty',
-      got: schemas.describeValue(kind),
+      got: describeValue(kind),
     });
     return undefined;
   }

@@ -3,7 +3,12 @@
  * a host passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports
  * an error.
  */
-import { busyThresholdDetector, type ConfigIssue, FlowConfigError, schemas } from '../index.js';
+
+import { object } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { atLeastZero, oneOf } from '../base/schema/types.js';
+import { busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
 import type { BusyThresholds } from '../types/index.js';
 
 /** The environment, as `process.env` has it. */
@@ -51,9 +56,9 @@ const thresholdVariables: Readonly<Record<keyof BusyThresholds, string>> = {
 const modeVariable = 'DYN_ADMISSION_CONTROL';
 const subject = 'dynamoEnvironment';
 
-const optionsSchema = schemas.object({
-  release: schemas.optional(schemas.oneOf('backend-gate', 'tcp-channel'), 'backend-gate'),
-  automaticLimit: schemas.optional(schemas.atLeastZero()),
+const optionsSchema = object({
+  release: optional(oneOf('backend-gate', 'tcp-channel'), 'backend-gate'),
+  automaticLimit: optional(atLeastZero()),
 });
 
 /**
@@ -72,7 +77,7 @@ const optionsSchema = schemas.object({
  * const saturationDetector = busyThresholdDetector(thresholds);
  */
 export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOptions = {}): DynamoSettings {
-  const { release, automaticLimit } = schemas.parse(optionsSchema, options, subject);
+  const { release, automaticLimit } = parse(optionsSchema, options, subject);
   const worker = release === 'tcp-channel' ? tcpChannel(env) : backendGate(env, automaticLimit);
   return { ...admissionControl(env), worker };
 }

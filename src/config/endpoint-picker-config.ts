@@ -2,7 +2,11 @@
  * An EndpointPickerConfig document: feature gates, plugins, and what they and the `flowControl` section make of the
  * options.
  */
-import { type FlowControllerOptions, type PluginRegistry, schemas } from '../index.js';
+import { didYouMean } from '../base/faults/did-you-mean.js';
+import { list, object, openObject } from '../base/schema/containers.js';
+import { anything, optional } from '../base/schema/element.js';
+import { oneOf } from '../base/schema/types.js';
+import type { FlowControllerOptions, PluginRegistry } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
 import { featureGate, readFeatureGates } from './feature-gates.js';
@@ -13,13 +17,13 @@ const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha
 
 /** The keys that are read here; the other sections of a document are the scheduler's. */
 const ownKeys = {
-  apiVersion: schemas.oneOf(...apiVersions),
-  kind: schemas.anything(),
-  metadata: schemas.anything(),
-  featureGates: schemas.optional(schemas.list(featureGate), []),
-  plugins: schemas.optional(schemas.list(schemas.anything())),
-  saturationDetector: schemas.anything(),
-  flowControl: schemas.anything(),
+  apiVersion: oneOf(...apiVersions),
+  kind: anything(),
+  metadata: anything(),
+  featureGates: optional(list(featureGate), []),
+  plugins: optional(list(anything())),
+  saturationDetector: anything(),
+  flowControl: anything(),
 };
 
 /** The configuration that is used when no document has one. */
@@ -42,7 +46,7 @@ export function readEndpointPickerConfig(
   defaults: ConfigDefaults,
   problems: Problems,
 ): EndpointPickerConfig | undefined {
-  const own = problems.check(schemas.openObject(ownKeys), body, at);
+  const own = problems.check(openObject(ownKeys), body, at);
   noteOtherSections(Object.keys(body), problems, at);
   const { enabled, others } = readFeatureGates(own?.featureGates ?? []);
   if (others.length > 0) problems.warn(at, `featureGates: not headgate's, ignored: ${others.join(', ')}`);
@@ -55,7 +59,7 @@ export function readEndpointPickerConfig(
   const pluginRef = plugins.reference('saturationDetector', 'utilization-detector');
   const saturationDetector =
     section?.saturationDetector ??
-    problems.check(schemas.object({ pluginRef }), body.saturationDetector ?? {}, `${at}saturationDetector`)?.pluginRef;
+    problems.check(object({ pluginRef }), body.saturationDetector ?? {}, `${at}saturationDetector`)?.pluginRef;
   if (section?.saturationDetector !== undefined && body.saturationDetector !== undefined) {
     problems.warn(at, 'saturationDetector is ignored: flowControl.saturationDetector takes its place');
   }
@@ -68,11 +72,11 @@ export function readEndpointPickerConfig(
 function noteOtherSections(keys: readonly string[], problems: Problems, at: string): void {
   const known = Object.keys(ownKeys);
   const others = keys.filter((key) => !known.includes(key));
-  const isSlip = (key: string): boolean => schemas.didYouMean(key, known) !== '';
+  const isSlip = (key: string): boolean => didYouMean(key, known) !== '';
   for (const key of others.filter(isSlip)) {
     problems.add({
       path: `${at}${key}`,
-      expected: `a known section${schemas.didYouMean(key, known)}`,
+      expected: `a known section${didYouMean(key, known)}`,
       got: 'an unknown key',
     });
   }

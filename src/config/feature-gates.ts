@@ -1,5 +1,7 @@
 /** `featureGates: ["flowControl"]`: is flow control on? */
-import { type Schema, schemas } from '../index.js';
+import { didYouMean } from '../base/faults/did-you-mean.js';
+import { element } from '../base/schema/element.js';
+import type { Schema } from '../index.js';
 
 const gateName = 'flowControl';
 
@@ -19,7 +21,7 @@ export interface FeatureGate {
 }
 
 /** `name`, `name=true` or `name=false`. */
-export const featureGate: Schema<FeatureGate> = schemas.element((candidate, report) => {
+export const featureGate: Schema<FeatureGate> = element((candidate, report) => {
   if (typeof candidate !== 'string' || candidate === '') {
     report(`the name of a feature gate, such as "${gateName}"`);
     return undefined;
@@ -27,7 +29,7 @@ export const featureGate: Schema<FeatureGate> = schemas.element((candidate, repo
   const [name = '', value = 'true'] = candidate.split(/=(.*)/s);
   const isOn = Object.entries(booleans).find(([word]) => word === value.trim().toLowerCase())?.[1];
   if (isOn === undefined) report(`"${name}", "${name}=true" or "${name}=false"`);
-  const suggestion = name === gateName ? '' : schemas.didYouMean(name, [gateName]);
+  const suggestion = name === gateName ? '' : didYouMean(name, [gateName]);
   if (suggestion !== '') report(`the name of a feature gate${suggestion}`);
   return isOn === undefined || suggestion !== '' ? undefined : { name, isOn };
 });

@@ -1,12 +1,20 @@
 /** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
-import { type BandTemplate, type Duration, type FlowControllerOptions, type Schema, schemas } from '../index.js';
+import type { output } from 'zod/v4/core';
+import { list, object, orEmpty, record } from '../base/schema/containers.js';
+import {
+  bandOutlivesFlows,
+  distinctPriorities,
+  mostBands,
+  opensBelowClosing,
+  roomForBands,
+} from '../base/schema/cross-field-rules.js';
+import { optional, type Report } from '../base/schema/element.js';
+import { aboveZero, atLeastZero, flag, integer, oneOf, positiveInteger, ratio, text } from '../base/schema/types.js';
+import type { BandTemplate, Duration, FlowControllerOptions } from '../index.js';
 import { interval, quantity, ttl } from './config-elements.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import type { Problems } from './problems.js';
 import { flowLimits, flowSettings, flowsOf, inFlight, knownPlans, unlimitedWhereZero } from './tenant-plans.js';
-
-const { atLeastZero, aboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, ratio, record, text } =
-  schemas;
 
 /** The limits of a band whose own limit is absent or 0, as in llm-d. */
 const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
@@ -63,7 +71,7 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     maxBytes: optional(quantity('unlimited', '10Gi')),
     defaultRequestTTL: optional(ttl()),
     noEndpointRequestTTL: optional(ttl()),
-    defaultPriorityBand: schemas.orEmpty(object(band)),
+    defaultPriorityBand: orEmpty(object(band)),
     defaultNegativePriorityBand: optional(object(band)),
     priorityBands: optional(list(object({ priority: integer(), ...band }))),
     usageLimitPolicyPluginRef: plugins.reference('usageLimit', 'static-usage-limit-policy'),
@@ -89,8 +97,8 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     flows: optional(record(flowSettings())),
     plans: optional(record(flowSettings())),
     tenants: optional(record(text('the name of a plan'))),
-    gate: optional(object(gate, schemas.opensBelowClosing)),
-    maxBands: optional(integer({ from: 1, to: schemas.mostBands })),
+    gate: optional(object(gate, opensBelowClosing)),
+    maxBands: optional(integer({ from: 1, to: mostBands })),
     maxFlows: optional(positiveInteger()),
     flowIdleTimeout: optional(interval('5m')),
     bandIdleTimeout: optional(interval('10m')),
@@ -99,9 +107,9 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
   };
   return object(
     shape,
-    schemas.distinctPriorities('priorityBands'),
-    schemas.roomForBands('priorityBands'),
-    schemas.bandOutlivesFlows,
+    distinctPriorities('priorityBands'),
+    roomForBands('priorityBands'),
+    bandOutlivesFlows,
     knownPlans,
     oneBandOrder,
   );
@@ -110,13 +118,13 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
 /** The word and the plugin would be two answers to one question. */
 function oneBandOrder(
   { bandOrder, bandSelectionPolicyPluginRef }: { bandOrder?: unknown; bandSelectionPolicyPluginRef?: unknown },
-  report: Parameters<Schema<unknown>['read']>[1],
+  report: Report,
 ): void {
   if (bandOrder === undefined || bandSelectionPolicyPluginRef === undefined) return;
   report('nothing, because bandSelectionPolicyPluginRef names the order', ['bandOrder'], JSON.stringify(bandOrder));
 }
 
-type Section = ReturnType<ReturnType<typeof sectionSchema>['read']>;
+type Section = output<ReturnType<typeof sectionSchema>>;
 type Band = Section['defaultPriorityBand'];
 
 /** Constructor options without the detector, when the section names none. */

@@ -1,12 +1,12 @@
 /** InferenceObjective documents: names that requests may carry, and the priority that each stands for. */
-import { schemas } from '../index.js';
+import { object, openObject } from '../base/schema/containers.js';
+import { anything, optional } from '../base/schema/element.js';
+import { integer, oneOf, text } from '../base/schema/types.js';
 import type { ConfigDocument } from './documents.js';
 import type { Problems } from './problems.js';
 
-const { anything, integer, object, openObject, optional, text } = schemas;
-
 const objective = openObject({
-  apiVersion: schemas.oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
+  apiVersion: oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
   metadata: openObject({ name: text('the name of the objective') }),
   // The pool is the deployment's business; here one controller stands for one pool.
   spec: optional(object({ priority: optional(integer()), poolRef: anything() })),

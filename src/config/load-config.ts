@@ -1,5 +1,9 @@
 /** Reads configuration files into the options of a FlowController. */
-import { defaultRegistry, type FlowControllerOptions, type PluginRegistry, schemas } from '../index.js';
+import { object } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { oneOf } from '../base/schema/types.js';
+import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
 import { type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
 import type { ConfigDefaults } from './flow-control-section.js';
@@ -30,9 +34,9 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
 }
 
-const optionsSchema = schemas.object({
+const optionsSchema = object({
   registry: registryOption,
-  defaults: schemas.optional(schemas.oneOf('llm-d', 'headgate'), 'llm-d'),
+  defaults: optional(oneOf('llm-d', 'headgate'), 'llm-d'),
 });
 
 /**
@@ -43,7 +47,7 @@ const optionsSchema = schemas.object({
  * const flow = new FlowController({ ...options, pool });
  */
 export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}): LoadedConfig {
-  const { registry = defaultRegistry(), defaults } = schemas.parse(optionsSchema, options, 'loadConfig');
+  const { registry = defaultRegistry(), defaults } = parse(optionsSchema, options, 'loadConfig');
   const problems = new Problems();
   const documents = readDocuments(source, problems);
   const configs = documents.filter(({ kind }) => kind === 'EndpointPickerConfig');

@@ -1,5 +1,6 @@
 /** Everything that is wrong with a configuration, gathered while it is read, so that one error can tell it all. */
-import { type ConfigIssue, FlowConfigError, type Schema, schemas } from '../index.js';
+import { validate } from '../base/schema/parse.js';
+import { type ConfigIssue, FlowConfigError, type Schema } from '../index.js';
 
 export class Problems {
   readonly warnings: string[] = [];
@@ -15,7 +16,7 @@ export class Problems {
 
   /** The value as `schema` reads it; undefined when it has problems, which are noted with paths below `at`. */
   check<T>(schema: Schema<T>, value: unknown, at: string): T | undefined {
-    const verdict = schemas.validate(schema, value, at);
+    const verdict = validate(schema, value, at);
     if (verdict.ok) return verdict.value;
     this.add(...verdict.issues);
     return undefined;

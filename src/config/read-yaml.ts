@@ -5,14 +5,17 @@
  * it do, so the depth is checked between the two.
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
-import { type ConfigIssue, type PluginRegistry, type Schema, schemas } from '../index.js';
+import { describeValue } from '../base/faults/flow-config-error.js';
+import { objectWith, optional } from '../base/schema/element.js';
+import { joinPath } from '../base/schema/parse.js';
+import type { ConfigIssue, PluginRegistry, Schema } from '../index.js';
 
 /** Takes one thing that is wrong. */
 export type IssueSink = (issue: ConfigIssue) => void;
 
 /** The option `registry` of all that read files with this reader. */
-export const registryOption: Schema<PluginRegistry | undefined> = schemas.optional(
-  schemas.objectWith<PluginRegistry>('a PluginRegistry, such as defaultRegistry()', 'kindOf', 'types', 'create', 'add'),
+export const registryOption: Schema<PluginRegistry | undefined> = optional(
+  objectWith<PluginRegistry>('a PluginRegistry, such as defaultRegistry()', 'kindOf', 'types', 'create', 'add'),
 );
 
 /** One document of a text. */
@@ -79,15 +82,13 @@ export function readOneObject(source: string | object, report: IssueSink): Recor
   if (!isRight) return undefined;
   if (isRecord(first?.value)) {
     const expected = 'a value that does not contain itself';
-    const value = withoutNulls(first.value, note, (path, cycle) =>
-      note({ path, expected, got: schemas.describeValue(cycle) }),
-    );
+    const value = withoutNulls(first.value, note, (path, cycle) => note({ path, expected, got: describeValue(cycle) }));
     return isRight ? value : undefined;
   }
   report({
     path: '',
     expected: 'one object',
-    got: first === undefined ? 'an empty text' : schemas.describeValue(first.value),
+    got: first === undefined ? 'an empty text' : describeValue(first.value),
   });
   return undefined;
 }
@@ -178,12 +179,12 @@ export function withoutNulls(
     return copy;
   }
   function copyOfList(entries: readonly unknown[], path: string): Copy {
-    const parts = entries.map((entry, index) => copyOf(entry, schemas.joinPath(path, [index])));
+    const parts = entries.map((entry, index) => copyOf(entry, joinPath(path, [index])));
     return { value: parts.map((part) => part.value), levels: levelsOver(parts) };
   }
   function copyOfRecord(record: Record<string, unknown>, path: string): Copy {
     const given = Object.entries(record).filter(([, value]) => value !== null);
-    const parts = given.map(([key, value]) => [key, copyOf(value, schemas.joinPath(path, [key]))] as const);
+    const parts = given.map(([key, value]) => [key, copyOf(value, joinPath(path, [key]))] as const);
     return {
       value: Object.fromEntries(parts.map(([key, part]) => [key, part.value])),
       levels: levelsOver(parts.map(([, part]) => part)),

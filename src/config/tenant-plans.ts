@@ -4,11 +4,15 @@
  *     plans:   { free: { maxInFlight: 4 }, team: { weight: 4, maxInFlight: { requests: 32, tokens: 200k } } }
  *     tenants: { acme: team, '*': free }                               '*': the plan of every tenant that has no other
  */
-import { type FlowControllerOptions, type FlowSettings, type Schema, schemas } from '../index.js';
+
+import { didYouMean } from '../base/faults/did-you-mean.js';
+import { object } from '../base/schema/containers.js';
+import { element, optional, type Report } from '../base/schema/element.js';
+import { readBy, validate } from '../base/schema/parse.js';
+import { quantity as count, positiveInteger } from '../base/schema/types.js';
+import type { FlowControllerOptions, FlowSettings, Schema } from '../index.js';
 import type { InFlightOptions } from '../types/index.js';
 import { quantity } from './config-elements.js';
-
-const { object, optional, positiveInteger } = schemas;
 
 interface FileLimits {
   readonly maxRequests?: number | undefined;
@@ -41,15 +45,15 @@ export function flowLimits(): Schema<FileLimits> {
 
 /** The schema of a cap on what runs at a time: a number of requests, or requests and tokens. */
 export function inFlight(): Schema<InFlightOptions> {
-  const amount = schemas.element<number>((given, report) => {
-    const verdict = schemas.validate(schemas.quantity('8'), given);
+  const amount = element<number>((given, report) => {
+    const verdict = validate(count('8'), given);
     if (verdict.ok && verdict.value >= 1) return verdict.value;
     report('an integer from 1 up, or a quantity like "16k"');
     return Number.NaN;
   });
   const parts = object({ requests: optional(amount), tokens: optional(amount) });
-  return schemas.element<InFlightOptions>((given, report) => {
-    return typeof given === 'object' && given !== null ? parts.read(given, report) : amount.read(given, report);
+  return element<InFlightOptions>((given, report) => {
+    return typeof given === 'object' && given !== null ? readBy(parts, given, report) : readBy(amount, given, report);
   });
 }
 
@@ -63,11 +67,11 @@ export function flowSettings(): Schema<FileFlow> {
 }
 
 /** Every tenant has a plan that exists, and stands in one place. */
-export function knownPlans({ flows, plans, tenants }: FileFlows, report: Parameters<Schema<unknown>['read']>[1]): void {
+export function knownPlans({ flows, plans, tenants }: FileFlows, report: Report): void {
   const known = Object.keys(Object(plans));
   for (const [tenant, plan] of Object.entries(Object(tenants) as Readonly<Record<string, unknown>>)) {
     if (typeof plan === 'string' && !known.includes(plan)) {
-      report(`one of the plans ${known.join(', ') || '(none)'}${schemas.didYouMean(plan, known)}`, ['tenants', tenant]);
+      report(`one of the plans ${known.join(', ') || '(none)'}${didYouMean(plan, known)}`, ['tenants', tenant]);
     }
     if (Object.hasOwn(Object(flows), tenant))
       report('a tenant that does not stand under "flows" as well', ['tenants', tenant]);

@@ -8,6 +8,7 @@
  * Invariant: an open endpoint gets no request; a half-open one has at most `probes` requests that try it, whatever else
  * runs there.
  */
+import type { output } from 'zod/v4/core';
 import { object } from '../base/schema/containers.js';
 import type { Duration } from '../base/schema/duration.js';
 import { optional } from '../base/schema/element.js';
@@ -62,7 +63,7 @@ const parameters = object({
   probes: optional(positiveInteger(), 1),
 });
 
-type Settings = ReturnType<typeof parameters.read>;
+type Settings = output<typeof parameters>;
 
 /** Calls of one part of the window. */
 interface Tally {

@@ -4,6 +4,7 @@
  *
  * Longer than most files, because one schema has every option.
  */
+import type { output } from 'zod/v4/core';
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
@@ -20,7 +21,7 @@ import {
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
 import { element, objectWith, optional, type Report, type Schema } from '../base/schema/element.js';
-import { parse, validate } from '../base/schema/parse.js';
+import { parse, readBy, validate } from '../base/schema/parse.js';
 import {
   aboveZero,
   atLeastZero,
@@ -84,9 +85,8 @@ const atLeastOne = element<number>((given, report) => {
 const capParts = object({ requests: optional(atLeastOne), tokens: optional(atLeastOne) });
 const inFlight = element<InFlightCap>((given, report) => {
   const isObject = typeof given === 'object' && given !== null;
-  const { requests = Infinity, tokens = Infinity } = isObject
-    ? capParts.read(given, report)
-    : { requests: atLeastOne.read(given, report) };
+  const { requests = Infinity, tokens = Infinity } =
+    (isObject ? readBy(capParts, given, report) : { requests: readBy(atLeastOne, given, report) }) ?? {};
   return { maxRequests: requests, maxTokens: tokens };
 });
 
@@ -115,11 +115,14 @@ const flowSettings = object({
   limits: optional(limits),
   maxInFlight: optional(inFlight),
 });
-const flowProfile = element<FlowProfile>((given, report) => resolveFlow(flowSettings.read(given, report)));
+const flowProfile = element<FlowProfile>((given, report) => {
+  const read = readBy(flowSettings, given, report);
+  return read && resolveFlow(read);
+});
 const namedFlows = record(flowProfile);
 const flows = element<Record<string, FlowProfile> | AskFlows>((given, report) => {
   if (typeof given === 'function' && !isAsyncFunction(given)) return given as AskFlows;
-  return namedFlows.read(given, (expected, path = [], got) => {
+  return readBy(namedFlows, given, (expected, path = [], got) => {
     if (path.length > 0) report(expected, path, got);
     else report('an object, or a function that answers at once');
   });
@@ -136,8 +139,8 @@ function atOnce<F>(): Schema<F> {
 
 const orderNames = oneOf('strict', 'fifo', 'aging');
 const bandOrder = element<'strict' | 'fifo' | 'aging' | BandOrderPolicy>((given, report) => {
-  if (typeof given === 'object' && given !== null) return pluginOf('bandOrder').read(given, report);
-  return orderNames.read(given, (expected, ...at) =>
+  if (typeof given === 'object' && given !== null) return readBy(pluginOf('bandOrder'), given, report);
+  return readBy(orderNames, given, (expected, ...at) =>
     report(`${expected}, or a band selection policy, such as weightedBands()`, ...at),
   );
 });
@@ -306,7 +309,7 @@ function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {
 
 type AskFlows = (fairnessId: string) => unknown;
 
-function resolveFlow({ weight, limits: given, maxInFlight }: ReturnType<typeof flowSettings.read>): FlowProfile {
+function resolveFlow({ weight, limits: given, maxInFlight }: output<typeof flowSettings>): FlowProfile {
   return { weight, limits: given === undefined ? undefined : fill(given, unlimited), maxInFlight };
 }
 

@@ -1,14 +1,19 @@
 /** The options of `flowFetch`, and how they are checked. */
 import type { AdapterGate, Classification, ErrorResponseOptions } from '../adapters/http/index.js';
+import { describeValue } from '../base/faults/flow-config-error.js';
+import { object, orEmpty, record } from '../base/schema/containers.js';
+import { callable, element, objectWith, optional } from '../base/schema/element.js';
+import { parse, readBy } from '../base/schema/parse.js';
 import {
-  type Clock,
-  type Duration,
-  type EndpointView,
-  FlowConfigError,
-  realClock,
-  type Schema,
-  schemas,
-} from '../index.js';
+  clock,
+  durationAboveZero,
+  flag,
+  integer,
+  oneOf,
+  positiveDuration,
+  positiveInteger,
+} from '../base/schema/types.js';
+import { type Clock, type Duration, type EndpointView, FlowConfigError, realClock, type Schema } from '../index.js';
 import type { FetchCall } from './fetch-call.js';
 
 /** The signature that every fetch has. */
@@ -122,10 +127,6 @@ export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' 
   readonly clock: Clock;
 }
 
-const { callable, clock, durationAboveZero, element, flag, integer, object, objectWith, oneOf, optional, orEmpty } =
-  schemas;
-const { positiveDuration, positiveInteger, record } = schemas;
-
 /** Their parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
 const responseOption = optional(element<never>((given) => given as never));
 
@@ -147,7 +148,9 @@ const optionsSchema: Schema<FetchSettings> = object({
   skip: optional(callable<NonNullable<FlowFetchOptions['skip']>>()),
   estimate: optional(callable<NonNullable<FlowFetchOptions['estimate']>>()),
   usage: optional(flag(), true),
-  retry: element<typeof never>((given, report) => (given === false ? never : orEmpty(retrySchema).read(given, report))),
+  retry: element<typeof never>((given, report) =>
+    given === false ? never : readBy(orEmpty(retrySchema), given, report),
+  ),
   timeouts: orEmpty(
     object({
       firstToken: optional(positiveDuration('5s'), Number.POSITIVE_INFINITY),
@@ -174,7 +177,7 @@ export function checkGate(gate: Partial<AdapterGate> | null | undefined, subject
   const issue = {
     path: 'flow',
     expected: 'a FlowController, or what has its enqueue',
-    got: schemas.describeValue(gate),
+    got: describeValue(gate),
   };
   throw new FlowConfigError(subject, [issue]);
 }
@@ -182,5 +185,5 @@ export function checkGate(gate: Partial<AdapterGate> | null | undefined, subject
 /** @throws FlowConfigError that lists every problem. */
 export function checkOptions(gate: Partial<AdapterGate> | null | undefined, options: FlowFetchOptions): FetchSettings {
   checkGate(gate, 'flowFetch');
-  return schemas.parse(optionsSchema, options, 'flowFetch options');
+  return parse(optionsSchema, options, 'flowFetch options');
 }

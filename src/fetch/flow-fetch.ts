@@ -13,6 +13,7 @@ import {
   type HttpFlowRequest,
   toHttpResponse,
 } from '../adapters/http/index.js';
+import { describeValue } from '../base/faults/flow-config-error.js';
 import { pause } from '../base/pause.js';
 import {
   type Drop,
@@ -21,7 +22,6 @@ import {
   type FlowKey,
   type Lease,
   type Outcome,
-  schemas,
   tokenEstimator,
 } from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
@@ -188,7 +188,7 @@ function classified(call: FetchCall, { classify }: FetchSettings, context: CallC
   const isRight = given === undefined || (typeof given === 'object' && given !== null && !('then' in given));
   if (!isRight) {
     const expected = 'an object with a fairnessId, at once: look tenants up before the call';
-    throw new FlowConfigError('flowFetch', [{ path: 'classify', expected, got: schemas.describeValue(given) }]);
+    throw new FlowConfigError('flowFetch', [{ path: 'classify', expected, got: describeValue(given) }]);
   }
   return { fairnessId: 'default-flow', ...context, ...given };
 }

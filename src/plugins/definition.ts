@@ -3,10 +3,10 @@ import { FlowConfigError } from '../base/faults/flow-config-error.js';
 import { noteOrigin } from '../base/plugin-origin.js';
 import { object } from '../base/schema/containers.js';
 import { callable, type Schema, value } from '../base/schema/element.js';
-import { below, parse, validate } from '../base/schema/parse.js';
+import { below, parse } from '../base/schema/parse.js';
 import { oneOf, text } from '../base/schema/types.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './kinds.js';
-import { isZodSchema, readByZod, type ZodSchema } from './zod-parameters.js';
+import { isParameterSchema, type ParameterSchema, readParameters } from './parameters.js';
 
 /** The plugins that parameters may refer to, by the names that a configuration file gives them. */
 export interface PluginReferences {
@@ -24,9 +24,10 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
   /** The name in configuration files. */
   type: string;
   /**
-   * The schema of the parameters: a zod 4 schema, or one made with `schemas`. Keys that it does not know are errors.
+   * The schema of the parameters: of zod 4, or of any library that speaks Standard Schema and answers at once. Keys that
+   * a zod object does not know are errors.
    */
-  parameters: ZodSchema<P> | Schema<P>;
+  parameters: ParameterSchema<P>;
   /**
    * Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that
    * parameters name.
@@ -58,7 +59,7 @@ const blueprint = (): Schema<unknown> =>
   object({
     kind: oneOf(...configurableKinds),
     type: text('the type name that configuration files use'),
-    parameters: value('a zod 4 schema', isSchema),
+    parameters: value('a zod 4 schema, or another Standard Schema', isParameterSchema),
     create: callable(),
   });
 
@@ -76,13 +77,12 @@ const blueprint = (): Schema<unknown> =>
 export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>): PluginDefinition<K> {
   parse(blueprint(), definition, 'definePlugin');
   const { kind, type } = definition;
-  const schema = schemaOf(definition.parameters);
   const product = pluginOf(kind);
   return {
     kind,
     type,
     create(parameters, references = noReferences) {
-      const verdict = validate(schema, parameters ?? {}, 'parameters');
+      const verdict = readParameters(definition.parameters, parameters ?? {});
       if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);
       const named = new NamedPlugins(references);
       const made = parse(
@@ -125,12 +125,4 @@ function createInside<K extends ConfigurableKind, P>(
     const issues = error.issues.map((issue) => ({ ...issue, path: below('parameters', issue.path) }));
     throw new FlowConfigError(definition.type, issues);
   }
-}
-
-function isSchema(candidate: unknown): candidate is ZodSchema<unknown> | Schema<unknown> {
-  return isZodSchema(candidate) || typeof (candidate as Partial<Schema<unknown>> | null)?.read === 'function';
-}
-
-function schemaOf<P>(parameters: ZodSchema<P> | Schema<P>): Schema<P> {
-  return isZodSchema(parameters) ? readByZod(parameters as ZodSchema<P>) : (parameters as Schema<P>);
 }

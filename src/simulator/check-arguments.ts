@@ -1,7 +1,8 @@
 /** Checks what the functions of `headgate/simulator` are called with. */
-import { type Schema, schemas } from '../index.js';
-
-const { callable, element, object, optional, value } = schemas;
+import { object } from '../base/schema/containers.js';
+import { callable, element, optional, value } from '../base/schema/element.js';
+import { parse, readBy } from '../base/schema/parse.js';
+import type { Schema } from '../index.js';
 
 export const anyText: Schema<string> = value('a text', (given): given is string => typeof given === 'string');
 
@@ -15,7 +16,7 @@ export const fields: Schema<object> = value(
 export function some<T>(schema: Schema<readonly T[]>): Schema<readonly T[]> {
   return element((given, report) => {
     if (Array.isArray(given) && given.length === 0) report('one entry at least');
-    return schema.read(given, report);
+    return readBy(schema, given, report);
   });
 }
 
@@ -32,5 +33,5 @@ export function checkArguments<T extends object>(
   given: T,
   shape: { readonly [Name in keyof T]-?: Schema<unknown> },
 ): void {
-  schemas.parse(object(shape), given, subject);
+  parse(object(shape), given, subject);
 }

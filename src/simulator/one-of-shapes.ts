@@ -1,5 +1,8 @@
 /** Values of several shapes, told apart by the name in one of their fields. */
-import { type Schema, schemas } from '../index.js';
+import { describeValue } from '../base/faults/flow-config-error.js';
+import { element } from '../base/schema/element.js';
+import { readBy } from '../base/schema/parse.js';
+import type { Schema } from '../index.js';
 
 /** By name. */
 export type Shapes<Name extends string> = Readonly<Record<Name, Schema<object>>>;
@@ -9,13 +12,13 @@ export type Shapes<Name extends string> = Readonly<Record<Name, Schema<object>>>
  * object, where that may stand, too.
  */
 export function oneOfShapes<T>(key: string, shapes: Shapes<string>, expected: string, plain?: Schema<T>): Schema<T> {
-  return schemas.element((given, report) => {
+  return element((given, report) => {
     const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
-    if (!isObject && plain !== undefined) return plain.read(given, report);
+    if (!isObject && plain !== undefined) return readBy(plain, given, report);
     const name: unknown = Reflect.get(Object(given), key);
     const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
-    if (shape !== undefined) return shape.read(given, report) as T;
-    report(expected, [key], schemas.describeValue(name));
+    if (shape !== undefined) return readBy(shape, given, report) as T | undefined;
+    report(expected, [key], describeValue(name));
     return undefined;
   });
 }

@@ -1,5 +1,5 @@
 /** Runs a simulation to its end. */
-import { schemas } from '../index.js';
+import { parse } from '../base/schema/parse.js';
 import { hooks as ofHooks } from './check-arguments.js';
 import type { SimulationResult } from './engine/result.js';
 import { Simulation } from './engine/simulation.js';
@@ -27,7 +27,7 @@ const eventsPerReport = 50_000;
  * console.log(result.all.queued.p99Ms);
  */
 export function simulate(options: SimulationOptions, hooks: SimulateHooks = {}): SimulationResult {
-  schemas.parse(ofHooks, hooks, 'simulate');
+  parse(ofHooks, hooks, 'simulate');
   const { onProgress } = hooks;
   const simulation = new Simulation(options);
   let events = 0;

@@ -39,8 +39,9 @@ describe('docs/gateway.md', () => {
 
   it('names plugins of one’s own in a file that is right', async () => {
     const [yaml = ''] = blocks('yml');
-    const policies = `import { definePlugin, fcfs, schemas } from 'headgate';
-      const parameters = schemas.object({ patience: schemas.atLeastZero() });
+    const policies = `import { definePlugin, fcfs } from 'headgate';
+      import * as z from 'zod';
+      const parameters = z.object({ patience: z.number().min(0) });
       export default definePlugin({ kind: 'ordering', type: 'my-ordering-policy', parameters, create: () => ({ ...fcfs(), type: 'my-ordering-policy' }) });`;
     writeFileSync(new URL('policies.mjs', scratch), policies);
     const text = `listen: { port: 0 }\nupstreams: [{ id: a, url: "http://a" }]\n${yaml}`;

@@ -133,6 +133,34 @@ describe('a defined plugin', () => {
     ]);
   });
 
+  it('takes another Standard Schema, whose messages stay', () => {
+    const validate = (given: unknown) =>
+      Reflect.get(Object(given), 'weight') === 2
+        ? { value: { weight: 2 } }
+        : { issues: [{ message: 'the weight 2', path: ['weight', { key: 0 }] }, { message: 'something else' }] };
+    const plugin = definePlugin({
+      kind: 'ordering',
+      type: 'p',
+      parameters: { '~standard': { version: 1, vendor: 'own', validate } },
+      create: ({ weight }) => ({ type: `p${weight}`, compare: () => 0 }),
+    });
+    expect(plugin.create({ weight: 2 }).type).toBe('p2');
+    expect(messageOf(() => plugin.create({ weight: [3] }))).toBe(
+      `p: 2 problems
+  parameters.weight[0]: expected the weight 2; got 3 (number)
+  parameters: expected something else; got an object with keys weight`,
+    );
+  });
+
+  it('says that a schema must answer at once', () => {
+    const plugin = (parameters: PluginBlueprint<'ordering', object>['parameters']): (() => unknown) =>
+      definePlugin({ kind: 'ordering', type: 'p', parameters, create: () => ({ type: 'p', compare: () => 0 }) }).create;
+    const validate = async () => ({ value: {} });
+    const later = plugin({ '~standard': { version: 1, vendor: 'own', validate } });
+    expect(later).toThrow('p: parameters: expected a schema that answers at once; got one that answers later');
+    expect(plugin(z.object({}).refine(async () => true))).toThrow('a schema that answers at once');
+  });
+
   it('tells what its factory finds wrong with paths below parameters', () => {
     const strict = definePlugin({
       kind: 'ordering',
@@ -177,7 +205,7 @@ describe('definePlugin', () => {
       `definePlugin: 5 problems
   kind: expected one of "fairness", "ordering", "saturationDetector", "usageLimit", "bandOrder", "endpointPicker", "endpointFilter", "admission", "evictionFilter", "evictionOrdering" (did you mean "fairness"?); got "fairnes" (string)
   type: expected the type name that configuration files use; got "" (string)
-  parameters: expected a zod 4 schema; got an object with keys (none)
+  parameters: expected a zod 4 schema, or another Standard Schema; got an object with keys (none)
   create: expected a function; got nothing
   crate: expected one of the keys kind, type, parameters, create (did you mean "create"?); got an unknown key`,
     );

@@ -19,8 +19,15 @@ export const layers: readonly (readonly string[])[] = [
   ['gateway'],
 ];
 
-/** What more than one bundle may have a copy of: it has no state, and no class that others tell by its name. */
-const plain: readonly string[] = ['base/*.ts', 'base/headers/**', 'base/stream/**'];
+/** What more than one bundle may have a copy of: it has no state, and no class but one that is known by its brand. */
+const plain: readonly string[] = [
+  'base/*.ts',
+  'base/faults/did-you-mean.ts',
+  'base/faults/flow-config-error.ts',
+  'base/headers/**',
+  'base/schema/**',
+  'base/stream/**',
+];
 /** There is one copy, the core's: a second one would know nothing of what the first has noted. */
 const withState: readonly string[] = ['base/plugin-origin.ts'];
 /** A subpath reaches the core through the package's index, so that every class exists once. */
@@ -47,8 +54,8 @@ const belowIndex = layers
 const exceptions: Readonly<Record<string, readonly string[]>> = {
   // It has no code: what is written in any folder may be named.
   types: [...belowIndex.map((room) => `${room}/**`), 'index.ts'],
-  // Browsers need not download the core: the client has a copy of the schema kit.
-  client: [...plain, 'base/schema/**', 'index.ts', 'types/index.ts'],
+  // Browsers need not download the core.
+  client: [...plain, 'index.ts', 'types/index.ts'],
   // The audit reads plain state that no user of the package may see. It makes no object of the core's classes.
   testing: [...ofSubpaths, 'core/inspect/audit.ts'],
   simulator: [...plain, doors, yaml],

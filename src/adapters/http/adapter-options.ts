@@ -1,8 +1,12 @@
 /** The options that every framework adapter takes, and what they become. */
-
 import { isAsyncFunction } from '../../base/async-function.js';
+import { describeValue } from '../../base/faults/flow-config-error.js';
+import { object } from '../../base/schema/containers.js';
+import { element, objectWith, optional, value } from '../../base/schema/element.js';
+import { parse, readBy } from '../../base/schema/parse.js';
+import { flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
 import type { FlowGate, FlowKey, FlowRequest, Outcome } from '../../index.js';
-import { FlowConfigError, type Schema, schemas } from '../../index.js';
+import { FlowConfigError, type Schema } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
@@ -123,8 +127,6 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
-const { flag, integer, number, object, objectWith, oneOf, optional, positiveInteger, value } = schemas;
-
 const aFunction = optional(atOnce('a function that answers at once', isFunction));
 
 const optionsSchema = object({
@@ -137,7 +139,7 @@ const optionsSchema = object({
   objectives: optional(
     value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null),
   ),
-  defaultFairnessId: optional(schemas.text('a string that is not empty')),
+  defaultFairnessId: optional(text('a string that is not empty')),
   sessionHeaders: optional(
     value(
       'true, false or a list of header names',
@@ -171,13 +173,13 @@ const optionsSchema = object({
  */
 export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, options: object): void {
   if (!isFunction(gate?.enqueue)) throw lacking('enqueue', 'flowControl', 'flow');
-  const { bandHeadroom } = schemas.parse(optionsSchema, options, 'flowControl options');
+  const { bandHeadroom } = parse(optionsSchema, options, 'flowControl options');
   if (bandHeadroom === true && !isFunction(gate?.bandHeadroom))
     throw lacking('bandHeadroom', 'flowControl options', 'bandHeadroom');
 
   function lacking(method: keyof AdapterGate, subject: string, path: string): FlowConfigError {
     const expected = `a FlowController, or what has its ${method}`;
-    return new FlowConfigError(subject, [{ path, expected, got: schemas.describeValue(gate) }]);
+    return new FlowConfigError(subject, [{ path, expected, got: describeValue(gate) }]);
   }
 }
 
@@ -189,7 +191,7 @@ export function wrongClassification(got: string): FlowConfigError {
 
 /** An async function is an error, because its promise is truthy: `trust` would believe everybody. */
 function atOnce(expected: string, isRight: (given: unknown) => boolean): Schema<unknown> {
-  return schemas.element((given, report) => {
+  return element((given, report) => {
     if (!isRight(given)) report(expected);
     else if (isAsyncFunction(given)) report(expected, [], 'an async function');
     return given;
@@ -198,9 +200,9 @@ function atOnce(expected: string, isRight: (given: unknown) => boolean): Schema<
 
 function wordOrFunction(...words: readonly string[]): Schema<unknown> {
   const word = oneOf(...words);
-  return schemas.element((given, report) => {
+  return element((given, report) => {
     if (isFunction(given) && !isAsyncFunction(given)) return given;
-    return word.read(given, (expected) =>
+    return readBy(word, given, (expected) =>
       report(`${expected}, or a function`, [], isFunction(given) ? 'an async function' : undefined),
     );
   });

@@ -3,8 +3,12 @@
  * framework.
  */
 
+import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
-import { schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, optional, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { positiveInteger } from '../../base/schema/types.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../types/index.js';
 
 export interface HandlerRequest {
@@ -35,12 +39,12 @@ export interface BusyThresholdHandlerOptions {
   maxBodyLength?: number | undefined;
 }
 
-const optionsSchema = schemas.object({
-  models: schemas.value('a Map or an object of detectors by model name', isTable),
-  authorize: schemas.callable<BusyThresholdHandlerOptions['authorize']>(
+const optionsSchema = object({
+  models: value('a Map or an object of detectors by model name', isTable),
+  authorize: callable<BusyThresholdHandlerOptions['authorize']>(
     'a function that tells whether a request may move thresholds',
   ),
-  maxBodyLength: schemas.optional(schemas.positiveInteger(), 65_536),
+  maxBodyLength: optional(positiveInteger(), 65_536),
 });
 
 export type BusyThresholdHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
@@ -93,7 +97,7 @@ class Refusal {
  * request.text() });
  */
 export function busyThresholdHandler(options: BusyThresholdHandlerOptions): BusyThresholdHandler {
-  const { models, authorize, maxBodyLength } = schemas.parse(optionsSchema, options, 'busyThresholdHandler');
+  const { models, authorize, maxBodyLength } = parse(optionsSchema, options, 'busyThresholdHandler');
   const entries = (): Iterable<[string, Detectors]> =>
     models instanceof Map ? models.entries() : Object.entries(models);
   const detectorsOf = (model: string): readonly BusyThresholdDetector[] => {
@@ -167,8 +171,7 @@ function parseJson(body: string): unknown {
 
 function readThreshold(name: Field, value: unknown): number {
   const { threshold, isInRange, range } = fields[name];
-  if (typeof value !== 'number')
-    throw new Refusal(422, `${name} must be a number, got ${schemas.describeValue(value)}`);
+  if (typeof value !== 'number') throw new Refusal(422, `${name} must be a number, got ${describeValue(value)}`);
   if (threshold === 'activePrefillTokensThreshold' && !(Number.isSafeInteger(value) && value >= 0)) {
     throw new Refusal(422, `${name} must be an integer from 0 up, got ${value}`);
   }

@@ -2,7 +2,8 @@
  * Checks the answers of the host's functions about a drop before they are sent. Platforms throw at a status or a header
  * that they cannot write, and some throw where nobody can catch it.
  */
-import { FlowConfigError, schemas } from '../../index.js';
+import { describeValue } from '../../base/faults/flow-config-error.js';
+import { FlowConfigError } from '../../index.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';
 
 /** @throws FlowConfigError */
@@ -25,7 +26,7 @@ export function checkedBody<B extends { readonly contentType: string; readonly b
 function sendable<A>(answer: A, isRight: boolean, path: string, what: string): A {
   if (isRight) return answer;
   throw new FlowConfigError('flowControl', [
-    { path, expected: `${what}, and header values of text`, got: schemas.describeValue(answer) },
+    { path, expected: `${what}, and header values of text`, got: describeValue(answer) },
   ]);
 }
 

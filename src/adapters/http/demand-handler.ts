@@ -1,5 +1,8 @@
 /** The demand on a controller, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
-import { type ControllerFigures, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import type { ControllerFigures } from '../../index.js';
 import type { HandlerRequest, HandlerResponse } from './busy-threshold-handler.js';
 
 /** The part of a controller that is read. */
@@ -14,8 +17,8 @@ export interface DemandHandlerOptions {
 
 type Authorize = NonNullable<DemandHandlerOptions['authorize']>;
 
-const optionsSchema = schemas.object({
-  authorize: schemas.optional(schemas.callable<Authorize>('a function that tells whether a request may read')),
+const optionsSchema = object({
+  authorize: optional(callable<Authorize>('a function that tells whether a request may read')),
 });
 
 export type DemandHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
@@ -56,7 +59,7 @@ export interface WireDemand extends WireDemandFigures {
  * const { status, headers, body } = await handle({ method: request.method, headers: request.headers });
  */
 export function demandHandler(flow: DemandSource, options: DemandHandlerOptions = {}): DemandHandler {
-  const { authorize } = schemas.parse(optionsSchema, options, 'demandHandler');
+  const { authorize } = parse(optionsSchema, options, 'demandHandler');
   return async function handleDemand(request) {
     if (authorize !== undefined && (await authorize(request)) !== true) return answer(403, { error: 'not authorized' });
     if (request.method === 'GET' || request.method === 'HEAD') return answer(200, wireForm(flow.figures()));

@@ -1,5 +1,4 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
-
 import {
   endpointSubsetHeader,
   fairnessIdHeader,
@@ -8,7 +7,8 @@ import {
   waitHeader,
 } from '../../base/headers/header-names.js';
 import { type HeaderSource, headerText, headerValue } from '../../base/headers/header-source.js';
-import { schemas } from '../../index.js';
+import { parseDuration } from '../../base/schema/duration.js';
+
 import { agentIdentity } from './agent-identity.js';
 
 /** Priorities by the name of the InferenceObjective. An objective without a priority counts as 0. */
@@ -86,7 +86,7 @@ export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined 
  */
 function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
   const value = headerValue(headers, [waitHeader]);
-  const maxWaitMs = value === undefined ? Number.NaN : schemas.parseDuration(value);
+  const maxWaitMs = value === undefined ? Number.NaN : parseDuration(value);
   return maxWaitMs > 0 ? maxWaitMs : undefined;
 }
 

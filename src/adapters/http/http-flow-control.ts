@@ -9,8 +9,9 @@
 import { abandon, isPromise } from '../../base/async-function.js';
 import { realClock } from '../../base/clock.js';
 import { UploadWatch } from '../../base/stream/upload-watch.js';
+import { describeValue } from '../../base/faults/flow-config-error.js';
 import { whenAborted } from '../../base/when-aborted.js';
-import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome, schemas } from '../../index.js';
+import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
 import {
   type AdapterGate,
   type Classification,
@@ -240,7 +241,7 @@ function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowContro
 /** A request whose class is not known must not pass for one that needs no lease. */
 function classified(classification: Classification): Classification {
   if (typeof classification !== 'object' || classification === null)
-    throw wrongClassification(schemas.describeValue(classification));
+    throw wrongClassification(describeValue(classification));
   if (!isPromise(classification)) return classification;
   abandon(classification);
   throw wrongClassification('a promise');

@@ -1,6 +1,8 @@
 /** The controller's events on `node:diagnostics_channel`, for tools that find them by name. */
 import { type Channel, channel } from 'node:diagnostics_channel';
-import { type FlowController, type FlowEvents, type FlowRequest, schemas } from '../../index.js';
+import { objectWith } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import type { FlowController, FlowEvents, FlowRequest } from '../../index.js';
 
 type ObservedFlow<R extends FlowRequest> = Pick<FlowController<R>, 'on'>;
 
@@ -35,7 +37,7 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
  * diagnosticsChannel.subscribe('headgate:dropped', ({ outcome }) => log.warn(outcome.reason));
  */
 export function publishDiagnostics<R extends FlowRequest>(flow: ObservedFlow<R>): { stop(): void } {
-  schemas.parse(schemas.objectWith<ObservedFlow<R>>('a FlowController', 'on'), flow, 'publishDiagnostics');
+  parse(objectWith<ObservedFlow<R>>('a FlowController', 'on'), flow, 'publishDiagnostics');
   const stops = Object.keys(events).map((event) =>
     publish(flow, event as keyof FlowEvents, channel(`headgate:${event}`)),
   );

@@ -5,8 +5,13 @@
  * Invariant: it measures from its creation, or a new subscription, until `close()` or the end of the last subscription,
  * and never keeps the process alive.
  */
+
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { definePlugin, type SaturationDetector, type Schema, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
+import { definePlugin, type SaturationDetector, type Schema } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
 export interface EventLoopLagOptions {
@@ -23,8 +28,6 @@ export interface EventLoopLagOptions {
   /** Weight of a sample that is lower, above 0, at most 1. @default 0.1 */
   fallSmoothing?: number | undefined;
 }
-
-const { aboveZero, object, optional, parse, positiveInteger, ratioAboveZero } = schemas;
 
 const eventLoopLagOptions: Schema<EventLoopLagOptions> = object({
   intervalMs: optional(aboveZero()),

@@ -1,6 +1,9 @@
 /** Decides by the address of the connection whether its sender is believed. */
 import { BlockList, isIP } from 'node:net';
-import { FlowConfigError, schemas } from '../../index.js';
+import { list } from '../../base/schema/containers.js';
+import { anything } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { FlowConfigError } from '../../index.js';
 
 /** A request with an address: one of node:http, of Express and of Fastify's `req.raw`. */
 interface Connected {
@@ -17,13 +20,13 @@ interface Connected {
  * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });
  */
 export function fromAddresses(ranges: readonly string[]): (request: Connected) => boolean {
-  schemas.parse(schemas.list(schemas.anything(), 'a list of addresses and ranges'), ranges, 'fromAddresses');
-  const list = new BlockList();
-  for (const [index, range] of ranges.entries()) add(list, range, index);
+  parse(list(anything(), 'a list of addresses and ranges'), ranges, 'fromAddresses');
+  const known = new BlockList();
+  for (const [index, range] of ranges.entries()) add(known, range, index);
   return ({ socket }) => {
     const address = socket.remoteAddress;
     const family = address === undefined ? 0 : isIP(address);
-    return address !== undefined && family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6');
+    return address !== undefined && family !== 0 && known.check(address, family === 4 ? 'ipv4' : 'ipv6');
   };
 }
 

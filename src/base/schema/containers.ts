@@ -1,14 +1,14 @@
 /** Objects, lists and records: schemas made of other schemas. Every problem inside is reported with its path. */
-import { element, type Report, type Schema, type Shape } from './element.js';
-import { expectedKeys } from './suggest.js';
+import { $ZodArray, $ZodNever, $ZodObject, $ZodPrefault, type output } from 'zod/v4/core';
+import { checkBy, element, type Report, reportTo, type Schema, type Shape, typed } from './element.js';
+import { readBy } from './parse.js';
 
-type ReadBy<S> = S extends Schema<infer T> ? T : never;
-type OptionalKeys<S> = { [K in keyof S]: undefined extends ReadBy<S[K]> ? K : never }[keyof S];
+type OptionalKeys<S extends Shape> = { [K in keyof S]: undefined extends output<S[K]> ? K : never }[keyof S];
 type Flat<T> = { [K in keyof T]: T[K] };
 
 /** The type that an object of this shape is read as. */
 export type Output<S extends Shape> = Flat<
-  { [K in Exclude<keyof S, OptionalKeys<S>>]: ReadBy<S[K]> } & { [K in OptionalKeys<S>]?: ReadBy<S[K]> }
+  { [K in Exclude<keyof S, OptionalKeys<S>>]: output<S[K]> } & { [K in OptionalKeys<S>]?: output<S[K]> }
 >;
 
 /**
@@ -20,17 +20,14 @@ export type Rule<T> = (value: T, report: Report) => void;
 /** An object with these keys and no others, that keeps the rules. */
 // @__NO_SIDE_EFFECTS__
 export function object<S extends Shape>(shape: S, ...rules: readonly Rule<Output<S>>[]): Schema<Output<S>> {
-  return {
-    shape,
-    read(given, report) {
-      if (!isObject(given)) return wrongObject(given, report) as Output<S>;
-      const result = readKeys(shape, given, report);
-      for (const key of Object.keys(given))
-        if (!Object.hasOwn(shape, key)) report(expectedKeys(key, shape), [key], 'an unknown key');
-      for (const rule of rules) rule(result, report);
-      return result;
-    },
-  };
+  const checks = rules.map((rule) =>
+    checkBy(
+      (payload) => rule(payload.value as Output<S>, reportTo(payload)),
+      ({ value }) => isObject(value),
+    ),
+  );
+  const catchall = new $ZodNever({ type: 'never' });
+  return typed(new $ZodObject({ type: 'object', shape, catchall, checks }));
 }
 
 /**
@@ -45,58 +42,56 @@ export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): O
 /** An object with these keys. Other keys are neither checked nor in the result. */
 // @__NO_SIDE_EFFECTS__
 export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {
-  return {
-    shape,
-    read: (given, report) =>
-      (isObject(given) ? readKeys(shape, given, report) : wrongObject(given, report)) as Output<S>,
-  };
+  return typed(new $ZodObject({ type: 'object', shape }));
 }
 
 /** An object whose keys may all be left out: leaving out the object is the same as `{}`. */
 // @__NO_SIDE_EFFECTS__
 export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
-  return { shape: schema.shape, read: (given, report) => schema.read(given === undefined ? {} : given, report) };
+  return absentAs(schema, {});
+}
+
+/** A value that may be left out, which is the same as writing `given`. */
+// @__NO_SIDE_EFFECTS__
+export function absentAs<T>(innerType: Schema<T>, given: unknown): Schema<T> {
+  return typed(new $ZodPrefault({ type: 'prefault', innerType, defaultValue: given }));
 }
 
 /** An array whose entries are all read by `entry`. */
 // @__NO_SIDE_EFFECTS__
-export function list<T>(entry: Schema<T>, expected = 'an array'): Schema<T[]> {
-  return element((given, report) => {
-    if (Array.isArray(given)) return given.map((item: unknown, index) => entry.read(item, below(report, index)));
-    report(expected);
-    return undefined;
-  });
+export function list<T>(entry: Schema<T>, expected?: string): Schema<T[]> {
+  const words = expected !== undefined && { error: () => expected };
+  return typed(new $ZodArray({ type: 'array', element: entry, ...words }));
 }
 
 /** An object with any keys, whose values are all read by `entry`. */
 // @__NO_SIDE_EFFECTS__
 export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
-  return element((given, report) => {
-    if (!isObject(given) || Object.prototype.toString.call(given) !== '[object Object]')
-      return wrongObject(given, report) as undefined;
-    return Object.fromEntries(Object.entries(given).map(([key, item]) => [key, entry.read(item, below(report, key))]));
+  return element<Record<string, T>>(
+    (given, report) => {
+      if (Object.prototype.toString.call(given) !== '[object Object]') {
+        report('an object');
+        return undefined;
+      }
+      const entries = Object.entries(given as object).map(([key, item]) => {
+        const below: Report = (expected, path = [], got) => report(expected, [key, ...path], got);
+        return [key, readBy(entry, item, below) as T] as const;
+      });
+      return Object.fromEntries(entries);
+    },
+    (of) => ({ type: 'object', additionalProperties: of(entry) }),
+  );
+}
+
+/** A value, or null. */
+// @__NO_SIDE_EFFECTS__
+export function orNull<T>(schema: Schema<T>): Schema<T | null> {
+  return element<T | null>((given, report) => {
+    if (given === null) return null;
+    return readBy(schema, given, (expected, ...where) => report(`${expected}, or null`, ...where));
   });
 }
 
-/** A report of what is found below `key`. */
-function below(report: Report, key: PropertyKey): Report {
-  return (expected, path = [], got) => report(expected, [key, ...path], got);
-}
-
-function readKeys<S extends Shape>(shape: S, given: object, report: Report): Output<S> {
-  const result: Record<string, unknown> = {};
-  for (const [key, schema] of Object.entries(shape)) {
-    const read = schema.read(Reflect.get(given, key), below(report, key));
-    if (read !== undefined) result[key] = read;
-  }
-  return result as Output<S>;
-}
-
-function wrongObject(given: unknown, report: Report): unknown {
-  report('an object');
-  return given;
-}
-
-function isObject(value: unknown): value is object {
+function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

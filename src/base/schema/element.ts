@@ -1,10 +1,17 @@
 /**
- * Schemas of options: each reads a value, or reports the problems of it. Every element says in its own words
- * what it expects; the words complete the sentence "expected …; got …".
+ * Options are read by zod schemas. This façade gives them our words: every element says what it expects, in words that
+ * complete the sentence "expected …; got …", and what JSON Schema says of it. It makes them of zod's core, which zod and
+ * zod/mini share, because the methods that these two add would be bytes in every bundle.
  *
  * The functions that make elements have no side effects and say so, so that a bundler drops the schemas of policies
  * that are not imported.
  */
+import { $ZodCheck, $ZodDefault, $ZodOptional, type $ZodType, $ZodUnknown, type ParsePayload } from 'zod/v4/core';
+
+/** A zod schema that reads a `T`. */
+export type Schema<T> = $ZodType<T>;
+
+export type Shape = Readonly<Record<string, Schema<unknown>>>;
 
 /**
  * Reports a problem: what was expected; the path below the value; and what came, if the value itself does not show it.
@@ -12,40 +19,62 @@
  */
 export type Report = (expected: string, path?: readonly PropertyKey[], got?: string) => void;
 
-/**
- * Reads a value of any type. When `read` reports a problem, the reading fails as a whole. Only rules over several
- * fields then see the returned value: NaN in place of a number, the raw value in place of anything else.
- */
-export interface Schema<out T> {
-  read(value: unknown, report: Report): T;
-  /** The keys that an object may have, and what each stands for. */
-  readonly shape?: Shape | undefined;
-}
-
-export type Shape = Readonly<Record<string, Schema<unknown>>>;
+/** What JSON Schema says of a value, for editors: keywords, or a function of what it says of other schemas. */
+export type Json = Keywords | ((of: (schema: Schema<unknown>) => Keywords) => Keywords);
+export type Keywords = Readonly<Record<string, unknown>>;
 
 /**
  * A schema made of one function: it returns what the value stands for, or reports what is wrong and returns undefined.
+ * Rules over several fields then see the raw value.
  */
 // @__NO_SIDE_EFFECTS__
-export function element<T>(read: (value: unknown, report: Report) => T | undefined): Schema<T> {
-  return { read: (given, report) => (read(given, report) ?? given) as T };
+export function element<T>(read: (value: unknown, report: Report) => T | undefined, json?: Json): Schema<T> {
+  const check = checkBy((payload) => {
+    const { value: given } = payload;
+    payload.value = read(given, reportTo(payload)) ?? given;
+  });
+  const def = { type: 'unknown' as const, checks: [check], json };
+  return typed(new $ZodUnknown(def));
+}
+
+/** The schema with its type: zod's constructors are not generic. */
+// @__NO_SIDE_EFFECTS__
+export function typed<T>(schema: Schema<unknown>): Schema<T> {
+  return schema as Schema<T>;
+}
+
+/** A check of zod's, which may also replace the value. `when`: it runs on these only, also if other problems are known. */
+// @__NO_SIDE_EFFECTS__
+export function checkBy(
+  check: (payload: ParsePayload) => void,
+  when?: (payload: ParsePayload) => boolean,
+): $ZodCheck<never> {
+  const made = new $ZodCheck({ check: 'custom', when });
+  made._zod.check = check;
+  return made;
+}
+
+/** A report that becomes an issue of zod's. */
+export function reportTo({ value, issues }: ParsePayload): Report {
+  return (message, path = [], got) => {
+    issues.push({ code: 'custom', message, path: [...path], input: value, params: { got } });
+  };
 }
 
 /** A schema of any value that passes `isRight`. */
 // @__NO_SIDE_EFFECTS__
-export function value<T>(expected: string, isRight: (value: unknown) => value is T): Schema<T> {
+export function value<T>(expected: string, isRight: (value: unknown) => value is T, json?: Json): Schema<T> {
   return element((given, report) => {
     if (isRight(given)) return given;
     report(expected);
     return undefined;
-  });
+  }, json);
 }
 
 /** Any value, unchecked. */
 // @__NO_SIDE_EFFECTS__
 export function anything(): Schema<unknown> {
-  return { read: (given) => given };
+  return optional(new $ZodUnknown({ type: 'unknown' }));
 }
 
 /** A function; its parameters and its result cannot be checked. */
@@ -70,18 +99,7 @@ export function objectWith<T extends object>(expected: string, ...methods: reado
 export function optional<T>(schema: Schema<T>): Schema<T | undefined>;
 export function optional<T>(schema: Schema<T>, otherwise: T): Schema<T>;
 // @__NO_SIDE_EFFECTS__
-export function optional<T>(schema: Schema<T>, otherwise?: T): Schema<T | undefined> {
-  return {
-    shape: schema.shape,
-    read: (given, report) => (given === undefined ? otherwise : schema.read(given, report)),
-  };
-}
-
-/** A value, or null. */
-// @__NO_SIDE_EFFECTS__
-export function orNull<T>(schema: Schema<T>): Schema<T | null> {
-  return {
-    read: (given, report) =>
-      given === null ? null : schema.read(given, (expected, ...where) => report(`${expected}, or null`, ...where)),
-  };
+export function optional<T>(innerType: Schema<T>, otherwise?: T): Schema<T | undefined> {
+  if (otherwise === undefined) return typed(new $ZodOptional({ type: 'optional', innerType }));
+  return typed(new $ZodDefault({ type: 'default', innerType, defaultValue: otherwise }));
 }

@@ -8,15 +8,11 @@ import {
   type ErrorResponseOptions,
   toHttpResponse,
 } from '../../adapters/http/index.js';
-import {
-  type Duration,
-  type FlowRequest,
-  type Lease,
-  type Outcome,
-  realClock,
-  schemas,
-  tokenEstimator,
-} from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { anything, callable, objectWith, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { durationAboveZero, integer, positiveInteger } from '../../base/schema/types.js';
+import { type Duration, type FlowRequest, type Lease, type Outcome, realClock, tokenEstimator } from '../../index.js';
 import { callerSignal } from '../caller-signal.js';
 import { type CallContext, type ContextStorage, checkGate, longestIdleMs } from '../fetch-options.js';
 import { LeaseEnd } from '../lease-end.js';
@@ -89,8 +85,6 @@ export interface StreamCall<P, R> {
   readonly model: Model & { doStream(params: P): PromiseLike<R> };
 }
 
-const { callable, integer, object, objectWith, optional } = schemas;
-
 const optionsSchema = object({
   classify: optional(callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
   context: optional(
@@ -98,10 +92,10 @@ const optionsSchema = object({
   ),
   estimate: optional(callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
   maxRetries: optional(integer({ from: 0 }), 1),
-  idleTimeout: optional(schemas.durationAboveZero('5m'), longestIdleMs),
-  contract: schemas.anything(),
-  body: schemas.anything(),
-  maxRetryAfterSeconds: optional(schemas.positiveInteger()),
+  idleTimeout: optional(durationAboveZero('5m'), longestIdleMs),
+  contract: anything(),
+  body: anything(),
+  maxRetryAfterSeconds: optional(positiveInteger()),
   hasEndpoints: optional(callable<() => boolean>()),
   random: optional(callable<() => number>()),
 } satisfies Record<keyof FlowMiddlewareOptions, unknown>);
@@ -128,7 +122,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
     estimate,
     maxRetries,
     idleTimeout: idleMs,
-  } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
+  } = parse(optionsSchema, options, 'flowMiddleware options');
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {

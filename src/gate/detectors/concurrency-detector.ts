@@ -1,8 +1,7 @@
 /** Saturation from what the controller itself has in flight. */
-
 import { object } from '../../base/schema/containers.js';
 import { element, optional, type Report, type Schema } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { parse, readBy } from '../../base/schema/parse.js';
 import { atLeastZero, flag, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ItemView } from '../../tiers/views.js';
@@ -117,9 +116,9 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
 function withoutProducer<T>(schema: Schema<T>): Schema<T> {
   return element((given, report) => {
     if (typeof given !== 'object' || given === null || !('inFlightLoadProducerName' in given))
-      return schema.read(given, report);
+      return readBy(schema, given, report);
     const { inFlightLoadProducerName: _, ...parameters } = given;
-    return schema.read(parameters, report);
+    return readBy(schema, parameters, report);
   });
 }
 

@@ -1,6 +1,5 @@
 /** Lints: settings that are each valid but do not go together. Every sentence names both. */
-
-import { schemas } from '../../index.js';
+import { parseDuration } from '../../base/schema/duration.js';
 import type { GatewayConfig } from '../index.js';
 import type { ScrapeConfig } from '../settings/gateway-config.js';
 import { declaredPlugins } from './declared-plugins.js';
@@ -201,7 +200,7 @@ function metricsLints(
 
 /** A scrape may come a tenth later than its interval says. */
 function tooSlow({ intervalMs }: ScrapeConfig, threshold: string): string[] {
-  if (intervalMs <= schemas.parseDuration(threshold) / 1.1) return [];
+  if (intervalMs <= parseDuration(threshold) / 1.1) return [];
   const stale = `but metrics are stale after ${threshold} (metricsStalenessThreshold)`;
   return [`scrape.interval is ${ms(intervalMs)}, ${stale}: the gate closes in between`];
 }

@@ -2,8 +2,9 @@
  * Who has what: the tenants of a gateway file by its keys and by the plans of its flow control, and what of them leads
  * nowhere.
  */
+import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { readYaml } from '../../config/read-yaml.js';
-import { schemas } from '../../index.js';
+
 import type { GatewayConfig } from '../index.js';
 import type { SenderConfig } from '../settings/gateway-config.js';
 import type { Effective, Resolved } from './effective-settings.js';
@@ -65,7 +66,7 @@ export function tenantLints(config: GatewayConfig, { bands }: Resolved, text: st
 }
 
 function nobodyIs(tenant: string, known: readonly string[]): string {
-  return `no key has it as tenant${schemas.didYouMean(tenant, known)}`;
+  return `no key has it as tenant${didYouMean(tenant, known)}`;
 }
 
 export function effectiveTenants(config: GatewayConfig, options: Resolved, text: string): Effective {

@@ -1,11 +1,23 @@
 /** The sections of a gateway file and their defaults. */
-import { type Schema, schemas } from '../../index.js';
+import * as z from 'zod/mini';
+import { list, object, orEmpty, record } from '../../base/schema/containers.js';
+import { parseDuration } from '../../base/schema/duration.js';
+import { anything, element, optional, value } from '../../base/schema/element.js';
+import { validate } from '../../base/schema/parse.js';
+import {
+  aboveZero,
+  duration,
+  flag,
+  integer,
+  oneOf,
+  positiveDuration,
+  quantity,
+  text,
+} from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
 import type { GatewayFile } from './gateway-file.js';
 import { type SecretSources, secret, section } from './secrets.js';
-
-const { list, object, oneOf, optional, orEmpty, record, value } = schemas;
-const { aboveZero, flag, integer, positiveDuration, quantity, text } = schemas;
 
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 
@@ -13,7 +25,7 @@ const isPath = (candidate: unknown): candidate is string => typeof candidate ===
 const path = value('a path such as "/health"', isPath);
 
 /** Without a path that ends in /v1, which the requests bring along, and without a query. */
-const url: Schema<string> = schemas.element((candidate, report) => {
+const url: Schema<string> = element((candidate, report) => {
   const parsed = typeof candidate === 'string' ? parseUrl(candidate) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '') {
     report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
@@ -35,7 +47,7 @@ function parseUrl(candidate: string): URL | undefined {
 const expectedOrigins = '"*", or a list of origins such as "https://chat.example.com"';
 
 /** As browsers write them, so that they can be compared. */
-const origins: Schema<'*' | readonly string[]> = schemas.element((candidate, report) => {
+const origins: Schema<'*' | readonly string[]> = element((candidate, report) => {
   if (candidate === '*') return candidate;
   if (!Array.isArray(candidate)) {
     report(expectedOrigins);
@@ -51,8 +63,8 @@ const origins: Schema<'*' | readonly string[]> = schemas.element((candidate, rep
 const port = integer({ from: 0, to: 65_535 });
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
-const size: Schema<number> = schemas.element((candidate, report) => {
-  const verdict = schemas.validate(quantity('4Mi'), candidate);
+const size: Schema<number> = element((candidate, report) => {
+  const verdict = validate(quantity('4Mi'), candidate);
   if (verdict.ok && verdict.value >= 1 && verdict.value < Infinity) return verdict.value;
   report('a size from 1 up, such as "4Mi"');
   return Number.NaN;
@@ -60,12 +72,12 @@ const size: Schema<number> = schemas.element((candidate, report) => {
 
 /** A span of time in ms, `usual` where the file has none. */
 function span(usual: string, schema: (example: string) => Schema<number> = positiveDuration): Schema<number> {
-  return optional(schema(usual), schemas.parseDuration(usual));
+  return optional(schema(usual), parseDuration(usual));
 }
 
 /** What `schema` reads, under the names of the configuration, where what has no default is undefined. */
 function named<T extends object, C>(schema: Schema<T>, rename: (read: T) => C): Schema<C> {
-  return { shape: schema.shape, read: (given, report) => rename(Object(schema.read(given, report))) };
+  return z.pipe(schema, z.transform(rename)) as Schema<unknown> as Schema<C>;
 }
 
 const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number =>
@@ -163,12 +175,12 @@ const models = named(
   ({ aliases, list }) => ({ aliases, list }),
 );
 
-const cors = named(object({ origins, maxAge: span('10m', schemas.duration) }), ({ maxAge, ...rest }) => {
+const cors = named(object({ origins, maxAge: span('10m', duration) }), ({ maxAge, ...rest }) => {
   return { ...rest, maxAgeMs: maxAge };
 });
 
 const drain = named(
-  object({ delay: span('3s', schemas.duration), waiting: span('5s'), streams: span('20s') }),
+  object({ delay: span('3s', duration), waiting: span('5s'), streams: span('20s') }),
   ({ delay, waiting, streams }) => ({ delayMs: delay, waitingMs: waiting, streamsMs: streams }),
 );
 
@@ -179,7 +191,7 @@ const log = object({
 });
 
 /** Sections of flow control, which `headgate/config` reads. */
-const elsewhere: Schema<undefined> = { read: () => undefined };
+const elsewhere: Schema<unknown> = anything();
 
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
@@ -206,7 +218,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     apiKey: optional(aSecret),
   });
   const auth = object({
-    keys: optional(section(list(section(object({ key: aSecret, ...sender })))), []),
+    keys: optional(section(list(section(object({ key: aSecret, ...sender }))), 'an array'), []),
     anonymous: optional(object(sender)),
   });
   return object({

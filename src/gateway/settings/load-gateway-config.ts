@@ -1,5 +1,9 @@
 /** Reads a gateway file into the configuration of a gateway, or reports everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
+import { didYouMean } from '../../base/faults/did-you-mean.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, objectWith, optional } from '../../base/schema/element.js';
+import { parse, validate } from '../../base/schema/parse.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
@@ -11,7 +15,6 @@ import {
   type PluginRegistry,
   resolveOptions,
   type SaturationDetector,
-  schemas,
 } from '../../index.js';
 import { fileSchema } from './file-schema.js';
 import type { GatewayConfig, ScrapeConfig, SenderConfig } from './gateway-config.js';
@@ -28,9 +31,7 @@ export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
   readonly registry?: PluginRegistry | undefined;
 }
 
-const { callable, objectWith, optional } = schemas;
-
-const optionsSchema = schemas.object({
+const optionsSchema = object({
   registry: registryOption,
   env: optional(objectWith<SecretSources['env']>('an object of variables, such as process.env')),
   readFile: optional(callable<SecretSources['readFile']>()),
@@ -46,7 +47,7 @@ const optionsSchema = schemas.object({
 export function loadGatewayConfig(source: string | object, options: LoadGatewayConfigOptions = {}): GatewayConfig {
   const warnings: string[] = [];
   const issues: ConfigIssue[] = [];
-  const given = schemas.parse(optionsSchema, options, 'loadGatewayConfig');
+  const given = parse(optionsSchema, options, 'loadGatewayConfig');
   const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry, onMissing } = given;
   const parsed = readOneObject(source, (issue) => issues.push(issue));
   if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
@@ -59,7 +60,7 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
       });
     }
   }
-  const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), parsed);
+  const verdict = validate(fileSchema({ env, readFile, onMissing }), parsed);
   if (!verdict.ok) issues.push(...verdict.issues);
   const flow = readFlow(parsed, registry ?? defaultRegistry(), issues, warnings);
   if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
@@ -187,7 +188,7 @@ function senderOf(
     issues.push({ path: at, expected: 'only one of "objective" and "priority"', got: 'both' });
   } else if (objective !== undefined && !Object.hasOwn(objectives, objective)) {
     const known = Object.keys(objectives);
-    const expected = `one of the objectives ${known.join(', ') || '(none)'}${schemas.didYouMean(objective, known)}`;
+    const expected = `one of the objectives ${known.join(', ') || '(none)'}${didYouMean(objective, known)}`;
     issues.push({ path: `${at}.objective`, expected, got: JSON.stringify(objective) });
   }
   return { tenant, trusted, priority: priority ?? objectives[objective ?? ''] ?? 0 };

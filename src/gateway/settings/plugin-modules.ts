@@ -4,8 +4,12 @@
  */
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { list, object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { text } from '../../base/schema/types.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
-import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginRegistry, schemas } from '../../index.js';
+import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginRegistry } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
 export interface ImportPluginsOptions {
@@ -17,9 +21,9 @@ export interface ImportPluginsOptions {
   readonly registry?: PluginRegistry | undefined;
 }
 
-const optionsSchema = schemas.object({
-  from: schemas.optional(schemas.text('a folder')),
-  modules: schemas.optional(schemas.list(schemas.text('a module')), []),
+const optionsSchema = object({
+  from: optional(text('a folder')),
+  modules: optional(list(text('a module')), []),
   registry: registryOption,
 });
 
@@ -40,7 +44,7 @@ export async function importPlugins(
     from = process.cwd(),
     modules,
     registry = defaultRegistry(),
-  } = schemas.parse(optionsSchema, options, 'importPlugins');
+  } = parse(optionsSchema, options, 'importPlugins');
   const issues: ConfigIssue[] = [];
   let grown = registry;
   for (const { path, name, needsPlugins } of [

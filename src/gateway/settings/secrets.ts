@@ -1,5 +1,7 @@
 /** Keys and tokens, which may stand in the file, in an environment variable, or in a file of their own. */
-import { type Schema, schemas } from '../../index.js';
+import * as z from 'zod/mini';
+import { element, reportTo } from '../../base/schema/element.js';
+import type { Schema } from '../../index.js';
 
 export interface SecretSources {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -14,14 +16,12 @@ const expected = 'a secret as text, { env: NAME } or { file: PATH }';
  * A section with secrets in it: when something else stands in its place, such as the secret itself, messages say of
  * what kind that is, and not what it is.
  */
-export function section<T>(schema: Schema<T>): Schema<T> {
-  return {
-    shape: schema.shape,
-    read: (given, report) =>
-      schema.read(given, (wanted, path = [], got = path.length === 0 ? kindOf(given) : undefined) =>
-        report(wanted, path, got),
-      ),
-  };
+export function section<T>(schema: Schema<T>, wanted: 'an object' | 'an array' = 'an object'): Schema<T> {
+  const check = z.transform((given, payload) => {
+    if (kindOf(given) !== wanted) reportTo(payload)(wanted, [], kindOf(given));
+    return given;
+  });
+  return z.pipe(check, schema);
 }
 
 function kindOf(value: unknown): string {
@@ -34,7 +34,7 @@ function kindOf(value: unknown): string {
 
 /** The secret itself. Messages never contain it. */
 export function secret({ env, readFile, onMissing }: SecretSources): Schema<string> {
-  return schemas.element((candidate, report) => {
+  return element((candidate, report) => {
     const [source, found] = find(candidate);
     if (source === undefined) {
       report(expected, [], candidate === '' ? 'empty text' : kindOf(candidate));

@@ -3,7 +3,11 @@
  * the stream as well.
  */
 import { headerText } from '../../base/headers/header-source.js';
-import { type Clock, realClock, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { clock as aClock, text } from '../../base/schema/types.js';
+import { type Clock, realClock } from '../../index.js';
 import { LoginAttempts } from './login-attempts.js';
 import type { InspectorRequest } from './options.js';
 
@@ -15,8 +19,6 @@ export interface BasicLoginOptions {
   /** @default the platform's monotonic clock */
   readonly clock?: Clock | undefined;
 }
-
-const { clock: aClock, object, optional, parse, text } = schemas;
 
 const optionsSchema = object({
   password: text('a password'),

@@ -1,5 +1,9 @@
 /** The options of `inspector`, and their checks. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
+import { list, object } from '../../base/schema/containers.js';
+import { callable, element, optional } from '../../base/schema/element.js';
+import { parse, validate } from '../../base/schema/parse.js';
+import { clock, flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
 import {
   type Clock,
   type ControllerOverview,
@@ -7,7 +11,6 @@ import {
   type FlowRequest,
   type FlowStats,
   realClock,
-  schemas,
 } from '../../index.js';
 import type { OverviewBounds, WaitExplanation } from '../../types/index.js';
 import type { InspectedShares } from './shared-limits.js';
@@ -87,9 +90,6 @@ export interface ResolvedInspectorOptions {
   readonly shared: InspectorOptions['shared'];
   readonly clock: Clock;
 }
-
-const { callable, element, list, object, oneOf, optional, parse, validate } = schemas;
-const { clock, flag, integer, number, positiveInteger, text } = schemas;
 
 /** Where hosts usually have it. */
 function usualId(request: unknown): string | undefined {

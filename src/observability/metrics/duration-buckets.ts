@@ -1,4 +1,5 @@
-import { type Schema, schemas } from '../../index.js';
+import { value } from '../../base/schema/element.js';
+import type { Schema } from '../../index.js';
 
 /**
  * Upper bounds of the histogram of waits, in seconds. Source: llm-d-router, its flow control metrics, whose bounds are
@@ -14,7 +15,7 @@ const areBounds = (given: unknown): given is readonly number[] =>
   given.every((bound, index) => Number.isFinite(bound) && bound > (index === 0 ? 0 : given[index - 1]));
 
 /** Bounds that a host wrote. */
-export const bucketBounds: Schema<readonly number[]> = schemas.value(
+export const bucketBounds: Schema<readonly number[]> = value(
   'a list of seconds above 0 that rise, such as [0.1, 1, 10]',
   areBounds,
 );

@@ -10,7 +10,11 @@ import {
   metrics,
 } from '@opentelemetry/api';
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
-import { type Drop, type FlowRequest, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { objectWith, optional, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, positiveInteger } from '../../base/schema/types.js';
+import type { Drop, FlowRequest } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
@@ -19,8 +23,6 @@ import { observables, type Readings } from './observables.js';
 import { ZeroFilledSeries } from './zero-filled-series.js';
 
 const { attributes } = instruments;
-const { flag, object, objectWith, optional, parse, positiveInteger, value } = schemas;
-
 /** Priorities kept apart; the rest is `other`. */
 const mostPriorities = 100;
 

@@ -5,11 +5,13 @@
  *                     └── whatever the caller does next: its context is left alone
  */
 import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import { type FlowRequest, type ItemView, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, objectWith, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag } from '../../base/schema/types.js';
+import type { FlowRequest, ItemView } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
 import { attributes, waitSpan } from './instruments.js';
-
-const { callable, flag, object, objectWith, optional, parse } = schemas;
 
 export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
   /** Makes the spans. */

@@ -1,5 +1,9 @@
 /** The options of `prometheusMetrics`, and their checks. */
-import { type FlowRequest, type SaturationDetector, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, objectWith, optional, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, positiveInteger } from '../../base/schema/types.js';
+import type { FlowRequest, SaturationDetector } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
 import type { MetricsRegister } from './scraped-metric.js';
 
@@ -49,8 +53,6 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
 }
 
 type Checked = Record<keyof PrometheusMetricsOptions, unknown>;
-
-const { callable, flag, object, objectWith, optional, parse, positiveInteger, value } = schemas;
 
 const aFunction = callable<(request: never) => string>();
 const texts = value(

@@ -1,5 +1,7 @@
 /** The options that quotas and budgets on a store have in common, and their checks. */
-import { type Clock, type Schema, schemas } from '../../index.js';
+import { element, optional } from '../../base/schema/element.js';
+import { flag, oneOf } from '../../base/schema/types.js';
+import type { Clock, Schema } from '../../index.js';
 import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 
 export interface BucketOptions extends StoreOptions {
@@ -37,8 +39,6 @@ interface ParsedBucketOptions extends StoreSettings {
   readonly replicas: () => number;
   readonly fallback: NonNullable<BucketOptions['fallback']>;
 }
-
-const { element, flag, oneOf, optional } = schemas;
 
 const replicaCount: Schema<() => number> = element((given, report) => {
   if (typeof given === 'function') return guardedCount(given as () => unknown);

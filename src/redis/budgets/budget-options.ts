@@ -1,5 +1,10 @@
 /** The options of shared budgets, and their checks. */
-import { type Duration, type Schema, schemas, type Usage } from '../../index.js';
+
+import { list, object } from '../../base/schema/containers.js';
+import { callable, element, optional } from '../../base/schema/element.js';
+import { parse, readBy } from '../../base/schema/parse.js';
+import { aboveZero, oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import type { Duration, Schema, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
 import { type BucketOptions, type BucketSettings, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
 import type { BucketTerms } from '../buckets/bucket-store.js';
@@ -43,8 +48,6 @@ export interface BudgetSettings extends BucketSettings {
   readonly maxPayers: number;
 }
 
-const { aboveZero, callable, element, list, object, oneOf, optional, positiveDuration, positiveInteger } = schemas;
-
 const perRequest: BudgetCost = () => 1;
 
 const perToken: BudgetCost = (request, _key, usage) => {
@@ -58,7 +61,7 @@ const perToken: BudgetCost = (request, _key, usage) => {
 const words = oneOf('requests', 'tokens');
 const cost: Schema<BudgetCost> = element((given, report) => {
   if (typeof given === 'function') return given as BudgetCost;
-  const word = words.read(given, (expected) => report(`${expected}, or a function that tells the cost`));
+  const word = readBy(words, given, (expected) => report(`${expected}, or a function that tells the cost`));
   return word === 'requests' ? perRequest : perToken;
 });
 
@@ -79,7 +82,7 @@ const optionsSchema = object({
 
 /** @throws FlowConfigError that lists every problem */
 export function budgetSettings(options: unknown, subject: string): BudgetSettings {
-  const { budgets, payer, maxPayers, ...rest } = schemas.parse(optionsSchema, options, subject);
+  const { budgets, payer, maxPayers, ...rest } = parse(optionsSchema, options, subject);
   const rates = budgets.map(({ name, limit, per: perMs, burst = limit, cost: costOf }) => {
     return { name, limit, burst, perMs, costOf };
   });

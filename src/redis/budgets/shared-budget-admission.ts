@@ -6,7 +6,11 @@
  * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new
  * here begins with one chunk on credit, which the store is charged for at once.
  */
-import { type AdmissionPolicy, schemas, type Usage } from '../../index.js';
+
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero } from '../../base/schema/types.js';
+import type { AdmissionPolicy, Usage } from '../../index.js';
 import type { AdmissionKey, Refusal } from '../../types/index.js';
 import { BucketStore } from '../buckets/bucket-store.js';
 import type { HeldTaking } from '../buckets/holdings.js';
@@ -51,8 +55,8 @@ export function sharedBudgetAdmission<R = unknown>(
   { chunkSeconds, ...options }: SharedBudgetAdmissionOptions<R>,
 ): SharedBudgetAdmission<R> {
   const subject = 'sharedBudgetAdmission';
-  const given = schemas.parse(storeSchema, client, `${subject}: client`);
-  const seconds = schemas.parse(schemas.optional(schemas.aboveZero()), chunkSeconds, `${subject}: chunkSeconds`);
+  const given = parse(storeSchema, client, `${subject}: client`);
+  const seconds = parse(optional(aboveZero()), chunkSeconds, `${subject}: chunkSeconds`);
   const settings = budgetSettings(options, subject);
   const { rates, clock, maxPayers, name, replicas } = settings;
   const store = new BucketStore(given, settings, `budgets "${name}"`);

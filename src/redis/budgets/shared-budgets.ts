@@ -3,8 +3,9 @@
  *
  * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later.
  */
+
+import { parse } from '../../base/schema/parse.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
-import { schemas } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
 import { BucketStore, isSold, purchaseOf, type Sale } from '../buckets/bucket-store.js';
 import { bucketKey } from '../store/keys.js';
@@ -82,7 +83,7 @@ export function sharedBudgets<R = unknown>(
   client: RedisClient | Store,
   options: SharedBudgetsOptions<R>,
 ): SharedBudgets<R> {
-  const store = schemas.parse(storeSchema, client, 'sharedBudgets: client');
+  const store = parse(storeSchema, client, 'sharedBudgets: client');
   return new ExactBudgets(store, budgetSettings(options, 'sharedBudgets'));
 }
 

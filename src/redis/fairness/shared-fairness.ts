@@ -9,7 +9,11 @@
  */
 
 import { letProcessEnd } from '../../base/clock.js';
-import { type Duration, FlowConfigError, type FlowFairnessPolicy, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import { type Duration, FlowConfigError, type FlowFairnessPolicy } from '../../index.js';
 import type { BandView, FlowSelector, FlowView } from '../../types/index.js';
 import { numbersOf } from '../store/answer.js';
 import { fairnessKeys, hashedName } from '../store/keys.js';
@@ -40,8 +44,6 @@ export interface SharedFairness extends FlowFairnessPolicy {
   readonly store: LinkFigures;
   close(): void;
 }
-
-const { flag, object, optional, parse, positiveDuration, positiveInteger } = schemas;
 
 const optionsSchema = object({
   ...storeShape,

@@ -1,5 +1,8 @@
 /** The options of the leases of a pool, and their checks. */
-import { type Duration, FlowConfigError, type Schema, schemas } from '../../index.js';
+import { element, optional } from '../../base/schema/element.js';
+import { readBy } from '../../base/schema/parse.js';
+import { duration, oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import { type Duration, FlowConfigError, type Schema } from '../../index.js';
 import { keyName, newReplicaId, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 import type { LeaseFallback } from './capacity-lease.js';
 import type { LeaseClientSettings } from './lease-client.js';
@@ -40,11 +43,9 @@ export interface LeaseOptions extends StoreOptions {
   forgetAfter?: Duration | undefined;
 }
 
-const { element, oneOf, optional, positiveDuration, positiveInteger } = schemas;
-
 const words = oneOf('safe', 'closed');
 const fallback: Schema<LeaseFallback> = element((given, report) => {
-  if (typeof given !== 'number') return words.read(given, (expected) => report(`${expected}, or a limit`));
+  if (typeof given !== 'number') return readBy(words, given, (expected) => report(`${expected}, or a limit`));
   if (Number.isInteger(given) && given >= 0) return given;
   report('"safe", "closed", or a limit: an integer from 0 up');
   return undefined;
@@ -72,8 +73,8 @@ export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<Pa
   replicas: optional(positiveInteger()),
   refreshInterval: optional(positiveDuration('1s'), 1_000),
   leaseDuration: optional(positiveDuration('5s'), 5_000),
-  drainDuration: optional(schemas.duration(), 60_000),
-  forgetAfter: optional(schemas.duration(), 600_000),
+  drainDuration: optional(duration(), 60_000),
+  forgetAfter: optional(duration(), 600_000),
 };
 
 /** A lease must outlast one lost call. */

@@ -1,5 +1,9 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
-import { type Clock, type SaturationDetector, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { positiveInteger } from '../../base/schema/types.js';
+import type { Clock, SaturationDetector } from '../../index.js';
 import { leaseKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
@@ -33,10 +37,10 @@ export interface LimitedLeaseOptions extends LeaseOptions {
   maxTokens?: number | undefined;
 }
 
-const optionsSchema = schemas.object({
+const optionsSchema = object({
   ...leaseShape,
-  maxConcurrency: schemas.optional(schemas.positiveInteger()),
-  maxTokens: schemas.optional(schemas.positiveInteger()),
+  maxConcurrency: optional(positiveInteger()),
+  maxTokens: optional(positiveInteger()),
 });
 
 /** The leases of one detector, and the controller whose requests wait for them. */
@@ -56,8 +60,8 @@ export class HeldLeases {
 
   /** @throws FlowConfigError */
   constructor(client: RedisClient | Store, options: LimitedLeaseOptions, subject: string) {
-    const store = schemas.parse(storeSchema, client, `${subject}: client`);
-    const parsed = schemas.parse(optionsSchema, options, subject);
+    const store = parse(storeSchema, client, `${subject}: client`);
+    const parsed = parse(optionsSchema, options, subject);
     [this.unit, this.limit] = poolLimit(parsed, subject);
     checkTiming(parsed, subject);
     const settings = leaseSettings(parsed);

@@ -3,8 +3,9 @@
  *
  * Invariant: the detector asks nobody; it compares what is in flight here with the last grant.
  */
-
-import { type PoolView, schemas } from '../../index.js';
+import { parse } from '../../base/schema/parse.js';
+import { positiveInteger } from '../../base/schema/types.js';
+import type { PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import type { LeaseDemand } from './capacity-lease.js';
@@ -92,7 +93,7 @@ export function sharedConcurrency(client: RedisClient | Store, options: SharedCo
       return cap > 0 ? running / cap : 1 + running;
     },
     setLimit(next) {
-      lease.limit = schemas.parse(schemas.positiveInteger(), next, 'setLimit');
+      lease.limit = parse(positiveInteger(), next, 'setLimit');
     },
   };
 }

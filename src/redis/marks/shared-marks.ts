@@ -4,7 +4,9 @@
  * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs
  * one refusal.
  */
-import { type EndpointPool, type EndpointView, realClock, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { parse } from '../../base/schema/parse.js';
+import { type EndpointPool, type EndpointView, realClock } from '../../index.js';
 import { keepListening } from '../store/keep-listening.js';
 import { channelOf } from '../store/keys.js';
 import { storeWithMessages } from '../store/redis-store.js';
@@ -30,7 +32,7 @@ const longestMs = 600_000;
 /** Marks that differ by less are the same. */
 const sameMs = 50;
 
-const optionsSchema = schemas.object({ name: keyName, prefix: storeShape.prefix });
+const optionsSchema = object({ name: keyName, prefix: storeShape.prefix });
 
 /**
  * Shares the overload marks of a pool. Endpoints are known by their IDs, which all replicas must use alike. Requests
@@ -38,8 +40,8 @@ const optionsSchema = schemas.object({ name: keyName, prefix: storeShape.prefix 
  * @throws FlowConfigError
  */
 export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMarksOptions): SharedMarks {
-  const { messages } = schemas.parse(storeWithMessages, store, 'sharedMarks: store');
-  const channel = channelOf(schemas.parse(optionsSchema, options, 'sharedMarks'), 'marks');
+  const { messages } = parse(storeWithMessages, store, 'sharedMarks: store');
+  const channel = channelOf(parse(optionsSchema, options, 'sharedMarks'), 'marks');
   const self = newReplicaId();
   /** For each endpoint, the end of the last mark that came from another replica. */
   const fromElsewhere = new WeakMap<EndpointView, number>();

@@ -4,8 +4,13 @@
  * Invariant: each quota is one bucket of the store, under a key of its own; the breaker and the figures of calls are
  * common to all.
  */
+
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
-import { type Duration, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { positiveDuration } from '../../base/schema/types.js';
+import type { Duration } from '../../index.js';
 import { type BucketOptions, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
 import { BucketStore } from '../buckets/bucket-store.js';
 import { type SendPurchase, SharedWindow, type WindowStatus } from '../buckets/shared-window.js';
@@ -39,9 +44,9 @@ export interface SharedQuotas extends QuotaSource {
   close(): Promise<void>;
 }
 
-const optionsSchema = schemas.object({
+const optionsSchema = object({
   ...bucketShape,
-  refreshInterval: schemas.optional(schemas.positiveDuration('1s'), 1_000),
+  refreshInterval: optional(positiveDuration('1s'), 1_000),
 });
 
 /** Quotas that are remembered when nothing of them is used any more. */
@@ -61,11 +66,11 @@ const mostKnown = 10_000;
  * }] }] }); quotas.drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
  */
 export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {
-  const { refreshInterval: refreshMs, ...parsed } = schemas.parse(optionsSchema, options, 'sharedQuotas');
+  const { refreshInterval: refreshMs, ...parsed } = parse(optionsSchema, options, 'sharedQuotas');
   const settings = { ...bucketSettings(parsed), refreshMs };
   const { name, clock } = settings;
   const store = new BucketStore(
-    schemas.parse(storeSchema, client, 'sharedQuotas: client'),
+    parse(storeSchema, client, 'sharedQuotas: client'),
     settings,
     `quotas "${name}"`,
     refreshMs,

@@ -7,8 +7,13 @@
  * Invariant: no request waits for the network, and nothing waits to be sent. A replica does not send on what it heard
  * from others. A lost message is repaired when the session is told again.
  */
+
 import { letProcessEnd } from '../../base/clock.js';
-import { type Clock, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, positiveInteger } from '../../base/schema/types.js';
+import type { Clock } from '../../index.js';
 import type { ResidentSession, SessionClaim, SessionLimit } from '../../types/index.js';
 import { keepListening } from '../store/keep-listening.js';
 import { channelOf, hashedName } from '../store/keys.js';
@@ -59,8 +64,6 @@ const newcomerMs = 100;
 const growth = 1.25;
 /** Hashes are kept, because the session of a waiting request is asked for again and again. */
 const mostHashes = 10_000;
-
-const { flag, object, optional, parse, positiveInteger, value } = schemas;
 
 const optionsSchema = object({
   name: keyName,

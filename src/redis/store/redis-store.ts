@@ -2,7 +2,8 @@
  * The store on Redis or Valkey, through a client that the host brings: node-redis, ioredis or iovalkey, single, cluster
  * or Sentinel, by the methods that are used.
  */
-import { type Schema, schemas } from '../../index.js';
+import { element, value } from '../../base/schema/element.js';
+import type { Schema } from '../../index.js';
 import { hexDigest } from './digest.js';
 import type { Store, StoreMessages, StoreScript } from './store.js';
 
@@ -139,8 +140,6 @@ function isEmitter(
 function isStore(candidate: unknown): candidate is Store {
   return hasMethods(candidate, 'run', 'onError');
 }
-
-const { element, value } = schemas;
 
 /** A store, or a client that stands for one. */
 export const storeSchema: Schema<Store> = element((given, report) => {

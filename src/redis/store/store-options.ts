@@ -1,5 +1,7 @@
 /** The options that the parts of shared state have in common, and their checks. */
-import { type Clock, type Duration, realClock, type Schema, schemas } from '../../index.js';
+import { optional, value } from '../../base/schema/element.js';
+import { clock, positiveDuration, randomSource } from '../../base/schema/types.js';
+import { type Clock, type Duration, realClock, type Schema } from '../../index.js';
 
 export interface StoreOptions {
   /** Opens the names of keys. @default 'headgate' */
@@ -19,8 +21,6 @@ export interface StoreSettings {
   readonly clock: Clock;
   readonly random: () => number;
 }
-
-const { clock, optional, positiveDuration, randomSource, value } = schemas;
 
 const isName = (candidate: unknown): candidate is string =>
   typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);

@@ -2,7 +2,21 @@
  * The options of a simulation, and their defaults. The same shape stands in scenario files, where `flow` is the
  * gateway's own sections.
  */
-import { type Duration, FlowConfigError, type FlowControllerOptions, type Schema, schemas } from '../../index.js';
+import { list, object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { validate } from '../../base/schema/parse.js';
+import {
+  aboveZero,
+  atLeastZero,
+  duration,
+  durationAboveZero,
+  flag,
+  integer,
+  oneOf,
+  positiveInteger,
+  text,
+} from '../../base/schema/types.js';
+import { type Duration, FlowConfigError, type FlowControllerOptions, type Schema } from '../../index.js';
 import type { ServiceDifferenceOptions } from '../measures/service-difference.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import { type Outage, outageShape } from '../servers/outage.js';
@@ -81,9 +95,6 @@ export interface ResolvedSimulation {
   readonly serviceDifference: ServiceDifferenceOptions | undefined;
 }
 
-const { list, object, oneOf, optional } = schemas;
-const { aboveZero, atLeastZero, duration, durationAboveZero, flag, integer, positiveInteger, text } = schemas;
-
 const differenceShape = object({
   duration: optional(durationAboveZero('10m')),
   ticks: optional(positiveInteger()),
@@ -150,7 +161,7 @@ const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report)
  * @throws FlowConfigError that lists every problem
  */
 export function resolveScenario(given: ScenarioBody, subject = 'simulation'): ResolvedSimulation {
-  const verdict = schemas.validate(scenarioBody, given);
+  const verdict = validate(scenarioBody, given);
   if (!verdict.ok) throw new FlowConfigError(subject, verdict.issues);
   // The schema has turned every duration into ms.
   const read = verdict.value as ScenarioBody & { duration: number; warmUp?: number; drain?: number; bucket?: number };

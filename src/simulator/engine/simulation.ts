@@ -8,7 +8,8 @@
  * Servers and the controller are never called from inside one of their own calls. Longer than most files, because these
  * few steps are one loop.
  */
-import { type Drop, FlowController, schemas } from '../../index.js';
+import { type Drop, FlowController } from '../../index.js';
+import { parse } from '../../base/schema/parse.js';
 import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { RandomStreams } from '../random/random-streams.js';
@@ -60,7 +61,7 @@ export class Simulation implements ServerHost, TrafficHost {
 
   /** @throws FlowConfigError that lists everything that is wrong */
   constructor(options: SimulationOptions) {
-    schemas.parse(fields, options, 'simulate');
+    parse(fields, options, 'simulate');
     const { flow: given, ...body } = options;
     this.options = resolveScenario(body);
     const flow = typeof given === 'function' ? given() : given;

@@ -2,7 +2,8 @@
  * Max-min fair shares: nobody gets more than it asks for, and what is left is shared evenly among those that ask for
  * more.
  */
-import { schemas } from '../../index.js';
+import { list } from '../../base/schema/containers.js';
+import { atLeastZero } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 
 /**
@@ -10,11 +11,7 @@ import { checkArguments } from '../check-arguments.js';
  * @throws FlowConfigError
  */
 export function maxMinShares(demands: readonly number[], capacity: number): number[] {
-  checkArguments(
-    'maxMinShares',
-    { demands, capacity },
-    { demands: schemas.list(schemas.atLeastZero()), capacity: schemas.atLeastZero() },
-  );
+  checkArguments('maxMinShares', { demands, capacity }, { demands: list(atLeastZero()), capacity: atLeastZero() });
   const order = demands.map((_, index) => index).sort((a, b) => (demands[a] as number) - (demands[b] as number));
   const shares = demands.map(() => 0);
   let left = capacity;

@@ -7,7 +7,9 @@
  * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
  * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
-import { schemas } from '../../index.js';
+import { list, object } from '../../base/schema/containers.js';
+import { optional, value } from '../../base/schema/element.js';
+import { aboveZero, atLeastZero, positiveInteger } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 import type { RequestRecord } from './request-record.js';
 
@@ -42,8 +44,6 @@ interface Span {
   readonly toMs: number;
   readonly cost: number;
 }
-
-const { aboveZero, atLeastZero, list, object, optional, positiveInteger, value } = schemas;
 
 const someRequests = list(
   value('a record of a request', (given): given is RequestRecord => {

@@ -2,7 +2,10 @@
  * Distributions of lengths and times: how a scenario writes them, and what draws from them. Every figure drawn is from
  * 0 up.
  */
-import { type Schema, schemas } from '../../index.js';
+import { list, object } from '../../base/schema/containers.js';
+import { anything, optional } from '../../base/schema/element.js';
+import { aboveZero, atLeastZero } from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { exponential, gamma, normal, type Random } from './random-streams.js';
 
@@ -26,8 +29,6 @@ export type Distribution<N = number> =
 
 /** Draws one figure. */
 export type Sampler = () => number;
-
-const { aboveZero, anything, atLeastZero, list, object, optional } = schemas;
 
 function shapesOf(figure: Schema<number>): Shapes<Exclude<Distribution, number>['type']> {
   const type = anything();

@@ -4,7 +4,10 @@
  *     rate │   ╱‾‾╲__        arrivals are drawn at rate 1 and placed where the area under the line is as large
  *          └──────────► t
  */
-import { type Schema, schemas } from '../../index.js';
+import { list, object } from '../../base/schema/containers.js';
+import { anything, optional } from '../../base/schema/element.js';
+import { atLeastZero, duration, durationAboveZero } from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 
 /** Requests per second. A number is a steady rate. */
@@ -25,7 +28,6 @@ export type Rate =
   /** The rate changes at these times, ms from the start. */
   | { readonly type: 'steps'; readonly steps: readonly { readonly at: number; readonly rate: number }[] };
 
-const { anything, atLeastZero, durationAboveZero, duration, list, object, optional } = schemas;
 const dayMs = 86_400_000;
 
 const type = anything();

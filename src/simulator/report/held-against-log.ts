@@ -1,5 +1,7 @@
 /** What a simulation says of recorded traffic, beside what was measured. */
-import { schemas } from '../../index.js';
+import { list, object } from '../../base/schema/containers.js';
+import { value } from '../../base/schema/element.js';
+import { text } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import { oneResult } from '../engine/result-schema.js';
@@ -18,8 +20,6 @@ export interface HeldTime {
 
 /** Predictions further off are not to be relied on. */
 const mostError = 0.25;
-
-const { list, object, text, value } = schemas;
 
 const anyMs = value('a number of ms', (given) => typeof given === 'number');
 const someTimes = list(object({ name: text(), measuredMs: anyMs, predictedMs: anyMs, error: anyMs }));

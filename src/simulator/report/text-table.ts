@@ -1,5 +1,5 @@
 /** Results for a terminal. */
-import { schemas } from '../../index.js';
+import { list, openObject } from '../../base/schema/containers.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import { oneResult, results as someResults } from '../engine/result-schema.js';
@@ -60,7 +60,7 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   ];
 }
 
-const someScenarios = schemas.list(schemas.openObject({ name: anyText, results: some(someResults) }));
+const someScenarios = list(openObject({ name: anyText, results: some(someResults) }));
 
 /**
  * Several scenarios beside each other, compared with the first; each was run with one or more seeds.

@@ -2,6 +2,12 @@
  * Reads a scenario file into the options of a simulation, or reports everything that is wrong with it, with line and
  * column.
  */
+import { didYouMean } from '../../base/faults/did-you-mean.js';
+import { describeValue } from '../../base/faults/flow-config-error.js';
+import { object, record } from '../../base/schema/containers.js';
+import { callable, optional, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, text } from '../../base/schema/types.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
@@ -12,7 +18,6 @@ import {
   type PluginRegistry,
   resolveOptions,
   type SaturationDetector,
-  schemas,
 } from '../../index.js';
 import { noteDetectors } from '../engine/fleet.js';
 import {
@@ -52,16 +57,14 @@ export interface Scenario {
 const flowSections = ['plugins', 'saturationDetector', 'flowControl'] as const;
 const heading = 'EndpointPickerConfig: ';
 
-const optionsSchema = schemas.object({
-  readFile: schemas.optional(schemas.callable<(path: string) => string>()),
+const optionsSchema = object({
+  readFile: optional(callable<(path: string) => string>()),
   registry: registryOption,
-  rows: schemas.optional(
-    schemas.value('rows of a trace', (given): given is readonly TraceRow[] => Array.isArray(given)),
-  ),
-  skipBadLines: schemas.optional(schemas.flag()),
+  rows: optional(value('rows of a trace', (given): given is readonly TraceRow[] => Array.isArray(given))),
+  skipBadLines: optional(flag()),
 });
 
-const traceColumns = schemas.object({ columns: schemas.optional(schemas.record(schemas.text('a name of ours'))) });
+const traceColumns = object({ columns: optional(record(text('a name of ours'))) });
 
 /**
  * Reads a scenario: YAML text, or a parsed object.
@@ -71,7 +74,7 @@ const traceColumns = schemas.object({ columns: schemas.optional(schemas.record(s
  * 'utf8') }); console.log(simulate(options).all.ttft.p99Ms);
  */
 export function loadScenario(source: string | object, options: LoadScenarioOptions = {}): Scenario {
-  schemas.parse(optionsSchema, options, 'loadScenario');
+  parse(optionsSchema, options, 'loadScenario');
   const issues: ConfigIssue[] = [];
   const warnings: string[] = [];
   const parsed = readOneObject(source, (issue) => issues.push(issue));
@@ -91,7 +94,7 @@ function read(
   for (const key of Object.keys(file).filter((name) => !known.includes(name))) {
     issues.push({
       path: key,
-      expected: `one of the sections ${known.join(', ')}${schemas.didYouMean(key, known)}`,
+      expected: `one of the sections ${known.join(', ')}${didYouMean(key, known)}`,
       got: 'an unknown key',
     });
   }
@@ -176,7 +179,7 @@ function withTrace(
   const text = readNamed(file, `${at}.file`, options, issues);
   if (text === undefined) return entry;
   try {
-    const { columns } = schemas.parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
+    const { columns } = parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
     const trace = readTrace(text, { skipBadLines: options.skipBadLines, columns });
     warnings.push(...leftOut(trace).map((note) => `${String(file)}: ${note}`));
     return { ...Object(entry), arrivals: { type, ...rest, rows: trace.rows } };
@@ -195,7 +198,7 @@ function readNamed(
 ): string | undefined {
   const expected = 'the name of a file that can be read';
   if (typeof name !== 'string' || readFile === undefined) {
-    issues.push({ path, expected, got: readFile === undefined ? 'no way to read files' : schemas.describeValue(name) });
+    issues.push({ path, expected, got: readFile === undefined ? 'no way to read files' : describeValue(name) });
     return undefined;
   }
   try {

@@ -1,5 +1,8 @@
 /** Conditions on a result: `ttft.p99(premium) < 1s and completed(batch) >= 1000`. */
-import { FlowConfigError, schemas } from '../../index.js';
+import { list } from '../../base/schema/containers.js';
+import { parseDuration } from '../../base/schema/duration.js';
+import { objectWith } from '../../base/schema/element.js';
+import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import { results as someResults } from '../engine/result-schema.js';
@@ -16,9 +19,7 @@ export interface Condition {
   miss(figure: number): number;
 }
 
-const someConditions = schemas.list(
-  schemas.objectWith<Condition>('a condition, as parseConditions returns it', 'miss'),
-);
+const someConditions = list(objectWith<Condition>('a condition, as parseConditions returns it', 'miss'));
 
 const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': 'most', '>': 'least', '>=': 'least' };
 
@@ -71,7 +72,7 @@ function parseCondition(text: string): Condition {
 
 function figure(text: string): number {
   if (/^-?[\d.]+%$/.test(text)) return Number(text.slice(0, -1)) / 100;
-  return /^-?[\d.]+$/.test(text) ? Number(text) : schemas.parseDuration(text);
+  return /^-?[\d.]+$/.test(text) ? Number(text) : parseDuration(text);
 }
 
 /** The largest miss over all results and conditions; at 0 and below all of them hold. @throws FlowConfigError */

@@ -9,8 +9,6 @@
  * their own.
  */
 
-import { schemas } from '../../index.js';
-
 export interface FindOptions {
   readonly from: number;
   readonly to: number;
@@ -46,8 +44,6 @@ export interface FoundValues {
   readonly curve: readonly TriedValue[];
 }
 
-const { callable, flag, number, object } = schemas;
-
 const options = object({
   from: number(),
   to: number(),
@@ -67,7 +63,7 @@ const refinements = 8;
  * @throws FlowConfigError
  */
 export function findValue(given: FindOptions): FoundValues {
-  const { from, to, isInteger, miss } = schemas.parse(options, given, 'findValue');
+  const { from, to, isInteger, miss } = parse(options, given, 'findValue');
   const missOf = new Map<number, number>();
   const attempt = (given: number): TriedValue => {
     const value = isInteger ? Math.round(given) : given;
@@ -147,3 +143,8 @@ function refineClosest(
     for (const other of open) attempt(middle(Math.min(here.value, other.value), Math.max(here.value, other.value)));
   }
 }
+
+import { object } from '../../base/schema/containers.js';
+import { callable } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, number } from '../../base/schema/types.js';

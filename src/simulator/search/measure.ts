@@ -2,7 +2,9 @@
  * Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `completed(batch)`,
  * `utilization`.
  */
-import { FlowConfigError, type Schema, schemas } from '../../index.js';
+import { didYouMean } from '../../base/faults/did-you-mean.js';
+import { objectWith } from '../../base/schema/element.js';
+import { FlowConfigError, type Schema } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
@@ -22,7 +24,7 @@ export interface Measure {
   read(result: SimulationResult): number;
 }
 
-export const oneMeasure: Schema<Measure> = schemas.objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
+export const oneMeasure: Schema<Measure> = objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
 
 const latencies = ['ttft', 'perToken', 'total', 'queued'] as const;
 const statistics: Readonly<Record<string, (latency: Latency) => number>> = {
@@ -81,7 +83,7 @@ export function parseMeasure(text: string): Measure {
     return { ...named, unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
   const run = own(ofRun, name);
   if (run !== undefined && who === undefined) return { ...named, unit: run[0], read: run[1] };
-  const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${schemas.didYouMean(name, known)}`;
+  const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${didYouMean(name, known)}`;
   throw new FlowConfigError('measure', [{ path: '', expected, got: JSON.stringify(text) }]);
 }
 

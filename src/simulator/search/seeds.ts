@@ -1,5 +1,5 @@
 /** Runs the same scenario with several seeds, to tell which part of a figure is chance. */
-import { schemas } from '../../index.js';
+import { positiveInteger } from '../../base/schema/types.js';
 import { checkArguments, fields, hooks as ofHooks, some } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import { results as someResults } from '../engine/result-schema.js';
@@ -17,7 +17,7 @@ export function simulateSeeds(
   checkArguments(
     'simulateSeeds',
     { options, seeds, hooks },
-    { options: fields, seeds: schemas.positiveInteger(), hooks: ofHooks },
+    { options: fields, seeds: positiveInteger(), hooks: ofHooks },
   );
   const first = options.seed ?? 1;
   return Array.from({ length: seeds }, (_, index) =>

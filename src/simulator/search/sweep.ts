@@ -1,5 +1,7 @@
 /** A grid of values: every combination is simulated. */
-import { FlowConfigError, schemas } from '../../index.js';
+import { list, openObject } from '../../base/schema/containers.js';
+import { anything } from '../../base/schema/element.js';
+import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
 
 /** One axis of a grid. */
@@ -34,7 +36,7 @@ function range(from: number, to: number, step: number): number[] {
   return values;
 }
 
-const someAxes = schemas.list(schemas.openObject({ values: schemas.list(schemas.anything()) }));
+const someAxes = list(openObject({ values: list(anything()) }));
 
 /** Every combination, the last axis changing fastest. @throws FlowConfigError */
 export function combinations(axes: readonly SweepAxis[]): (number | string)[][] {

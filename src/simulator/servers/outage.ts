@@ -3,7 +3,10 @@
  * counts as ill. A request that ran there and has sent nothing yet is tried again, as a gateway tries another server;
  * an answer that has begun is lost.
  */
-import { type Schema, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { duration, durationAboveZero, text } from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 
 export interface Outage {
   /** Name of the server, with its number where there are several alike: `gpu-1`. */
@@ -13,8 +16,6 @@ export interface Outage {
   /** How long it is gone, ms. @default for ever */
   readonly for?: number | undefined;
 }
-
-const { duration, durationAboveZero, object, optional, text } = schemas;
 
 export const outageShape: Schema<Outage> = object({
   server: text('the name of a server'),

@@ -3,7 +3,9 @@
  * otherwise. No gateway has this knowledge. With it the controller acts as the scheduler inside the simulated server,
  * as in papers whose scheduler is inside the engine.
  */
-import { definePlugin, type EndpointView, type SaturationDetector, schemas } from '../../index.js';
+
+import { object } from '../../base/schema/containers.js';
+import { definePlugin, type EndpointView, type SaturationDetector } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
 /** Tells whether the server behind an endpoint would begin with one more request. */
@@ -49,6 +51,6 @@ export function isServerRoomDetector(candidate: unknown): candidate is ServerRoo
 export const serverRoomPlugin: PluginDefinition<'saturationDetector'> = definePlugin({
   kind: 'saturationDetector',
   type: serverRoomType,
-  parameters: schemas.object({}),
+  parameters: object({}),
   create: () => serverRoomDetector(),
 });

@@ -1,5 +1,8 @@
 /** Servers as a scenario writes them. */
-import { type Schema, schemas } from '../../index.js';
+import { object, record } from '../../base/schema/containers.js';
+import { anything, callable, optional } from '../../base/schema/element.js';
+import { aboveZero, atLeastZero, durationAboveZero, positiveInteger, text } from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type ContinuousBatchingOptions, continuousBatching } from './continuous-batching.js';
@@ -24,9 +27,6 @@ export type ServerSpec = Common &
     | ({ readonly model: 'vtc-serving' } & VtcServingOptions)
     | { readonly model: 'custom'; readonly create: ServerFactory }
   );
-
-const { anything, callable, object, optional, record } = schemas;
-const { aboveZero, atLeastZero, durationAboveZero, positiveInteger, text } = schemas;
 
 const common = {
   model: anything(),

@@ -5,7 +5,10 @@
  * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none
  * does.
  */
-import { FlowConfigError, type Schema, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { aboveZero, duration, durationAboveZero, text } from '../../base/schema/types.js';
+import { FlowConfigError, type Schema } from '../../index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { SimServer } from './sim-server.js';
 
@@ -19,8 +22,6 @@ export interface Slowdown {
   /** How many times as long everything takes there; above 0. Factors of slowdowns that overlap are multiplied. */
   readonly factor: number;
 }
-
-const { aboveZero, duration, durationAboveZero, object, optional, text } = schemas;
 
 export const slowdownShape: Schema<Slowdown> = object({
   server: text('the name of a server'),

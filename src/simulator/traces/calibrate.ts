@@ -7,7 +7,9 @@
  *
  * Further tokens alone do not tell what a prompt costs where answers seldom overlap, and never the overhead.
  */
-import { schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { positiveInteger } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 import { continuousBatchingDefaults } from '../servers/continuous-batching.js';
 import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
@@ -47,7 +49,6 @@ const mostRequests = 2000;
 /** The interval in which an answer's prompt was computed depends on the overhead: it is found again so often. */
 const rounds = 4;
 
-const { object, optional, positiveInteger } = schemas;
 const ofOptions = object({ servers: optional(positiveInteger()) });
 
 /**

@@ -2,7 +2,11 @@
  * Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named; it is left out only where the reader is
  * told to.
  */
-import { type ConfigIssue, FlowConfigError, schemas } from '../../index.js';
+import { didYouMean } from '../../base/faults/did-you-mean.js';
+import { object, record } from '../../base/schema/containers.js';
+import { optional, value } from '../../base/schema/element.js';
+import { flag, text } from '../../base/schema/types.js';
+import { type ConfigIssue, FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
 import { splitCsvLine } from './csv.js';
 import {
@@ -44,11 +48,11 @@ const mostIssues = 20;
 /** A figure that one line has must be in all lines; logs apart. */
 const figuresOfAll: readonly RowFigure[] = ['promptTokens', 'outputTokens', 'serviceMs'];
 
-const ofOptions = schemas.object({
-  skipBadLines: schemas.optional(schemas.flag()),
-  columns: schemas.optional(schemas.record(schemas.text('a name of ours'))),
+const ofOptions = object({
+  skipBadLines: optional(flag()),
+  columns: optional(record(text('a name of ours'))),
 } satisfies Record<keyof ReadTraceOptions, unknown>);
-const aTrace = schemas.value('a trace, as readTrace returns it', (given): given is ReadTrace => {
+const aTrace = value('a trace, as readTrace returns it', (given): given is ReadTrace => {
   const { rows, warnings }: Record<string, unknown> = { ...Object(given) };
   return Array.isArray(rows) && Array.isArray(warnings);
 });
@@ -248,7 +252,7 @@ class TraceReading {
     for (const name of Object.keys(this.mapped)) {
       if (this.columns.has(name)) continue;
       const known = [...this.columns.keys()];
-      const expected = `one of the columns of the log, ${known.join(', ')}${schemas.didYouMean(name, known)}`;
+      const expected = `one of the columns of the log, ${known.join(', ')}${didYouMean(name, known)}`;
       this.issues.push({ path: 'columns', expected, got: JSON.stringify(name) });
     }
   }

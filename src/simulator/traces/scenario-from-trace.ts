@@ -1,5 +1,8 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
-import { FlowConfigError, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { positiveInteger, text } from '../../base/schema/types.js';
+import { FlowConfigError } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
 import { type CalibrateOptions, calibrate, serversOf } from './calibrate.js';
 import { LoadCourse } from './load-course.js';
@@ -11,7 +14,6 @@ export interface ScenarioFromTraceOptions extends CalibrateOptions {
   readonly maxConcurrency?: number | undefined;
 }
 
-const { object, optional, positiveInteger, text } = schemas;
 const ofOptions = object({
   servers: optional(positiveInteger()),
   name: optional(text()),

@@ -2,7 +2,8 @@
  * The columns that recorded traffic comes with, by who recorded it. Names are compared without case, blanks and
  * underscores.
  */
-import { type ConfigIssue, FlowConfigError, schemas } from '../../index.js';
+import { didYouMean } from '../../base/faults/did-you-mean.js';
+import { type ConfigIssue, FlowConfigError } from '../../index.js';
 
 /** Columns of figures: the figure of a row that they hold, what a unit of theirs is in it, and its name. */
 export const figureColumns = {
@@ -171,7 +172,7 @@ export function mappedFormat(mapped: Readonly<Record<string, string>>): TraceFor
   const columns = Object.entries(mapped).flatMap(([theirs, ours]): [string, TraceColumn][] => {
     const column = own.columns.get(plainName(ours));
     if (column !== undefined) return [[plainName(theirs), column]];
-    const expected = `one of ${own.spelled.join(', ')}${schemas.didYouMean(ours, own.spelled)}`;
+    const expected = `one of ${own.spelled.join(', ')}${didYouMean(ours, own.spelled)}`;
     issues.push({ path: theirs, expected, got: JSON.stringify(ours) });
     return [];
   });

@@ -1,5 +1,8 @@
 /** One recorded request. */
-import { type Schema, schemas } from '../../index.js';
+import { list, object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { atLeastZero, integer, text } from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 
 export interface TraceRow {
   /** From the beginning of the trace, ms from 0 up. Rows are in order. */
@@ -17,8 +20,6 @@ export interface TraceRow {
   readonly ttftMs?: number | undefined;
   readonly totalMs?: number | undefined;
 }
-
-const { atLeastZero, integer, list, object, optional, text } = schemas;
 
 const traceRow: Schema<TraceRow> = object({
   arrivalMs: atLeastZero(),

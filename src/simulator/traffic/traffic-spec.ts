@@ -1,5 +1,19 @@
 /** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
-import { type Schema, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { anything, optional } from '../../base/schema/element.js';
+import {
+  aboveZero,
+  atLeastZero,
+  duration,
+  durationAboveZero,
+  flag,
+  integer,
+  oneOf,
+  positiveInteger,
+  ratio,
+  text,
+} from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
@@ -110,9 +124,6 @@ export interface TrafficSpec {
   /** Not after, ms. @default the end of the traffic */
   readonly endAt?: number | undefined;
 }
-
-const { anything, object, oneOf, optional } = schemas;
-const { aboveZero, atLeastZero, duration, durationAboveZero, flag, integer, positiveInteger, ratio, text } = schemas;
 
 const span = durationAboveZero('30s');
 const times: Schema<Distribution> = distribution(duration('100ms'));

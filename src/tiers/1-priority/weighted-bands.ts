@@ -8,7 +8,7 @@
  */
 import { object, record } from '../../base/schema/containers.js';
 import { element, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { parse, readBy } from '../../base/schema/parse.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
 
@@ -31,7 +31,7 @@ export interface WeightedBandsOptions {
 const parameters = object({
   weights: optional(
     element<Readonly<Record<string, number>>>((given, report) => {
-      const read = record(positiveInteger()).read(given, report);
+      const read = readBy(record(positiveInteger()), given, report);
       const wrong = Object.keys(read ?? {}).filter(
         (name) => !Number.isSafeInteger(Number(name)) || String(Number(name)) !== name,
       );

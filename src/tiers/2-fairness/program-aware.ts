@@ -1,5 +1,5 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
-
+import type { output } from 'zod/v4/core';
 import { jainIndex } from '../../base/jain-index.js';
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
@@ -55,7 +55,7 @@ const parameters = object({
   completionTokenWeight: optional(atLeastZero(), 2),
 });
 
-type Settings = ReturnType<typeof parameters.read>;
+type Settings = output<typeof parameters>;
 
 /** The policy, with figures for dashboards. */
 export interface ProgramAwarePolicy extends FlowFairnessPolicy {

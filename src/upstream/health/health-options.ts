@@ -1,5 +1,9 @@
 /** The options of `watchHealth`, as given and as resolved. */
-import { type Clock, type EndpointView, FlowConfigError, realClock, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero, clock, oneOf, positiveInteger, text } from '../../base/schema/types.js';
+import { type Clock, type EndpointView, FlowConfigError, realClock } from '../../index.js';
 
 /** What is used of `fetch`. */
 export type HealthFetch = (
@@ -40,8 +44,6 @@ export type HealthSettings = {
   readonly [K in Exclude<keyof HealthOptions, 'urlOf'>]-?: NonNullable<HealthOptions[K]>;
 } & Pick<HealthOptions, 'urlOf'>;
 
-const { aboveZero, callable, clock, object, oneOf, optional, positiveInteger, text } = schemas;
-
 const healthOptions = object({
   intervalMs: optional(aboveZero(), 2000),
   timeoutMs: optional(aboveZero(), 1000),
@@ -56,7 +58,7 @@ const healthOptions = object({
 
 /** @throws FlowConfigError */
 export function resolveHealthOptions(options: HealthOptions): HealthSettings {
-  const settings = schemas.parse(healthOptions, options, 'watchHealth');
+  const settings = parse(healthOptions, options, 'watchHealth');
   const { fetch = globalThis.fetch } = settings;
   if (typeof fetch !== 'function') {
     throw new FlowConfigError('watchHealth', [

@@ -1,5 +1,10 @@
 /** From the profile that a host chose to selectors, once for each endpoint. */
-import { type EndpointView, type Schema, schemas } from '../../index.js';
+import { describeValue } from '../../base/faults/flow-config-error.js';
+import { object } from '../../base/schema/containers.js';
+import { element, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { text } from '../../base/schema/types.js';
+import type { EndpointView, Schema } from '../../index.js';
 import type { LoadSources } from './load-reading.js';
 import { type MetricSelector, parseSelector } from './metric-selector.js';
 import { type MetricProfile, type MetricSources, metricProfiles } from './metric-sources.js';
@@ -13,8 +18,6 @@ export type ProfileChoice = MetricProfile | MetricSources;
  * The same for all endpoints, or what says so for each; undefined = by its label `llm-d.ai/engine-type`, else find out.
  */
 export type ProfileOption = ProfileChoice | ((endpoint: EndpointView) => ProfileChoice | undefined);
-
-const { element, object, optional, text } = schemas;
 
 /** Selectors of one figure: several where the host named several sources. */
 function source(): Schema<readonly MetricSelector[]> {
@@ -59,14 +62,10 @@ export function resolveChoice(choice: unknown, subject: string): LoadSources {
   const named = isEngine ? metricProfiles[choice as MetricProfile] : choice;
   const profile = element((candidate, report) => {
     if (typeof candidate === 'object' && candidate !== null) return candidate;
-    report(expectedProfile, [], schemas.describeValue(choice));
+    report(expectedProfile, [], describeValue(choice));
     return undefined;
   });
-  const { loraAdapters, rankLabel, ...selectors } = schemas.parse(
-    ownSources,
-    schemas.parse(profile, named, subject),
-    subject,
-  );
+  const { loraAdapters, rankLabel, ...selectors } = parse(ownSources, parse(profile, named, subject), subject);
   return { name: isEngine ? String(choice) : 'of its own', selectors, loraAdapters: loraAdapters?.[0], rankLabel };
 }
 

@@ -1,5 +1,9 @@
 /** The options of `scrape`, as given and as resolved. */
-import { type Clock, type EndpointView, FlowConfigError, realClock, type Schema, schemas } from '../../index.js';
+import { object } from '../../base/schema/containers.js';
+import { anything, callable, optional, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero, clock, positiveInteger, randomSource, ratio, text } from '../../base/schema/types.js';
+import { type Clock, type EndpointView, FlowConfigError, realClock, type Schema } from '../../index.js';
 import type { MetricsFetch } from './read-exposition.js';
 import { type ProfileOption, resolveChoice } from './resolve-sources.js';
 
@@ -73,9 +77,6 @@ export type ScrapeSettings = {
   readonly [K in Exclude<keyof ScrapeOptions, Absent>]-?: NonNullable<ScrapeOptions[K]>;
 } & Pick<ScrapeOptions, Absent>;
 
-const { aboveZero, anything, callable, clock, object, optional, positiveInteger, randomSource, ratio, text, value } =
-  schemas;
-
 const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<string, string>> =>
   typeof candidate === 'object' &&
   candidate !== null &&
@@ -103,7 +104,7 @@ const scrapeOptions = object({
 
 /** @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
-  const settings = schemas.parse(scrapeOptions, options, 'scrape');
+  const settings = parse(scrapeOptions, options, 'scrape');
   const { fetch = globalThis.fetch, profile } = settings;
   if (typeof fetch !== 'function') {
     throw new FlowConfigError('scrape', [

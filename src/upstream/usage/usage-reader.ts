@@ -1,8 +1,12 @@
 /** Reads the usage from a response while it passes, and reports it to the lease. */
+import { object } from '../../base/schema/containers.js';
+import { callable, optional, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, positiveInteger } from '../../base/schema/types.js';
 import { contentPieces } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';
 import { TextPieces } from '../../base/stream/text-pieces.js';
-import { type Lease, schemas, type Usage } from '../../index.js';
+import type { Lease, Usage } from '../../index.js';
 import { JsonMember, parseJson } from './json-member.js';
 import { RepeatedDelta } from './repeated-delta.js';
 import { readUsage, usageOfEvent } from './wire-usage.js';
@@ -26,8 +30,6 @@ export interface UsageReaderOptions {
 /** Usage objects are small. */
 const longestUsage = 65_536;
 
-const { flag, object, optional, positiveInteger, value } = schemas;
-
 const options = object({
   lease: optional(
     value(
@@ -38,7 +40,7 @@ const options = object({
   cachedTokens: optional(flag()),
   reportEveryTokens: optional(positiveInteger()),
   longestEvent: optional(positiveInteger()),
-  now: optional(schemas.callable<() => number>()),
+  now: optional(callable<() => number>()),
 });
 
 /** Bytes in, figures out. It skips anything that it cannot read, and never throws. */
@@ -196,6 +198,6 @@ export function usageReader(given: UsageReaderOptions = {}): UsageReader {
     reportEveryTokens = 32,
     longestEvent = 1_048_576,
     now = () => performance.now(),
-  } = schemas.parse(options, given, 'usageReader');
+  } = parse(options, given, 'usageReader');
   return new UsageReader(lease, reportEveryTokens, longestEvent, now, cachedTokens);
 }

@@ -1,10 +1,10 @@
 /** Options in code, and the quantities that they and files are written in. */
 import { expect } from 'vitest';
+import { parseQuantity } from '../../../src/base/schema/quantity.js';
 import {
   defaultRegistry,
   type FlowControllerOptions,
   resolveOptions,
-  schemas,
   utilizationDetector,
 } from '../../../src/index.js';
 import {
@@ -117,7 +117,7 @@ export const optionRunners: Runners = {
   'quantity.parse': runner<{ text: string | number }, { value?: number; error?: unknown; valid?: boolean }>(
     { input: ['text'], expect: ['value', 'error', 'valid'] },
     ({ input, expect: { value, error, valid = !error } }) => {
-      const parsed = schemas.parseQuantity(input.text);
+      const parsed = parseQuantity(input.text);
       expect(!Number.isNaN(parsed)).toBe(valid);
       if (value !== undefined) expect(parsed).toBe(value);
     },

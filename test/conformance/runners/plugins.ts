@@ -1,6 +1,10 @@
 /** Plugins by type name: what parameters they take, and what ceilings they compute. */
 import { expect } from 'vitest';
 import { checkAdapter } from '../../../src/adapters/http/adapter-options.js';
+import { object } from '../../../src/base/schema/containers.js';
+import { optional } from '../../../src/base/schema/element.js';
+import { parse } from '../../../src/base/schema/parse.js';
+import { flag, text } from '../../../src/base/schema/types.js';
 import { tokenEstimatorOptions } from '../../../src/endpoints/token-estimator.js';
 import {
   type ConfigIssue,
@@ -8,7 +12,6 @@ import {
   definePlugin,
   FlowConfigError,
   type PluginRegistry,
-  schemas,
   type UsageLimitPolicy,
 } from '../../../src/index.js';
 import { accepted, expectNumbers, type Runners, runner } from '../support/runner.js';
@@ -29,8 +32,6 @@ function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: re
   policy.computeLimits(saturation, priorities, ceilings);
   return ceilings;
 }
-
-const { flag, object, optional, parse, text } = schemas;
 
 /**
  * The load producer is no plugin here: an estimator counts tokens, and the controller requests. Its other parameters

@@ -1,7 +1,8 @@
 /** Program-aware fairness. Picks go through a real controller; single numbers are asked of the parts that hold them. */
 import { expect } from 'vitest';
 import { jainIndex } from '../../../src/base/jain-index.js';
-import { programAware, schemas } from '../../../src/index.js';
+import { parse } from '../../../src/base/schema/parse.js';
+import { programAware } from '../../../src/index.js';
 import {
   leastAttainedService,
   rangeNormalize,
@@ -145,7 +146,7 @@ function serviceAfter(
 
 /** What the policy charges for a request, by its default weights. */
 function costOf(promptTokens: number, completionTokens: number): number {
-  const { promptTokenWeight = Number.NaN, completionTokenWeight = Number.NaN } = schemas.parse(
+  const { promptTokenWeight = Number.NaN, completionTokenWeight = Number.NaN } = parse(
     programAwarePlugin.parameters,
     {},
     'default',

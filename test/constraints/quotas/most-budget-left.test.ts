@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readBy } from '../../../src/base/schema/parse.js';
 import { mostBudgetLeftPlugin } from '../../../src/constraints/quotas/most-budget-left.js';
 import {
   type EndpointView,
@@ -75,7 +76,7 @@ describe('mostBudgetLeft in a file', () => {
 
   it('takes nothing but the name', () => {
     const reports: string[] = [];
-    mostBudgetLeftPlugin.parameters.read({ detector: 7 }, (expected) => void reports.push(expected));
+    readBy(mostBudgetLeftPlugin.parameters, { detector: 7 }, (expected) => void reports.push(expected));
     expect(reports).toEqual(['the name of a quota detector']);
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { readBy } from '../../../src/base/schema/parse.js';
 import {
   openingPeriod,
   reflectiveCeiling,
@@ -160,7 +161,8 @@ describe('softReflectiveCeiling', () => {
 describe('the parameters of softReflectiveCeiling', () => {
   function reportsOf(parameters: unknown): [expected: string, path: readonly PropertyKey[]][] {
     const reports: [string, readonly PropertyKey[]][] = [];
-    softReflectiveCeilingPlugin.parameters.read(
+    readBy(
+      softReflectiveCeilingPlugin.parameters,
       parameters,
       (expected, path = []) => void reports.push([expected, path]),
     );

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readBy } from '../../../src/base/schema/parse.js';
 import {
   type ConcurrencyDetectorOptions,
   concurrencyDetectorPlugin,
@@ -318,7 +319,7 @@ describe('a concurrency detector in a file', () => {
     'is not made of %j',
     (parameters) => {
       let reports = 0;
-      concurrencyDetectorPlugin.parameters.read(parameters, () => reports++);
+      readBy(concurrencyDetectorPlugin.parameters, parameters, () => reports++);
       expect(reports).toBe(1);
     },
   );

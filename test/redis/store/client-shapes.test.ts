@@ -1,8 +1,10 @@
 /** The clients that a host may bring are recognized before they are connected. No store is needed. */
+
 import * as ioredis from 'ioredis';
 import * as iovalkey from 'iovalkey';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
+import { readBy } from '../../../src/base/schema/parse.js';
 import { storeSchema } from '../../../src/redis/store/redis-store.js';
 
 type Constructor = new (options: object) => { disconnect(): void };
@@ -29,7 +31,7 @@ describe.each(Object.keys(makers))('a client of %s', (name) => {
   it('is recognized, calls scripts and tells its errors', () => {
     const { client, end } = makers[name]!();
     const problems: string[] = [];
-    const accepted = storeSchema.read(client, (expected) => problems.push(expected));
+    const accepted = readBy(storeSchema, client, (expected) => problems.push(expected))!;
     expect(problems).toEqual([]);
     const heard: unknown[] = [];
     const stop = accepted.onError((error) => heard.push(error));

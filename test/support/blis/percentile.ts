@@ -1,5 +1,6 @@
 /** Percentiles of a report. */
-import { schemas } from '../../../src/index.js';
+import { parse } from '../../../src/base/schema/parse.js';
+import { number } from '../../../src/base/schema/types.js';
 
 /**
  * The p-th percentile, 0 <= p <= 100, of values in any order: at rank `p/100 · (n − 1)` of the sorted values, with
@@ -8,7 +9,7 @@ import { schemas } from '../../../src/index.js';
  * @throws FlowConfigError
  */
 export function percentile(values: readonly number[], p: number): number {
-  const rank = (schemas.parse(schemas.number({ from: 0, to: 100 }), p, 'percentile p') / 100) * (values.length - 1);
+  const rank = (parse(number({ from: 0, to: 100 }), p, 'percentile p') / 100) * (values.length - 1);
   const sorted = Float64Array.from(values).sort();
   const below = sorted[Math.floor(rank)] ?? 0;
   const above = sorted[Math.ceil(rank)] ?? below;

@@ -1,5 +1,7 @@
 /** Stability by the mean latency alone. */
-import { schemas } from '../../../src/index.js';
+import { parse } from '../../../src/base/schema/parse.js';
+import { aboveZero } from '../../../src/base/schema/types.js';
+
 import { mean, nothingSeen, type Stability } from './stability.js';
 
 export interface ThresholdOptions {
@@ -16,7 +18,7 @@ export function thresholdStability(
   latenciesMs: readonly number[],
   { thresholdMs = 5000 }: ThresholdOptions = {},
 ): Stability {
-  const threshold = schemas.parse(schemas.aboveZero(), thresholdMs, 'thresholdStability thresholdMs');
+  const threshold = parse(aboveZero(), thresholdMs, 'thresholdStability thresholdMs');
   if (latenciesMs.length === 0) return nothingSeen;
   const latencyMs = mean(latenciesMs);
   const confidence = 1 - 1 / Math.sqrt(latenciesMs.length + 1);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { readBy } from '../../../../src/base/schema/parse.js';
 import { hysteresisPlugin } from '../../../../src/gate/detectors/composite/hysteresis.js';
 import { maxOfPlugin, meanOfPlugin } from '../../../../src/gate/detectors/composite/max-of-plugin.js';
 import { type StageAwareDetector, stageAwarePlugin } from '../../../../src/gate/detectors/composite/stage-aware.js';
@@ -8,6 +9,7 @@ import {
   FlowConfigError,
   type PoolView,
   type SaturationDetector,
+  type Schema,
 } from '../../../../src/index.js';
 import { fakePool } from '../../../support/fake-pool.js';
 
@@ -37,11 +39,11 @@ function issuesOf(make: () => unknown): unknown {
   return [];
 }
 
-type Plugin = { readonly parameters: { read(given: unknown, report: (...problem: unknown[]) => void): unknown } };
+type Plugin = { readonly parameters: Schema<unknown> };
 
 function problemsOf({ parameters }: Plugin, given: unknown): unknown[] {
   const problems: unknown[] = [];
-  parameters.read(given, (expected, path = [], got) => void problems.push([expected, path, got]));
+  readBy(parameters, given, (expected, path = [], got) => void problems.push([expected, path, got]));
   return problems;
 }
 

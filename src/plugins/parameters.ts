@@ -1,0 +1,123 @@
+/**
+ * Parameters that a plugin's author describes with zod, or with another library of Standard Schema. Zod's messages get
+ * our words, and unknown keys are errors; a message of another library stays as it is.
+ */
+import { $ZodAsyncError, type $ZodIssue, $ZodNever, $ZodObject, type $ZodRawIssue, $ZodType, clone } from 'zod/v4/core';
+import { type ConfigIssue, describeValue } from '../base/faults/flow-config-error.js';
+import { joinPath, type Verdict, validate, valueAt } from '../base/schema/parse.js';
+
+/** A schema that reads a `P`: of zod 4, or of any library that speaks Standard Schema (standardschema.dev). */
+export type ParameterSchema<P> = $ZodType<P> | StandardSchema<P>;
+
+interface StandardSchema<P> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly input: unknown; readonly output: P } | undefined;
+    validate(value: unknown): StandardResult<P> | Promise<StandardResult<P>>;
+  };
+}
+
+type StandardResult<P> =
+  | { readonly value: P; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] };
+
+interface StandardIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+const answersLater: ConfigIssue = {
+  path: 'parameters',
+  expected: 'a schema that answers at once',
+  got: 'one that answers later',
+};
+
+export function isParameterSchema(candidate: unknown): candidate is ParameterSchema<unknown> {
+  const isOne = (typeof candidate === 'object' || typeof candidate === 'function') && candidate !== null;
+  return isOne && '~standard' in candidate;
+}
+
+/** The parameters, or every problem, with paths below `parameters`. */
+export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): Verdict<P> {
+  if (isZod(schema)) {
+    try {
+      return validate(withoutUnknownKeys(schema), given, 'parameters', describeExpected);
+    } catch (error) {
+      if (error instanceof $ZodAsyncError) return { ok: false, issues: [answersLater] };
+      throw error;
+    }
+  }
+  const result = schema['~standard'].validate(given);
+  if (result instanceof Promise) return { ok: false, issues: [answersLater] };
+  if (result.issues === undefined) return { ok: true, value: result.value };
+  const issues = result.issues.map(({ message, path = [] }) => {
+    const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
+    return { path: joinPath('parameters', keys), expected: message, got: describeValue(valueAt(given, keys)) };
+  });
+  return { ok: false, issues };
+}
+
+function isZod<P>(schema: ParameterSchema<P>): schema is $ZodType<P> {
+  return schema instanceof $ZodType;
+}
+
+/** Zod's plain objects drop the keys they do not know; a misspelt parameter must not vanish. */
+function withoutUnknownKeys<S extends $ZodType>(schema: S): S {
+  if (!(schema instanceof $ZodObject) || schema._zod.def.catchall !== undefined) return schema;
+  return clone(schema, { ...schema._zod.def, catchall: new $ZodNever({ type: 'never' }) });
+}
+
+const things: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+  object: 'an object',
+  record: 'an object',
+  array: 'an array',
+  tuple: 'an array',
+  function: 'a function',
+  null: 'null',
+  undefined: 'nothing',
+};
+
+const units: Readonly<Record<string, string>> = {
+  string: ' characters',
+  array: ' entries',
+  set: ' entries',
+  map: ' entries',
+};
+
+/** The expectation that an issue reports, in words that complete "expected …". */
+function describeExpected(issue: $ZodRawIssue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return things[issue.expected] ?? `a ${issue.expected}`;
+    case 'too_small':
+      return `${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${units[issue.origin] ?? ''}`;
+    case 'too_big':
+      return `${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}${units[issue.origin] ?? ''}`;
+    case 'invalid_value':
+      return `${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map((value) => JSON.stringify(value) ?? String(value)).join(', ')}`;
+    case 'not_multiple_of':
+      return `a multiple of ${issue.divisor}`;
+    case 'invalid_format':
+      return `text in the form ${issue.pattern ?? issue.format}`;
+    case 'invalid_union':
+      return describeBranches(issue.errors);
+    default:
+      return 'a valid value';
+  }
+}
+
+/**
+ * The branches of a union that failed at the value itself; a branch that failed deeper inside is told by its first
+ * problem.
+ */
+function describeBranches(branches: readonly (readonly $ZodIssue[])[]): string {
+  const phrases = branches.flatMap(([first]) =>
+    first === undefined ? [] : [`${first.path.length > 0 ? `at ${first.path.join('.')} ` : ''}${first.message}`],
+  );
+  return [...new Set(phrases)].join(' or ') || 'a valid value';
+}
