@@ -9,15 +9,18 @@ import type { Schema } from '../index.js';
 
 /** A quantity; `zero` says what 0 stands for, and `.inf` is unlimited. */
 export function quantity(zero: string, example: string): Schema<number> {
-  return element((candidate, report) => {
-    // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
-    const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
-    const amount = typeof written === 'string' || typeof written === 'number' ? parseQuantity(written) : Number.NaN;
-    if (amount === Infinity || (amount >= 0 && amount <= Number.MAX_SAFE_INTEGER)) return amount;
-    if (amount > 0) report(`a quantity of at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1)`);
-    else report(`a quantity from 0 (${zero}) up, such as "${example}"`);
-    return Number.NaN;
-  });
+  return element(
+    (candidate, report) => {
+      // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
+      const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
+      const amount = typeof written === 'string' || typeof written === 'number' ? parseQuantity(written) : Number.NaN;
+      if (amount === Infinity || (amount >= 0 && amount <= Number.MAX_SAFE_INTEGER)) return amount;
+      if (amount > 0) report(`a quantity of at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1)`);
+      else report(`a quantity from 0 (${zero}) up, such as "${example}"`);
+      return Number.NaN;
+    },
+    { type: ['number', 'string'], minimum: 0 },
+  );
 }
 
 /** How long a request may wait, as ms. */
@@ -31,10 +34,13 @@ export function interval(example: string): Schema<number> {
 }
 
 function duration(expected: string, isRight: (ms: number) => boolean): Schema<number> {
-  return element((candidate, report) => {
-    const ms = typeof candidate === 'string' ? parseDuration(candidate) : Number.NaN;
-    if (isRight(ms)) return ms;
-    report(expected);
-    return Number.NaN;
-  });
+  return element(
+    (candidate, report) => {
+      const ms = typeof candidate === 'string' ? parseDuration(candidate) : Number.NaN;
+      if (isRight(ms)) return ms;
+      report(expected);
+      return Number.NaN;
+    },
+    { type: 'string' },
+  );
 }

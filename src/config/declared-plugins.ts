@@ -1,7 +1,7 @@
 /** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
 
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { absentAs, object } from '../base/schema/containers.js';
+import { object, otherwise } from '../base/schema/containers.js';
 import { element, optional, value } from '../base/schema/element.js';
 import { below, joinPath, parse, validate } from '../base/schema/parse.js';
 import { text } from '../base/schema/types.js';
@@ -118,7 +118,7 @@ export class DeclaredPlugins implements PluginReferences {
       }
       return undefined;
     });
-    return defaultName === undefined ? schema : absentAs(schema, defaultName);
+    return defaultName === undefined ? schema : otherwise(schema, defaultName);
   }
 
   /** @throws FlowConfigError when `name` is wrong, or names the plugin that is being made. */

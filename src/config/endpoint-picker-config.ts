@@ -4,9 +4,10 @@
  */
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import { list, object, openObject } from '../base/schema/containers.js';
-import { anything, optional } from '../base/schema/element.js';
+import { anything, type Json, optional, value } from '../base/schema/element.js';
+import { row } from '../base/schema/json-schema.js';
 import { oneOf } from '../base/schema/types.js';
-import type { FlowControllerOptions, PluginRegistry } from '../index.js';
+import type { FlowControllerOptions, PluginRegistry, Schema } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
 import { featureGate, readFeatureGates } from './feature-gates.js';
@@ -15,16 +16,31 @@ import type { Problems } from './problems.js';
 
 const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha1'] as const;
 
-/** The keys that are read here; the other sections of a document are the scheduler's. */
-const ownKeys = {
-  apiVersion: oneOf(...apiVersions),
-  kind: anything(),
-  metadata: anything(),
-  featureGates: optional(list(featureGate), []),
-  plugins: optional(list(anything())),
-  saturationDetector: anything(),
-  flowControl: anything(),
-};
+function isList(given: unknown): given is readonly unknown[] {
+  return Array.isArray(given);
+}
+
+type Section = 'plugins' | 'saturationDetector' | 'flowControl';
+
+/** The sections that are read elsewhere, and what editors know of them. */
+function ownKeys(sections: Partial<Record<Section, Json>>) {
+  return {
+    apiVersion: row('`llm-d.ai/v1alpha1`, or the older one.', oneOf(...apiVersions)),
+    kind: row('`EndpointPickerConfig`.', anything({ const: 'EndpointPickerConfig' })),
+    metadata: row('Its name.', anything({ type: 'object' })),
+    featureGates: row('`flowControl` switches flow control on.', optional(list(featureGate), [])),
+    plugins: row('Policies and detectors.', optional(value('an array', isList, sections.plugins))),
+    saturationDetector: row('The older place for the detector.', anything(sections.saturationDetector)),
+    flowControl: row('Bands, limits and policies.', anything(sections.flowControl)),
+  };
+}
+
+/** The table of a document; the sections that are not in it are the scheduler's. */
+export function documentTable(sections: Partial<Record<Section, Json>>): Schema<unknown> {
+  return openObject(ownKeys(sections));
+}
+
+const own = ownKeys({});
 
 /** The configuration that is used when no document has one. */
 export const noDocument: ConfigDocument = {
@@ -46,9 +62,9 @@ export function readEndpointPickerConfig(
   defaults: ConfigDefaults,
   problems: Problems,
 ): EndpointPickerConfig | undefined {
-  const own = problems.check(openObject(ownKeys), body, at);
+  const read = problems.check(openObject(own), body, at);
   noteOtherSections(Object.keys(body), problems, at);
-  const { enabled, others } = readFeatureGates(own?.featureGates ?? []);
+  const { enabled, others } = readFeatureGates(read?.featureGates ?? []);
   if (others.length > 0) problems.warn(at, `featureGates: not headgate's, ignored: ${others.join(', ')}`);
   const hasSettings = Object.keys(body.flowControl ?? {}).some((key) => key !== 'saturationDetector');
   if (!enabled && hasSettings) problems.warn(at, 'flowControl is ignored: the feature gate "flowControl" is off');
@@ -63,14 +79,14 @@ export function readEndpointPickerConfig(
   if (section?.saturationDetector !== undefined && body.saturationDetector !== undefined) {
     problems.warn(at, 'saturationDetector is ignored: flowControl.saturationDetector takes its place');
   }
-  return own === undefined || section === undefined || saturationDetector === undefined
+  return read === undefined || section === undefined || saturationDetector === undefined
     ? undefined
     : { enabled, options: { ...section, saturationDetector } };
 }
 
 /** Sections of the scheduler get a warning, keys that look like a slip of one of ours an error. */
 function noteOtherSections(keys: readonly string[], problems: Problems, at: string): void {
-  const known = Object.keys(ownKeys);
+  const known = Object.keys(own);
   const others = keys.filter((key) => !known.includes(key));
   const isSlip = (key: string): boolean => didYouMean(key, known) !== '';
   for (const key of others.filter(isSlip)) {

@@ -1,6 +1,10 @@
-/** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
+/**
+ * The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become.
+ *
+ * Longer than most files, because one table has every field.
+ */
 import type { output } from 'zod/v4/core';
-import { list, object, orEmpty, record } from '../base/schema/containers.js';
+import { list, object, orEmpty, otherwise, record } from '../base/schema/containers.js';
 import {
   bandOutlivesFlows,
   distinctPriorities,
@@ -9,8 +13,9 @@ import {
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
 import { optional, type Report } from '../base/schema/element.js';
+import { row } from '../base/schema/json-schema.js';
 import { aboveZero, atLeastZero, flag, integer, oneOf, positiveInteger, ratio, text } from '../base/schema/types.js';
-import type { BandTemplate, Duration, FlowControllerOptions } from '../index.js';
+import type { BandTemplate, Duration, FlowControllerOptions, Schema } from '../index.js';
 import { interval, quantity, ttl } from './config-elements.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import type { Problems } from './problems.js';
@@ -48,62 +53,120 @@ const evictionNames = [
   'evictionReserve',
 ] as const;
 
-function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
-  const band = {
-    maxRequests: optional(quantity('the default', '500')),
-    maxBytes: optional(quantity('the default', '1Gi')),
-    fairnessPolicyRef: plugins.reference('fairness', silence[defaults].fairness),
-    orderingPolicyRef: plugins.reference('ordering', 'fcfs-ordering-policy'),
-    defaultRequestTTL: optional(ttl()),
-    saturationDetectorRef: optional(plugins.reference('saturationDetector')),
-    flowLimits: optional(flowLimits()),
-    maxInFlightPerFlow: optional(inFlight()),
-    minShare: optional(ratio()),
+/** What the names of plugins stand for: those that a file declares. */
+type References = Pick<DeclaredPlugins, 'reference'>;
+
+const gate = {
+  closeAt: row('The saturation at which the gate closes; 1 without it.', optional(aboveZero())),
+  openAt: row('The saturation at which it opens again; `closeAt` without it.', optional(atLeastZero())),
+  failValue: row('The saturation that a failing detector is read as; 1 without it.', optional(atLeastZero())),
+  recheckInterval: row('How often a closed gate asks a detector; `10ms` without it.', optional(interval('10ms'))),
+};
+
+/** A band, and the templates of bands. */
+function bandTable(plugins: References, defaults: ConfigDefaults) {
+  return {
+    maxRequests: row(
+      'Requests that may wait in the band. 0: 5000, the default.',
+      optional(quantity('the default', '500')),
+    ),
+    maxBytes: row('The bytes of their bodies. 0: 1e9, the default.', optional(quantity('the default', '1Gi'))),
+    fairnessPolicyRef: row(
+      'Which flow of the band goes next.',
+      plugins.reference('fairness', silence[defaults].fairness),
+    ),
+    orderingPolicyRef: row(
+      'Which request of the flow goes next.',
+      plugins.reference('ordering', 'fcfs-ordering-policy'),
+    ),
+    defaultRequestTTL: row('How long a request may wait in the band; the global one without it.', optional(ttl())),
+    saturationDetectorRef: row('Judges this band alone.', optional(plugins.reference('saturationDetector'))),
+    flowLimits: row('Limits of each flow of the band; 0: unlimited.', optional(flowLimits())),
+    maxInFlightPerFlow: row('What each flow of the band may run at a time.', optional(inFlight())),
+    minShare: row('The part of all dispatches that the band gets while it waits.', optional(ratio())),
   };
-  const gate = {
-    closeAt: optional(aboveZero()),
-    openAt: optional(atLeastZero()),
-    failValue: optional(atLeastZero()),
-    recheckInterval: optional(interval('10ms')),
-  };
+}
+
+/** The table of the section: each field with what it takes, and one sentence. */
+function sectionSchema(plugins: References, defaults: ConfigDefaults) {
+  const band = bandTable(plugins, defaults);
   const shape = {
-    maxRequests: optional(quantity('unlimited', '1k')),
-    maxBytes: optional(quantity('unlimited', '10Gi')),
-    defaultRequestTTL: optional(ttl()),
-    noEndpointRequestTTL: optional(ttl()),
-    defaultPriorityBand: orEmpty(object(band)),
-    defaultNegativePriorityBand: optional(object(band)),
-    priorityBands: optional(list(object({ priority: integer(), ...band }))),
-    usageLimitPolicyPluginRef: plugins.reference('usageLimit', 'static-usage-limit-policy'),
-    bandSelectionPolicyPluginRef: optional(plugins.reference('bandOrder')),
-    saturationDetector: optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
-    enableEviction: optional(flag()),
-    evictionFilterPluginRef: optional(plugins.reference('evictionFilter')),
-    evictionOrderingPluginRef: optional(plugins.reference('evictionOrdering')),
-    maxRevocationsPerDecision: optional(positiveInteger()),
-    evictionConfirmationGrace: optional(ttl()),
-    evictionConfirmationTimeout: optional(interval('10s')),
-    evictionReserve: optional(ttl()),
-    mode: optional(oneOf('queue', 'admission', 'shadow')),
-    admissionPolicyPluginRef: optional(plugins.reference('admission')),
-    endpointPickerPluginRef: optional(plugins.reference('endpointPicker')),
-    endpointFilterPluginRefs: optional(list(plugins.reference('endpointFilter'))),
-    headroom: optional(oneOf('preferred', 'required')),
-    holBlocking: optional(oneOf('band', 'flow', 'none')),
-    overflow: optional(oneOf('reject', 'displace', 'fair'), silence[defaults].overflow),
-    bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
-    bandPromotion: optional(ttl()),
-    minShareUnit: optional(oneOf('requests', 'tokens')),
-    flows: optional(record(flowSettings())),
-    plans: optional(record(flowSettings())),
-    tenants: optional(record(text('the name of a plan'))),
-    gate: optional(object(gate, opensBelowClosing)),
-    maxBands: optional(integer({ from: 1, to: mostBands })),
-    maxFlows: optional(positiveInteger()),
-    flowIdleTimeout: optional(interval('5m')),
-    bandIdleTimeout: optional(interval('10m')),
-    maxLease: optional(interval('45m')),
-    overdueLeases: optional(oneOf('warn', 'release')),
+    maxRequests: row('Requests that may wait, over all bands. 0: unlimited.', optional(quantity('unlimited', '1k'))),
+    maxBytes: row('The bytes of their bodies. 0: unlimited.', optional(quantity('unlimited', '10Gi'))),
+    defaultRequestTTL: row('How long a request may wait; `60s` without it, `0s`: for ever.', optional(ttl())),
+    noEndpointRequestTTL: row('The same while there is no server.', optional(ttl())),
+    defaultPriorityBand: row('The template of bands that are made on first use.', orEmpty(object(band))),
+    defaultNegativePriorityBand: row('The same for negative priorities.', optional(object(band))),
+    priorityBands: row(
+      'One entry for each priority, in any order.',
+      optional(list(object({ priority: row('Higher goes first; negative is sheddable.', integer()), ...band }))),
+    ),
+    usageLimitPolicyPluginRef: row(
+      'Up to which saturation each band may dispatch.',
+      plugins.reference('usageLimit', 'static-usage-limit-policy'),
+    ),
+    bandSelectionPolicyPluginRef: row('`bandOrder` as a policy.', optional(plugins.reference('bandOrder'))),
+    saturationDetector: row(
+      'How full the pool is.',
+      optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
+    ),
+    enableEviction: row('Running requests give up their seats for waiting ones of higher priority.', optional(flag())),
+    evictionFilterPluginRef: row('Which requests may be evicted.', optional(plugins.reference('evictionFilter'))),
+    evictionOrderingPluginRef: row('Which of them is first.', optional(plugins.reference('evictionOrdering'))),
+    maxRevocationsPerDecision: row('Requests evicted by one decision; 2 without it.', optional(positiveInteger())),
+    evictionConfirmationGrace: row('How long a freed seat needs to show in the saturation.', optional(ttl())),
+    evictionConfirmationTimeout: row(
+      'After it a victim that stays is written off; `10s` without it.',
+      optional(interval('10s')),
+    ),
+    evictionReserve: row(
+      'How long lower bands leave free what was evicted for a higher one; `1s` without it.',
+      optional(ttl()),
+    ),
+    mode: row(
+      '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped. `queue` without it.',
+      optional(oneOf('queue', 'admission', 'shadow')),
+    ),
+    admissionPolicyPluginRef: row(
+      'Rejects requests before anything else is looked at.',
+      optional(plugins.reference('admission')),
+    ),
+    endpointPickerPluginRef: row('Chooses the server at dispatch.', optional(plugins.reference('endpointPicker'))),
+    endpointFilterPluginRefs: row(
+      'Which servers a request may go to at all.',
+      optional(list(plugins.reference('endpointFilter'))),
+    ),
+    headroom: row(
+      'Whether a request goes to a server that is full, when all are.',
+      optional(oneOf('preferred', 'required')),
+    ),
+    holBlocking: row(
+      'Which requests wait behind one whose servers have no room; `band` without it.',
+      optional(oneOf('band', 'flow', 'none')),
+    ),
+    overflow: row(
+      'Who leaves a full queue.',
+      optional(oneOf('reject', 'displace', 'fair'), silence[defaults].overflow),
+    ),
+    bandOrder: row('Which band goes next; `strict` without it.', optional(oneOf('strict', 'fifo', 'aging'))),
+    bandPromotion: row('Waiting that is worth one band, for `aging`; `60s` without it.', optional(ttl())),
+    minShareUnit: row('What `minShare` is a part of; `requests` without it.', optional(oneOf('requests', 'tokens'))),
+    flows: row('Settings of single tenants.', optional(record(flowSettings()))),
+    plans: row('Settings that several tenants share, by name.', optional(record(flowSettings()))),
+    tenants: row(
+      'Tenants and their plans; `"*"`: every tenant that has no other.',
+      optional(record(text('the name of a plan'))),
+    ),
+    gate: row('When dispatch stops and goes on.', optional(object(gate, opensBelowClosing))),
+    maxBands: row('Bands that may exist; 64 without it.', optional(integer({ from: 1, to: mostBands }))),
+    maxFlows: row('Flows that may exist; 100000 without it.', optional(positiveInteger())),
+    flowIdleTimeout: row('How long an idle flow is remembered; `5m` without it.', optional(interval('5m'))),
+    bandIdleTimeout: row(
+      'How long an idle band made on first use is kept; `10m` without it.',
+      optional(interval('10m')),
+    ),
+    maxLease: row('A request that holds its seat longer is told of; never without it.', optional(interval('45m'))),
+    overdueLeases: row('Whether its seat is taken back; `warn` without it.', optional(oneOf('warn', 'release'))),
   };
   return object(
     shape,
@@ -112,6 +175,14 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     bandOutlivesFlows,
     knownPlans,
     oneBandOrder,
+  );
+}
+
+/** For editors, which know the names of plugins only as text. */
+export function flowControlTable(defaults: ConfigDefaults): Schema<unknown> {
+  return sectionSchema(
+    { reference: (_kind, name) => (name === undefined ? text() : otherwise(text(), name)) as Schema<never> },
+    defaults,
   );
 }
 

@@ -10,4 +10,6 @@ export {
   dynamoEnvironment,
   type Environment,
 } from './dynamo-environment.js';
+/** @internal */
+export { endpointPickerJsonSchema, flowSectionsJson } from './file-json.js';
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load-config.js';

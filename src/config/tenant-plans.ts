@@ -8,6 +8,7 @@
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import { object } from '../base/schema/containers.js';
 import { element, optional, type Report } from '../base/schema/element.js';
+import { row } from '../base/schema/json-schema.js';
 import { readBy, validate } from '../base/schema/parse.js';
 import { quantity as count, positiveInteger } from '../base/schema/types.js';
 import type { FlowControllerOptions, FlowSettings, Schema } from '../index.js';
@@ -45,24 +46,30 @@ export function flowLimits(): Schema<FileLimits> {
 
 /** The schema of a cap on what runs at a time: a number of requests, or requests and tokens. */
 export function inFlight(): Schema<InFlightOptions> {
-  const amount = element<number>((given, report) => {
-    const verdict = validate(count('8'), given);
-    if (verdict.ok && verdict.value >= 1) return verdict.value;
-    report('an integer from 1 up, or a quantity like "16k"');
-    return Number.NaN;
-  });
+  const amount = element<number>(
+    (given, report) => {
+      const verdict = validate(count('8'), given);
+      if (verdict.ok && verdict.value >= 1) return verdict.value;
+      report('an integer from 1 up, or a quantity like "16k"');
+      return Number.NaN;
+    },
+    { type: ['integer', 'string'], minimum: 1 },
+  );
   const parts = object({ requests: optional(amount), tokens: optional(amount) });
-  return element<InFlightOptions>((given, report) => {
-    return typeof given === 'object' && given !== null ? readBy(parts, given, report) : readBy(amount, given, report);
-  });
+  return element<InFlightOptions>(
+    (given, report) => {
+      return typeof given === 'object' && given !== null ? readBy(parts, given, report) : readBy(amount, given, report);
+    },
+    (of) => ({ anyOf: [of(amount), of(parts)] }),
+  );
 }
 
 /** The schema of a single flow, and of a plan. */
 export function flowSettings(): Schema<FileFlow> {
   return object({
-    weight: optional(positiveInteger()),
-    limits: optional(flowLimits()),
-    maxInFlight: optional(inFlight()),
+    weight: row('Turns in each round, or its share beside others; 1 without it.', optional(positiveInteger())),
+    limits: row('What of it may wait in each band; 0: unlimited.', optional(flowLimits())),
+    maxInFlight: row('What it may run at a time, in all bands together.', optional(inFlight())),
   });
 }
 

@@ -1,7 +1,7 @@
 /** The options of `flowFetch`, and how they are checked. */
 import type { AdapterGate, Classification, ErrorResponseOptions } from '../adapters/http/index.js';
 import { describeValue } from '../base/faults/flow-config-error.js';
-import { object, orEmpty, record } from '../base/schema/containers.js';
+import { object, orEmpty, otherwise, record } from '../base/schema/containers.js';
 import { callable, element, objectWith, optional } from '../base/schema/element.js';
 import { parse, readBy } from '../base/schema/parse.js';
 import {
@@ -148,8 +148,9 @@ const optionsSchema: Schema<FetchSettings> = object({
   skip: optional(callable<NonNullable<FlowFetchOptions['skip']>>()),
   estimate: optional(callable<NonNullable<FlowFetchOptions['estimate']>>()),
   usage: optional(flag(), true),
-  retry: element<typeof never>((given, report) =>
-    given === false ? never : readBy(orEmpty(retrySchema), given, report),
+  retry: otherwise(
+    element<typeof never>((given, report) => (given === false ? never : readBy(retrySchema, given, report))),
+    {},
   ),
   timeouts: orEmpty(
     object({

@@ -83,7 +83,7 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
   const log = contained(options.log ?? (() => {}));
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
   const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent =>
-    new undici.Agent({ connect: { timeout: timeouts.connectMs } });
+    new undici.Agent({ connect: { timeout: timeouts.connect } });
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
   const running = new RunningGateway(config, log, makeAgent, promClient, shared);
@@ -229,7 +229,7 @@ class RunningGateway implements Gateway {
       Object.assign(next, { flow: before.flow, detectors: before.detectors });
     }
     this.config = next;
-    if (config.timeouts.connectMs !== before.timeouts.connectMs) {
+    if (config.timeouts.connect !== before.timeouts.connect) {
       this.agent.close().catch(() => {}); // when its last answer has ended
       this.agent = this.makeAgent(config.timeouts);
     }
@@ -279,16 +279,16 @@ class RunningGateway implements Gateway {
 
   private async shutDown(delayMs: number): Promise<FlowStats> {
     if (delayMs > 0) await this.announce(delayMs);
-    const { waitingMs, streamsMs } = this.config.drain;
+    const { waiting, streams } = this.config.drain;
     this.page?.close(); // its streams would keep their connections
     const isGone = new Promise<void>((resolve) => this.server.close(() => resolve()));
     // Connections that become idle now are not needed any more.
     const sweep = setInterval(() => this.server.closeIdleConnections(), 20);
-    await this.flow.close({ drainMs: waitingMs });
+    await this.flow.close({ drainMs: waiting });
     const deadline = setTimeout(() => {
       this.log('warn', 'streams-broken-off', { inFlight: this.flow.stats().inFlight });
       this.server.closeAllConnections();
-    }, streamsMs);
+    }, streams);
     await isGone;
     clearTimeout(deadline);
     clearInterval(sweep);
@@ -296,7 +296,7 @@ class RunningGateway implements Gateway {
     this.adminServer?.close();
     this.adminServer?.closeAllConnections();
     await this.agent.destroy();
-    await leasesEnd(this.flow, streamsMs);
+    await leasesEnd(this.flow, streams);
     this.drops.stop();
     for (const observation of this.observations) observation.stop();
     await this.shared?.close();
@@ -375,7 +375,7 @@ function checkHost(config: GatewayConfig, { headers }: GatewayHttpRequest): void
 }
 
 function uploadLimits({ timeouts, limits }: GatewayConfig): UploadLimits {
-  return { idleMs: timeouts.uploadMs, minBytesPerSecond: limits.minUploadBytesPerSecond };
+  return { idleMs: timeouts.upload, minBytesPerSecond: limits.minUploadRate };
 }
 
 /** Connections are gone before the last of their responses have said so. */

@@ -24,8 +24,8 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
   /** The name in configuration files. */
   type: string;
   /**
-   * The schema of the parameters: of zod 4, or of any library that speaks Standard Schema and answers at once. Keys that
-   * a zod object does not know are errors.
+   * The schema of the parameters: of zod 4, or of any library that speaks Standard Schema and answers at once. Keys
+   * that a zod object does not know are errors.
    */
   parameters: ParameterSchema<P>;
   /**
@@ -39,6 +39,8 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
 export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind> {
   readonly kind: K;
   readonly type: string;
+  /** The schema of its parameters, for editors. */
+  readonly parameters?: ParameterSchema<unknown> | undefined;
   /**
    * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`. Without `references`, no
    * name is known.
@@ -81,6 +83,7 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
   return {
     kind,
     type,
+    parameters: definition.parameters,
     create(parameters, references = noReferences) {
       const verdict = readParameters(definition.parameters, parameters ?? {});
       if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);

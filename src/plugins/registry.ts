@@ -4,6 +4,7 @@ import { didYouMean } from '../base/faults/did-you-mean.js';
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { PluginDefinition, PluginReferences } from './definition.js';
 import { type ConfigurableKind, nounOf, type Plugins } from './kinds.js';
+import type { ParameterSchema } from './parameters.js';
 
 /** A set of plugin types. It never changes: `add` returns another registry. */
 export class PluginRegistry implements PluginReferences {
@@ -38,6 +39,11 @@ export class PluginRegistry implements PluginReferences {
   /** The kind of a type; undefined when the type is unknown. */
   kindOf(type: string): ConfigurableKind | undefined {
     return this.definitions.get(type)?.kind;
+  }
+
+  /** The schema of the parameters of a type; undefined when the type is unknown, or its definition does not say. */
+  parametersOf(type: string): ParameterSchema<unknown> | undefined {
+    return this.definitions.get(type)?.parameters;
   }
 
   /** The known types, of one kind or of all, in alphabetical order. */

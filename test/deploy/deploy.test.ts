@@ -94,11 +94,11 @@ describe('deploy/kubernetes', () => {
     const { data } = manifest<ConfigMap>('ConfigMap');
     const { drain, warnings } = loadGatewayConfig(data!['gateway.yaml']!, { env: secrets });
     expect(warnings).toEqual([]);
-    const { delayMs, waitingMs, streamsMs } = drain;
+    const { delay, waiting, streams } = drain;
     const { terminationGracePeriodSeconds, containers } = manifest<Deployment>('Deployment').spec!.template.spec!;
-    expect(terminationGracePeriodSeconds! * 1_000).toBeGreaterThan(delayMs + waitingMs + streamsMs);
+    expect(terminationGracePeriodSeconds! * 1_000).toBeGreaterThan(delay + waiting + streams);
     const { periodSeconds, failureThreshold } = containers[0]!.readinessProbe!;
-    expect(periodSeconds! * failureThreshold! * 1_000).toBeLessThan(delayMs);
+    expect(periodSeconds! * failureThreshold! * 1_000).toBeLessThan(delay);
     expect(containers[0]!.env!.map(({ name }) => name).sort()).toEqual(Object.keys(secrets));
   });
 
@@ -165,7 +165,7 @@ describe('deploy/systemd/headgate.service', () => {
     expect(unit).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
     const { drain } = loadGatewayConfig({ listen: { port: 0 }, upstreams: [{ id: 'a', url: 'http://a' }] });
     const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(unit)!;
-    expect(Number(seconds) * 1_000).toBeGreaterThan(drain.delayMs + drain.waitingMs + drain.streamsMs);
+    expect(Number(seconds) * 1_000).toBeGreaterThan(drain.delay + drain.waiting + drain.streams);
   });
 
   it('has lines of three forms: a section, a comment, a setting', () => {

@@ -1,5 +1,5 @@
 /** Objects, lists and records: schemas made of other schemas. Every problem inside is reported with its path. */
-import { $ZodArray, $ZodNever, $ZodObject, $ZodPrefault, type output } from 'zod/v4/core';
+import { $ZodArray, $ZodNever, $ZodObject, $ZodPrefault, type output, type ParsePayload } from 'zod/v4/core';
 import { checkBy, element, type Report, reportTo, type Schema, type Shape, typed } from './element.js';
 import { readBy } from './parse.js';
 
@@ -20,14 +20,24 @@ export type Rule<T> = (value: T, report: Report) => void;
 /** An object with these keys and no others, that keeps the rules. */
 // @__NO_SIDE_EFFECTS__
 export function object<S extends Shape>(shape: S, ...rules: readonly Rule<Output<S>>[]): Schema<Output<S>> {
-  const checks = rules.map((rule) =>
-    checkBy(
-      (payload) => rule(payload.value as Output<S>, reportTo(payload)),
-      ({ value }) => isObject(value),
-    ),
-  );
   const catchall = new $ZodNever({ type: 'never' });
-  return typed(new $ZodObject({ type: 'object', shape, catchall, checks }));
+  return typed(new $ZodObject({ type: 'object', shape, catchall, checks: [leaveOut(), ...rules.map(checkOf)] }));
+}
+
+/** Zod keeps the keys of what was given as undefined, which is the same as left out. */
+// @__NO_SIDE_EFFECTS__
+function leaveOut(): ReturnType<typeof checkBy> {
+  return checkBy(({ value }) => {
+    if (isObject(value)) for (const key of Object.keys(value)) if (value[key] === undefined) delete value[key];
+  }, isObjectGiven);
+}
+
+function checkOf<T>(rule: Rule<T>): ReturnType<typeof checkBy> {
+  return checkBy((payload) => rule(payload.value as T, reportTo(payload)), isObjectGiven);
+}
+
+function isObjectGiven({ value }: ParsePayload): boolean {
+  return isObject(value);
 }
 
 /**
@@ -42,18 +52,18 @@ export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): O
 /** An object with these keys. Other keys are neither checked nor in the result. */
 // @__NO_SIDE_EFFECTS__
 export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {
-  return typed(new $ZodObject({ type: 'object', shape }));
+  return typed(new $ZodObject({ type: 'object', shape, checks: [leaveOut()] }));
 }
 
 /** An object whose keys may all be left out: leaving out the object is the same as `{}`. */
 // @__NO_SIDE_EFFECTS__
 export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
-  return absentAs(schema, {});
+  return otherwise(schema, {});
 }
 
 /** A value that may be left out, which is the same as writing `given`. */
 // @__NO_SIDE_EFFECTS__
-export function absentAs<T>(innerType: Schema<T>, given: unknown): Schema<T> {
+export function otherwise<T>(innerType: Schema<T>, given: unknown): Schema<T> {
   return typed(new $ZodPrefault({ type: 'prefault', innerType, defaultValue: given }));
 }
 
@@ -92,6 +102,6 @@ export function orNull<T>(schema: Schema<T>): Schema<T | null> {
   });
 }
 
-function isObject(value: unknown): boolean {
+function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 /**
  * Options are read by zod schemas. This façade gives them our words: every element says what it expects, in words that
- * complete the sentence "expected …; got …", and what JSON Schema says of it. It makes them of zod's core, which zod and
- * zod/mini share, because the methods that these two add would be bytes in every bundle.
+ * complete the sentence "expected …; got …", and what JSON Schema says of it. It makes them of zod's core, which zod
+ * and zod/mini share, because the methods that these two add would be bytes in every bundle.
  *
  * The functions that make elements have no side effects and say so, so that a bundler drops the schemas of policies
  * that are not imported.
@@ -43,7 +43,7 @@ export function typed<T>(schema: Schema<unknown>): Schema<T> {
   return schema as Schema<T>;
 }
 
-/** A check of zod's, which may also replace the value. `when`: it runs on these only, also if other problems are known. */
+/** A check of zod's, which may replace the value. With `when` it runs on these, also if other problems are known. */
 // @__NO_SIDE_EFFECTS__
 export function checkBy(
   check: (payload: ParsePayload) => void,
@@ -73,8 +73,8 @@ export function value<T>(expected: string, isRight: (value: unknown) => value is
 
 /** Any value, unchecked. */
 // @__NO_SIDE_EFFECTS__
-export function anything(): Schema<unknown> {
-  return optional(new $ZodUnknown({ type: 'unknown' }));
+export function anything(json?: Json): Schema<unknown> {
+  return optional(element((given) => given, json));
 }
 
 /** A function; its parameters and its result cannot be checked. */

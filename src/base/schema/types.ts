@@ -28,25 +28,32 @@ function rangeText({ from, above, to }: Range): string {
 /** A finite number. */
 // @__NO_SIDE_EFFECTS__
 export function number(range: Range = {}): Schema<number> {
-  return numeric(`a number${rangeText(range)}`, (candidate) => Number.isFinite(candidate) && isIn(candidate, range));
+  return numeric('number', range, `a number${rangeText(range)}`, Number.isFinite);
 }
 
 /** A safe integer. */
 // @__NO_SIDE_EFFECTS__
 export function integer(range: Range = {}): Schema<number> {
-  return numeric(
-    `${Object.keys(range).length > 0 ? 'an' : 'a safe'} integer${rangeText(range)}`,
-    (candidate) => Number.isSafeInteger(candidate) && isIn(candidate, range),
-  );
+  const kind = Object.keys(range).length > 0 ? 'an' : 'a safe';
+  return numeric('integer', range, `${kind} integer${rangeText(range)}`, Number.isSafeInteger);
 }
 
 // @__NO_SIDE_EFFECTS__
-function numeric(expected: string, isRight: (candidate: number) => boolean): Schema<number> {
-  return element((candidate, report) => {
-    if (typeof candidate === 'number' && isRight(candidate)) return candidate + 0;
-    report(expected);
-    return Number.NaN;
-  });
+function numeric(
+  type: 'number' | 'integer',
+  range: Range,
+  expected: string,
+  isRight: (candidate: unknown) => boolean,
+): Schema<number> {
+  const { from: minimum, above: exclusiveMinimum, to: maximum } = range;
+  return element(
+    (candidate, report) => {
+      if (typeof candidate === 'number' && isRight(candidate) && isIn(candidate, range)) return candidate + 0;
+      report(expected);
+      return Number.NaN;
+    },
+    { type, minimum, exclusiveMinimum, maximum },
+  );
 }
 
 /** An integer from 1 up. */
@@ -81,24 +88,30 @@ export function ratioAboveZero(): Schema<number> {
 
 // @__NO_SIDE_EFFECTS__
 export function flag(): Schema<boolean> {
-  return value('true or false', (candidate) => typeof candidate === 'boolean');
+  return value('true or false', (candidate) => typeof candidate === 'boolean', { type: 'boolean' });
 }
 
 /** Text that is not empty. */
 // @__NO_SIDE_EFFECTS__
 export function text(expected = 'text that is not empty'): Schema<string> {
-  return value(expected, (candidate): candidate is string => typeof candidate === 'string' && candidate !== '');
+  const isRight = (candidate: unknown): candidate is string => typeof candidate === 'string' && candidate !== '';
+  return value(expected, isRight, { type: 'string', minLength: 1 });
 }
 
 /** One of these words. */
 // @__NO_SIDE_EFFECTS__
 export function oneOf<const T extends string>(...words: readonly T[]): Schema<T> {
-  return element((candidate, report) => {
-    const word = words.find((each) => each === candidate);
-    if (word === undefined) report(expectedWord(candidate, words));
-    return word;
-  });
+  return element(
+    (candidate, report) => {
+      const word = words.find((each) => each === candidate);
+      if (word === undefined) report(expectedWord(candidate, words));
+      return word;
+    },
+    { enum: words },
+  );
 }
+
+const numberOrText = { type: ['number', 'string'], minimum: 0 };
 
 function isNumberOrText(candidate: unknown): candidate is number | string {
   return typeof candidate === 'number' || typeof candidate === 'string';
@@ -113,7 +126,7 @@ export function quantity(example: Quantity = '1k'): Schema<number> {
     if (amount > 0) report(`at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1), or Infinity for unlimited`);
     else report(`an integer from 0 up, Infinity, or a quantity like "${example}"`);
     return Number.NaN;
-  });
+  }, numberOrText);
 }
 
 /** A span of time in ms; Infinity for ever. */
@@ -141,7 +154,7 @@ function span(expected: string, isRight: (ms: number) => boolean): Schema<number
     if (isRight(ms)) return ms;
     report(expected);
     return Number.NaN;
-  });
+  }, numberOrText);
 }
 
 /** A `Clock`; its members must be functions. */

@@ -76,7 +76,7 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
         ['largest request', bytes(limits.maxRequestBytes)],
         [
           'timeouts',
-          `connect ${ms(timeouts.connectMs)}, ${timeouts.firstTokenMs === undefined ? '' : `first token ${ms(timeouts.firstTokenMs)}, `}first byte ${ms(timeouts.firstByteMs)}, idle ${ms(timeouts.idleMs)}, total ${ms(timeouts.totalMs)}`,
+          `connect ${ms(timeouts.connect)}, ${timeouts.firstToken === undefined ? '' : `first token ${ms(timeouts.firstToken)}, `}first byte ${ms(timeouts.firstByte)}, idle ${ms(timeouts.idle)}, total ${ms(timeouts.total)}`,
         ],
         [
           'retry elsewhere',
@@ -88,11 +88,11 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
           'scraping',
           scrape === undefined
             ? 'off'
-            : `every ${ms(scrape.intervalMs)}, while idle every ${ms(scrape.idleIntervalMs)}, stale after ${ms(scrape.stalenessThresholdMs)}`,
+            : `every ${ms(scrape.interval)}, while idle every ${ms(scrape.idleInterval)}, stale after ${ms(scrape.stalenessThreshold)}`,
         ],
         [
           'on SIGTERM',
-          `is not ready for ${ms(drain.delayMs)}, then dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`,
+          `is not ready for ${ms(drain.delay)}, then dispatches for ${ms(drain.waiting)}, then lets streams end for ${ms(drain.streams)}`,
         ],
         ['error contract', config.contract],
         ...(config.bandHeadroom ? [['answers tell', 'the room left in the band'] as const] : []),

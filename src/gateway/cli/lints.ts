@@ -159,9 +159,9 @@ function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): st
         `${type}: ${perReplica[type]} in each replica; only sharedState.${limits ?? 'quotas'} is shared${inCode[type] ?? ''}`,
     ),
     ...quotaLints(sharedState, text),
-    ...(limits !== undefined && drainMs < timeouts.totalMs
+    ...(limits !== undefined && drainMs < timeouts.total
       ? [
-          `sharedState.drainDuration is ${ms(drainMs)}, but a request may take ${ms(timeouts.totalMs)} (timeouts.total): if a replica falls silent, requests that take longer are no longer counted`,
+          `sharedState.drainDuration is ${ms(drainMs)}, but a request may take ${ms(timeouts.total)} (timeouts.total): if a replica falls silent, requests that take longer are no longer counted`,
         ]
       : []),
     ...(limits !== undefined && leases.replicas === undefined
@@ -182,7 +182,7 @@ function metricsLints(
   { saturationDetector }: Resolved,
   text: string,
 ): string[] {
-  const asked = upstreams.filter(({ profile }) => profile !== 'none');
+  const asked = upstreams.filter(({ metrics }) => metrics !== 'none');
   const isBlind = saturationDetector.needsPool === true && (scrape === undefined || asked.length === 0);
   const utilization = declaredPlugins(text).filter(({ type }) => type === 'utilization-detector');
   const stale = utilization.map(({ parameters }) => String(parameters.metricsStalenessThreshold ?? '200ms'));
@@ -199,10 +199,10 @@ function metricsLints(
 }
 
 /** A scrape may come a tenth later than its interval says. */
-function tooSlow({ intervalMs }: ScrapeConfig, threshold: string): string[] {
-  if (intervalMs <= parseDuration(threshold) / 1.1) return [];
+function tooSlow({ interval }: ScrapeConfig, threshold: string): string[] {
+  if (interval <= parseDuration(threshold) / 1.1) return [];
   const stale = `but metrics are stale after ${threshold} (metricsStalenessThreshold)`;
-  return [`scrape.interval is ${ms(intervalMs)}, ${stale}: the gate closes in between`];
+  return [`scrape.interval is ${ms(interval)}, ${stale}: the gate closes in between`];
 }
 
 function labelLints({ upstreams, models }: GatewayConfig, text: string): string[] {
@@ -257,11 +257,11 @@ function senderLints({ listen, admin, auth, limits }: GatewayConfig, { bands, li
 }
 
 function timeLints({ timeouts, drain }: GatewayConfig): string[] {
-  const drainMs = drain.delayMs + drain.waitingMs + drain.streamsMs;
+  const drainMs = drain.delay + drain.waiting + drain.streams;
   return [
-    ...(timeouts.firstByteMs > timeouts.totalMs
+    ...(timeouts.firstByte > timeouts.total
       ? [
-          `timeouts.firstByte (${ms(timeouts.firstByteMs)}) is longer than timeouts.total (${ms(timeouts.totalMs)}), and never counts`,
+          `timeouts.firstByte (${ms(timeouts.firstByte)}) is longer than timeouts.total (${ms(timeouts.total)}), and never counts`,
         ]
       : []),
     ...(drainMs > terminationGraceMs

@@ -10,7 +10,7 @@ import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 /** One sentence for each server with which something is wrong. The file must have no faults. */
 export async function probe(text: string, registry?: PluginRegistry): Promise<string[]> {
   const config = loadGatewayConfig(text, { registry });
-  const absent = await Promise.all(config.upstreams.map((upstream) => whyAbsent(upstream, config.health.timeoutMs)));
+  const absent = await Promise.all(config.upstreams.map((upstream) => whyAbsent(upstream, config.health.timeout)));
   return [...absent.flat(), ...(await withoutLoad(config))];
 }
 
@@ -43,7 +43,7 @@ async function withoutLoad({ upstreams: configs, scrape, flow, hasDefaultDetecto
   const none = `no server reports its load: ${consequence}`;
   if (scrape === undefined) return [none];
   const upstreams = new Upstreams();
-  upstreams.apply(configs.filter(({ profile }) => profile !== 'none'));
+  upstreams.apply(configs.filter(({ metrics }) => metrics !== 'none'));
   const { pool } = upstreams;
   const findings: string[] = [];
   const scraper = scraperOf(upstreams, scrape, () => {});

@@ -65,7 +65,7 @@ export async function runGateway({ config: path, logFormat, modules }: GatewayCo
   process.on('SIGHUP', () => {
     reloaded = reloaded.then(reload); // one after the other
   });
-  const end = stopped(gateway, log, () => config.drain.delayMs).finally(() => output.flush());
+  const end = stopped(gateway, log, () => config.drain.delay).finally(() => output.flush());
   // This comes last, because a reader of the line may send signals at once.
   const { url, adminUrl, pool } = gateway;
   log('info', 'listening', { file, url, adminUrl, upstreams: pool.endpoints.length, pid: process.pid });

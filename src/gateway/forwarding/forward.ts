@@ -80,7 +80,7 @@ class Attempt implements RelayHost {
     this.lease = lease;
     this.options = options;
     this.tell = tell;
-    this.timer = setTimeout(abortOverdue, options.config.timeouts.totalMs, lease);
+    this.timer = setTimeout(abortOverdue, options.config.timeouts.total, lease);
     this.firstToken = new FirstTokenLimit(lease, options.firstTokenMs);
   }
 
@@ -95,7 +95,7 @@ class Attempt implements RelayHost {
   }
 
   get idleMs(): number {
-    return this.options.config.timeouts.idleMs;
+    return this.options.config.timeouts.idle;
   }
 
   get closesConnection(): boolean {

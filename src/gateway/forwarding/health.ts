@@ -18,8 +18,11 @@ export function watchUpstreamHealth(
     if (endpoint.state === 'ill' && upstreams.configOf(endpoint).healthPath === undefined)
       pool.update(endpoint, { state: 'ready' });
   }
+  const { interval, timeout, ...settings } = config;
   const health = watchHealth(pool, {
-    ...config,
+    ...settings,
+    intervalMs: interval,
+    timeoutMs: timeout,
     urlOf: (endpoint) => {
       const { url, healthPath } = upstreams.configOf(endpoint);
       return healthPath === undefined ? undefined : url + healthPath;

@@ -50,8 +50,8 @@ export function requestOf(
       client: config.forwarded === 'set' ? req : undefined,
     }),
     body: bodyOf(bytes),
-    headersTimeout: config.timeouts.firstByteMs,
-    bodyTimeout: config.timeouts.idleMs,
+    headersTimeout: config.timeouts.firstByte,
+    bodyTimeout: config.timeouts.idle,
   };
 }
 

@@ -24,7 +24,7 @@ export function watchUpstreams(
   { reports, agent, counters }: { reports: LoadReports; agent: Agent; counters: GatewayCounters },
 ): () => void {
   const stopHealth = watchUpstreamHealth(upstreams, config.health, log, counters);
-  const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).profile !== 'none');
+  const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).metrics !== 'none');
   if (upstreams.pool.endpoints.length > 0 && (config.scrape === undefined || asked.length === 0))
     reports.noLoadReported();
   if (config.scrape === undefined) return stopHealth;
@@ -35,7 +35,7 @@ export function watchUpstreams(
     if (!answersWithoutMetrics(error)) return;
     without.add(endpoint);
     const { endpoints } = upstreams.pool;
-    if (endpoints.every((each) => without.has(each) || upstreams.configOf(each).profile === 'none'))
+    if (endpoints.every((each) => without.has(each) || upstreams.configOf(each).metrics === 'none'))
       reports.noLoadReported();
   });
   const stopReported = upstreams.pool.on('reported', () => reports.loadReported());
@@ -58,20 +58,23 @@ export function answersWithoutMetrics({ code }: ScrapeError): boolean {
 /** A scraper of the servers of the file. */
 export function scraperOf(
   upstreams: Upstreams,
-  { path, ...settings }: ScrapeConfig,
+  { path, interval, idleInterval, timeout, stalenessThreshold }: ScrapeConfig,
   log: GatewayLog,
   fetch?: MetricsFetch,
 ): Scraper {
   return scrape(upstreams.pool, {
-    ...settings,
+    intervalMs: interval,
+    idleIntervalMs: idleInterval,
+    timeoutMs: timeout,
+    stalenessThresholdMs: stalenessThreshold,
     fetch,
     urlOf: (endpoint) => {
-      const { profile, url, labels } = upstreams.configOf(endpoint);
-      return profile === 'none' ? undefined : (labels.metricsUrl ?? url + path);
+      const { metrics, url, labels } = upstreams.configOf(endpoint);
+      return metrics === 'none' ? undefined : (labels.metricsUrl ?? url + path);
     },
     profile: (endpoint) => {
-      const { profile } = upstreams.configOf(endpoint);
-      return profile === 'none' ? undefined : profile;
+      const { metrics } = upstreams.configOf(endpoint);
+      return metrics === 'none' ? undefined : metrics;
     },
     onWarning: ({ message }) => log('warn', 'scrape-setting', { message }),
   });

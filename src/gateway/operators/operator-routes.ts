@@ -25,7 +25,7 @@ export interface OperatorState {
   /** Names of the models that the servers have. */
   readonly models: readonly string[];
   readonly adminToken: string | undefined;
-  readonly demand: { readonly path: string; readonly token: string | undefined };
+  readonly demand: { readonly path: string; readonly token?: string | undefined };
   /** Whether metrics, which name tenants, are for holders of the token alone: strangers can reach the port. */
   readonly guardsMetrics: boolean;
 }

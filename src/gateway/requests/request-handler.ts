@@ -288,7 +288,7 @@ export class RequestHandler {
       state.attempts.push(endpoint.id);
       this.parts.counters.sentTo(endpoint.id);
       state.queuedMs += state.req.flow?.queuedMs ?? 0;
-      const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
+      const { enabled, max, maxBodyBytes, avoidFor } = config.retry;
       const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;
       const attempt: ForwardOptions = {
         agent: this.setup.agent,
@@ -296,7 +296,7 @@ export class RequestHandler {
         detectors,
         upstream: this.parts.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
-        avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
+        avoid: (isCertain, forMs = avoidFor) => this.refusals.refused(endpoint, forMs, isCertain),
         mayRetry,
         firstTokenMs:
           mayRetry && this.parts.upstreams.hasOther(state)
@@ -395,8 +395,8 @@ function notAllowed({ req, path }: RequestState, methods: string): ApiError {
 /** Only streams have a first token: other answers come whole. */
 function awaitsTokenMs(
   { body, targetModel }: RequestState,
-  { firstTokenMs, firstTokenMsByModel }: GatewayConfig['timeouts'],
+  { firstToken, firstTokenByModel }: GatewayConfig['timeouts'],
 ): number {
   if (body?.isStream !== true) return Number.POSITIVE_INFINITY;
-  return firstTokenMsOf(targetModel, firstTokenMs, firstTokenMsByModel);
+  return firstTokenMsOf(targetModel, firstToken, firstTokenByModel);
 }

@@ -4,7 +4,7 @@ import type { GatewayConfig } from './gateway-config.js';
 type Tree = Readonly<Record<string, unknown>>;
 
 /**
- * One text for each change, such as `timeouts.idleMs: 60000 → 30000`, `upstreams[gpu-2]: added`,
+ * One text for each change, such as `timeouts.idle: 60000 → 30000`, `upstreams[gpu-2]: added`,
  * `admin.token: changed`. Empty when they are the same.
  */
 export function changesBetween(before: GatewayConfig, after: GatewayConfig): string[] {

@@ -1,8 +1,14 @@
-/** The sections of a gateway file and their defaults. */
-import * as z from 'zod/mini';
-import { list, object, orEmpty, record } from '../../base/schema/containers.js';
-import { parseDuration } from '../../base/schema/duration.js';
+/**
+ * The table of a gateway file: every key with what it takes, what holds without it, and one sentence. It reads files,
+ * it is what editors know of them (`headgate schema gateway`), and the reference page is made of it.
+ *
+ * Spans of time are read as ms.
+ *
+ * Longer than most files, because one table has every key.
+ */
+import { list, object, orEmpty, otherwise, record } from '../../base/schema/containers.js';
 import { anything, element, optional, value } from '../../base/schema/element.js';
+import { row } from '../../base/schema/json-schema.js';
 import { validate } from '../../base/schema/parse.js';
 import {
   aboveZero,
@@ -14,6 +20,7 @@ import {
   quantity,
   text,
 } from '../../base/schema/types.js';
+import { flowSectionsJson } from '../../config/index.js';
 import type { Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
 import type { GatewayFile } from './gateway-file.js';
@@ -22,19 +29,22 @@ import { type SecretSources, secret, section } from './secrets.js';
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 
 const isPath = (candidate: unknown): candidate is string => typeof candidate === 'string' && candidate.startsWith('/');
-const path = value('a path such as "/health"', isPath);
+const path = value('a path such as "/health"', isPath, { type: 'string', pattern: '^/' });
 
 /** Without a path that ends in /v1, which the requests bring along, and without a query. */
-const url: Schema<string> = element((candidate, report) => {
-  const parsed = typeof candidate === 'string' ? parseUrl(candidate) : undefined;
-  if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '') {
-    report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
-    return undefined;
-  }
-  const base = parsed.pathname.replace(/\/+$/, '');
-  if (/\/v1$/.test(base)) report('a URL without "/v1", which comes with each request');
-  return parsed.origin + base;
-});
+const url: Schema<string> = element(
+  (candidate, report) => {
+    const parsed = typeof candidate === 'string' ? parseUrl(candidate) : undefined;
+    if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '') {
+      report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
+      return undefined;
+    }
+    const base = parsed.pathname.replace(/\/+$/, '');
+    if (/\/v1$/.test(base)) report('a URL without "/v1", which comes with each request');
+    return parsed.origin + base;
+  },
+  { type: 'string', pattern: '^https?://' },
+);
 
 function parseUrl(candidate: string): URL | undefined {
   try {
@@ -47,229 +57,261 @@ function parseUrl(candidate: string): URL | undefined {
 const expectedOrigins = '"*", or a list of origins such as "https://chat.example.com"';
 
 /** As browsers write them, so that they can be compared. */
-const origins: Schema<'*' | readonly string[]> = element((candidate, report) => {
-  if (candidate === '*') return candidate;
-  if (!Array.isArray(candidate)) {
-    report(expectedOrigins);
-    return undefined;
-  }
-  for (const [index, origin] of candidate.entries()) {
-    if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
-      report('an origin such as "https://chat.example.com"', [index]);
-  }
-  return candidate;
-});
+const origins: Schema<'*' | readonly string[]> = element(
+  (candidate, report) => {
+    if (candidate === '*') return candidate;
+    if (!Array.isArray(candidate)) {
+      report(expectedOrigins);
+      return undefined;
+    }
+    for (const [index, origin] of candidate.entries()) {
+      if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
+        report('an origin such as "https://chat.example.com"', [index]);
+    }
+    return candidate;
+  },
+  { anyOf: [{ const: '*' }, { type: 'array', items: { type: 'string' } }] },
+);
 
 const port = integer({ from: 0, to: 65_535 });
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
-const size: Schema<number> = element((candidate, report) => {
-  const verdict = validate(quantity('4Mi'), candidate);
-  if (verdict.ok && verdict.value >= 1 && verdict.value < Infinity) return verdict.value;
-  report('a size from 1 up, such as "4Mi"');
-  return Number.NaN;
-});
-
-/** A span of time in ms, `usual` where the file has none. */
-function span(usual: string, schema: (example: string) => Schema<number> = positiveDuration): Schema<number> {
-  return optional(schema(usual), parseDuration(usual));
-}
-
-/** What `schema` reads, under the names of the configuration, where what has no default is undefined. */
-function named<T extends object, C>(schema: Schema<T>, rename: (read: T) => C): Schema<C> {
-  return z.pipe(schema, z.transform(rename)) as Schema<unknown> as Schema<C>;
-}
+const size: Schema<number> = element(
+  (candidate, report) => {
+    const verdict = validate(quantity('4Mi'), candidate);
+    if (verdict.ok && verdict.value >= 1 && verdict.value < Infinity) return verdict.value;
+    report('a size from 1 up, such as "4Mi"');
+    return Number.NaN;
+  },
+  { type: ['integer', 'string'], minimum: 1 },
+);
 
 const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number =>
   candidate === 'safe' ||
   candidate === 'closed' ||
   (typeof candidate === 'number' && Number.isInteger(candidate) && candidate >= 0);
-const fallback = value('"safe", "closed", or a limit: an integer from 0 up', isFallback);
+const fallback = value('"safe", "closed", or a limit: an integer from 0 up', isFallback, {
+  anyOf: [{ enum: ['safe', 'closed'] }, { type: 'integer', minimum: 0 }],
+});
 
 /** The priority of a name that was not given stays open until the objectives are known. */
 const sender = {
-  tenant: text('the name of a tenant'),
-  objective: optional(text('the name of an objective')),
-  priority: optional(integer()),
-  trusted: optional(flag(), false),
+  tenant: row('The fairness ID of the sender.', text('the name of a tenant')),
+  objective: row('A name of `objectives`, which stands for a priority.', optional(text('the name of an objective'))),
+  priority: row('The priority, instead of an objective.', optional(integer())),
+  trusted: row(
+    'Whether its flow headers are believed: for gateways and proxies of your own.',
+    otherwise(flag(), false),
+  ),
 };
 
-const openTelemetry = named(
-  object({
-    metrics: optional(flag(), true),
-    traces: optional(flag(), true),
-    pool: optional(text()),
-    fairnessIds: optional(flag(), false),
-  }),
-  ({ pool, ...rest }) => ({ ...rest, pool }),
-);
+const openTelemetry = object({
+  metrics: row('Record the metrics.', otherwise(flag(), true)),
+  traces: row('Record a span for each request.', otherwise(flag(), true)),
+  pool: row('Names the pool in metrics.', optional(text())),
+  fairnessIds: row('Metrics and spans name tenants.', otherwise(flag(), false)),
+});
 
 /** Without defaults: whether the section is there at all, and what else it says, matters to `enabled`. */
 const scrape = object({
-  enabled: optional(flag()),
-  interval: optional(positiveDuration('50ms')),
-  idleInterval: optional(positiveDuration('1s')),
-  timeout: optional(positiveDuration('1s')),
-  path: optional(path),
-  stalenessThreshold: optional(positiveDuration('200ms')),
+  enabled: row(
+    'Ask the servers for their load. Without it: if the section or the detector needs it.',
+    optional(flag()),
+  ),
+  interval: row('From question to question; `50ms` without it.', optional(positiveDuration('50ms'))),
+  idleInterval: row('The same while no request waits or runs; `1s` without it.', optional(positiveDuration('1s'))),
+  timeout: row('For the whole answer; `1s` without it.', optional(positiveDuration('1s'))),
+  path: row('Where servers report; `/metrics` without it.', optional(path)),
+  stalenessThreshold: row('After it a report is stale; `200ms` without it.', optional(positiveDuration('200ms'))),
 });
 
-const health = named(
-  object({
-    interval: span('2s'),
-    timeout: span('1s'),
-    failures: optional(integer({ from: 1 }), 3),
-    successes: optional(integer({ from: 1 }), 1),
-    whenAllSilent: optional(oneOf('keep', 'ill'), 'keep'),
-  }),
-  ({ interval, timeout, ...rest }) => ({ intervalMs: interval, timeoutMs: timeout, ...rest }),
-);
-
-const timeouts = named(
-  object({
-    connect: span('5s'),
-    upload: span('10s'),
-    firstToken: optional(positiveDuration('5s')),
-    firstTokenByModel: optional(record(positiveDuration('60s')), {}),
-    firstByte: span('5m'),
-    idle: span('60s'),
-    total: span('30m'),
-  }),
-  ({ connect, upload, firstToken, firstTokenByModel, firstByte, idle, total }) => ({
-    connectMs: connect,
-    uploadMs: upload,
-    firstTokenMs: firstToken,
-    firstTokenMsByModel: firstTokenByModel,
-    firstByteMs: firstByte,
-    idleMs: idle,
-    totalMs: total,
-  }),
-);
-
-const limits = named(
-  object({
-    maxRequestBytes: optional(size, 8 * 2 ** 20),
-    maxReadingBytes: optional(size, 256 * 2 ** 20),
-    maxHeaderBytes: optional(size, 16_384),
-    minUploadRate: optional(size, 4_096),
-    maxConnections: optional(integer({ from: 1 }), 16_384),
-  }),
-  ({ minUploadRate, ...rest }) => ({ ...rest, minUploadBytesPerSecond: minUploadRate }),
-);
-
-const retry = named(
-  object({
-    enabled: optional(flag(), true),
-    max: optional(integer({ from: 0, to: 100 }), 1),
-    maxBodyBytes: optional(size, 2 ** 20),
-    avoidFor: span('5s'),
-  }),
-  ({ avoidFor, ...rest }) => ({ ...rest, avoidForMs: avoidFor }),
-);
-
-const models = named(
-  object({
-    aliases: optional(record(text('the name of a model')), {}),
-    list: optional(list(text('the name of a model'))),
-  }),
-  ({ aliases, list }) => ({ aliases, list }),
-);
-
-const cors = named(object({ origins, maxAge: span('10m', duration) }), ({ maxAge, ...rest }) => {
-  return { ...rest, maxAgeMs: maxAge };
+const health = object({
+  interval: row('From check to check.', otherwise(positiveDuration('2s'), '2s')),
+  timeout: row('For the answer of a check.', otherwise(positiveDuration('1s'), '1s')),
+  failures: row('Checks in a row that must fail until a server gets no work.', otherwise(integer({ from: 1 }), 3)),
+  successes: row('Checks in a row that must succeed until it gets work again.', otherwise(integer({ from: 1 }), 1)),
+  whenAllSilent: row(
+    'When no server answers: each keeps its work, or all are ill.',
+    otherwise(oneOf('keep', 'ill'), 'keep'),
+  ),
 });
 
-const drain = named(
-  object({ delay: span('3s', duration), waiting: span('5s'), streams: span('20s') }),
-  ({ delay, waiting, streams }) => ({ delayMs: delay, waitingMs: waiting, streamsMs: streams }),
-);
+const timeouts = object({
+  connect: row('Until a server takes the connection.', otherwise(positiveDuration('5s'), '5s')),
+  upload: row('The longest silence of a client that sends a body.', otherwise(positiveDuration('10s'), '10s')),
+  firstToken: row(
+    'From the seat to the first content token of a stream; then another server is asked.',
+    optional(positiveDuration('5s')),
+  ),
+  firstTokenByModel: row(
+    'The same by the model that the server is asked for.',
+    otherwise(record(positiveDuration('60s')), {}),
+  ),
+  firstByte: row('From the request to the head of the answer.', otherwise(positiveDuration('5m'), '5m')),
+  idle: row('Between two pieces of an answer, to either side.', otherwise(positiveDuration('60s'), '60s')),
+  total: row('From the seat to the end of the answer.', otherwise(positiveDuration('30m'), '30m')),
+});
+
+const limits = object({
+  maxRequestBytes: row('The longest body.', otherwise(size, '8Mi')),
+  maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', otherwise(size, '256Mi')),
+  maxHeaderBytes: row('The headers of a request.', otherwise(size, '16Ki')),
+  minUploadRate: row('Bytes in a second; a client that sends more slowly is not waited for.', otherwise(size, '4Ki')),
+  maxConnections: row(
+    'Open connections of clients; one more is closed at once.',
+    otherwise(integer({ from: 1 }), 16_384),
+  ),
+});
+
+const retry = object({
+  enabled: row('Send a request again that no server has answered.', otherwise(flag(), true)),
+  max: row('How often a request is sent again.', otherwise(integer({ from: 0, to: 100 }), 1)),
+  maxBodyBytes: row('The longest body that is kept to be sent again.', otherwise(size, '1Mi')),
+  avoidFor: row(
+    'How long a server that refused, or cannot be reached, gets nothing.',
+    otherwise(positiveDuration('5s'), '5s'),
+  ),
+});
+
+const models = object({
+  aliases: row(
+    'Names that clients use, and those that the servers know.',
+    otherwise(record(text('the name of a model')), {}),
+  ),
+  list: row('What `/v1/models` lists; without it, what the servers list.', optional(list(text('the name of a model')))),
+});
+
+const cors = object({
+  origins: row('The origins whose scripts may call, or `"*"`.', origins),
+  maxAge: row('How long browsers remember the answer.', otherwise(duration('10m'), '10m')),
+});
+
+const drain = object({
+  delay: row('How long SIGTERM still takes requests while `/readyz` says 503.', otherwise(duration('3s'), '3s')),
+  waiting: row('How long what waits is dispatched then.', otherwise(positiveDuration('5s'), '5s')),
+  streams: row('How long answers may take to end.', otherwise(positiveDuration('20s'), '20s')),
+});
 
 const log = object({
-  format: optional(oneOf('json', 'text'), 'text'),
-  requests: optional(flag(), true),
-  tenants: optional(flag(), true),
+  format: row('Lines of JSON, or of text.', otherwise(oneOf('json', 'text'), 'text')),
+  requests: row('Each request has a line of its own.', otherwise(flag(), true)),
+  tenants: row('Lines name tenants.', otherwise(flag(), true)),
 });
 
-/** Sections of flow control, which `headgate/config` reads. */
-const elsewhere: Schema<unknown> = anything();
+/** See `SharedStateConfig`; what has no default here has it where leases are made. */
+function sharedStateTable(aSecret: Schema<string>) {
+  return object({
+    url: row('The store: `redis://…` or `rediss://…`.', aSecret),
+    pool: row('Replicas of one name share the limit; `gateway` without it.', optional(text('the name of the pool'))),
+    prefix: row('The beginning of all keys in the store.', optional(text('the beginning of all keys'))),
+    maxConcurrency: row('Requests in flight of all replicas.', optional(integer({ from: 1 }))),
+    maxTokens: row('Tokens in flight of all replicas.', optional(integer({ from: 1 }))),
+    endpointConcurrency: row('Requests in flight of each upstream of weight 1.', optional(integer({ from: 1 }))),
+    quotas: row('Quotas of a `quota-detector` are those of all replicas; true without it.', optional(flag())),
+    replicas: row(
+      'How many replicas there are: needed to start while the store is away.',
+      optional(integer({ from: 1 })),
+    ),
+    maxShare: row('The most that one replica may get.', optional(integer({ from: 1 }))),
+    fallback: row('What holds after a lease without the store; `safe` without it.', optional(fallback)),
+    refreshInterval: row('Between two calls; `1s` without it.', optional(positiveDuration('1s'))),
+    leaseDuration: row('How long an answer holds; `5s` without it.', optional(positiveDuration('5s'))),
+    drainDuration: row(
+      'How long the seats of a silent replica stay reserved; `60s` without it.',
+      optional(positiveDuration('60s')),
+    ),
+    forgetAfter: row(
+      'How long its safe share stays reserved after that; `10m` without it.',
+      optional(positiveDuration('10m')),
+    ),
+    callTimeout: row('For a call to the store.', optional(positiveDuration('50ms'))),
+  });
+}
 
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const aSecret = secret(sources);
   const admin = object({
-    host: optional(text()),
-    port: optional(port),
-    token: optional(aSecret),
-    hosts: optional(list(text('a name without a port')), []),
+    host: row('The address for operators; that of `listen` without it.', optional(text())),
+    port: row('The port for operators; that of `listen` without it.', optional(port)),
+    token: row('The bearer token of operators.', optional(aSecret)),
+    hosts: row(
+      'Names by which operators may ask, besides addresses and `localhost`.',
+      otherwise(list(text('a name without a port')), []),
+    ),
   });
   const inspector = object({
-    path: optional(path, '/inspector'),
-    password: optional(aSecret),
-    fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
+    path: row('Where the page is.', otherwise(path, '/inspector')),
+    password: row('Its password; `admin.token` without it.', optional(aSecret)),
+    fairnessIds: row('Whether the page names tenants.', otherwise(oneOf('shown', 'hidden'), 'shown')),
   });
-  const demand = object({ path: optional(path, '/demand'), token: optional(aSecret) });
+  const demand = object({
+    path: row('Where autoscalers ask.', otherwise(path, '/demand')),
+    token: row('A token that opens this and nothing else.', optional(aSecret)),
+  });
   const upstream = object({
-    id: text('the name of a model server'),
-    url,
-    labels: optional(record(text()), {}),
-    weight: optional(aboveZero(), 1),
-    metrics: optional(oneOf(...profiles)),
-    healthPath: optional(path),
-    apiKey: optional(aSecret),
+    id: row('Its name, in logs and metrics.', text('the name of a model server')),
+    url: row('The base URL, without `/v1`.', url),
+    labels: row('Labels for filters; `model` may list several: `a, b`.', otherwise(record(text()), {})),
+    weight: row('Its capacity: one of weight 3 has three times the seats.', otherwise(aboveZero(), 1)),
+    metrics: row('Which metrics it has; `none`: it is not asked. Found out without it.', optional(oneOf(...profiles))),
+    healthPath: row('A path that answers 2xx while it is well; without it, it is not checked.', optional(path)),
+    apiKey: row('Sent to it as `Authorization: Bearer …`.', optional(aSecret)),
+  });
+  const key = object({
+    key: row('What the client sends: text, `{ env: NAME }` or `{ file: PATH }`.', aSecret),
+    ...sender,
   });
   const auth = object({
-    keys: optional(section(list(section(object({ key: aSecret, ...sender }))), 'an array'), []),
-    anonymous: optional(object(sender)),
+    keys: row('The keys that are known.', otherwise(section(list(section(key)), 'an array'), [])),
+    anonymous: row(
+      'The sender of requests without a known key; without it, where there are keys, they are rejected.',
+      optional(object(sender)),
+    ),
+  });
+  const listen = object({
+    host: row('The address that clients reach.', otherwise(text(), '127.0.0.1')),
+    port: row('Its port; 0 is any free one.', port),
   });
   return object({
-    listen: object({ host: optional(text(), '127.0.0.1'), port }),
-    admin: orEmpty(section(admin)),
-    inspector: optional(section(inspector)),
-    demand: orEmpty(named(section(demand), ({ token, ...rest }) => ({ ...rest, token }))),
-    openTelemetry: optional(openTelemetry),
-    upstreams: list(
-      named(upstream, ({ metrics: profile, healthPath, apiKey, ...rest }) => ({
-        ...rest,
-        profile,
-        healthPath,
-        apiKey,
-      })),
+    listen: row('Where clients reach the gateway.', listen),
+    admin: row('Where operators reach it, and what they need.', orEmpty(section(admin))),
+    inspector: row('The page that shows the queue; off without the section.', optional(section(inspector))),
+    demand: row('What is asked for, for autoscalers.', orEmpty(section(demand))),
+    openTelemetry: row('OpenTelemetry; off without the section.', optional(openTelemetry)),
+    upstreams: row('The model servers.', list(upstream)),
+    scrape: row('How servers are asked for their load.', optional(scrape)),
+    health: row('Checks of servers that have a `healthPath`.', orEmpty(health)),
+    timeouts: row('How long each part of a request may take.', orEmpty(timeouts)),
+    limits: row('What clients may send.', orEmpty(limits)),
+    forwarded: row(
+      '`X-Forwarded-…`: set to what the gateway sees, or passed on as a proxy in front has set them.',
+      otherwise(oneOf('set', 'pass'), 'set'),
     ),
-    scrape: optional(scrape),
-    health: orEmpty(health),
-    timeouts: orEmpty(timeouts),
-    limits: orEmpty(limits),
-    forwarded: optional(oneOf('set', 'pass'), 'set'),
-    retry: orEmpty(retry),
-    auth: orEmpty(section(auth)),
-    objectives: optional(record(integer()), {}),
-    models: orEmpty(models),
-    cors: optional(cors),
-    drain: orEmpty(drain),
-    log: orEmpty(log),
-    contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api'),
-    bandHeadroom: optional(flag(), false),
-    sharedState: optional(
-      object({
-        url: aSecret,
-        pool: optional(text('the name of the pool')),
-        prefix: optional(text('the beginning of all keys')),
-        maxConcurrency: optional(integer({ from: 1 })),
-        maxTokens: optional(integer({ from: 1 })),
-        endpointConcurrency: optional(integer({ from: 1 })),
-        quotas: optional(flag()),
-        replicas: optional(integer({ from: 1 })),
-        maxShare: optional(integer({ from: 1 })),
-        fallback: optional(fallback),
-        refreshInterval: optional(positiveDuration('1s')),
-        leaseDuration: optional(positiveDuration('5s')),
-        drainDuration: optional(positiveDuration('60s')),
-        forgetAfter: optional(positiveDuration('10m')),
-        callTimeout: optional(positiveDuration('50ms')),
-      }),
+    retry: row('Requests that no server answered are sent to another one.', orEmpty(retry)),
+    auth: row('Who may send; without keys everybody is the tenant `default-flow`.', orEmpty(section(auth))),
+    objectives: row('Names of priorities.', otherwise(record(integer()), {})),
+    models: row('Names of models.', orEmpty(models)),
+    cors: row('Scripts of other origins; without the section none may call.', optional(cors)),
+    drain: row('What SIGTERM waits for.', orEmpty(drain)),
+    log: row('What is logged.', orEmpty(log)),
+    contract: row('How drops are answered.', otherwise(oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api')),
+    bandHeadroom: row('Answers say how many requests more may wait in their band.', otherwise(flag(), false)),
+    sharedState: row(
+      'Limits of all replicas together; without the section each has its own.',
+      optional(sharedStateTable(aSecret)),
     ),
-    plugins: elsewhere,
-    saturationDetector: elsewhere,
-    flowControl: elsewhere,
+    plugins: row(
+      'Policies and detectors, as in an EndpointPickerConfig, and modules of your own.',
+      anything(flowSectionsJson.plugins),
+    ),
+    saturationDetector: row(
+      'The older place for `flowControl.saturationDetector`.',
+      anything(flowSectionsJson.saturationDetector),
+    ),
+    flowControl: row(
+      'Bands, limits and policies, as in an EndpointPickerConfig.',
+      anything(flowSectionsJson.flowControl),
+    ),
   });
 }

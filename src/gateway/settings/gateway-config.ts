@@ -1,4 +1,7 @@
-/** The configuration of a gateway: the file, with its units resolved, its secrets read and its defaults filled in. */
+/**
+ * The configuration of a gateway: the file under its own names, with its units resolved, its secrets read and its
+ * defaults filled in. Spans of time are ms.
+ */
 
 import type { ErrorContract } from '../../adapters/http/index.js';
 import type { FlowControllerOptions, SaturationDetector } from '../../index.js';
@@ -21,11 +24,11 @@ export interface UpstreamConfig {
   readonly labels: Readonly<Record<string, string>>;
   readonly weight: number;
   /** Which metrics it has; `none`: it is not scraped. @default the gateway finds out */
-  readonly profile: MetricProfile | 'none' | undefined;
+  readonly metrics?: MetricProfile | 'none' | undefined;
   /** A path that answers 2xx while the server is well; without one, there is no health check. */
-  readonly healthPath: string | undefined;
+  readonly healthPath?: string | undefined;
   /** Sent as `Authorization: Bearer …`. */
-  readonly apiKey: string | undefined;
+  readonly apiKey?: string | undefined;
 }
 
 /** The sender of a request, and whether its headers are believed. */
@@ -40,48 +43,48 @@ export interface SenderConfig {
 export interface AuthConfig {
   readonly keys: readonly (SenderConfig & { readonly key: string })[];
   /** The sender of requests without a known key; undefined: they are rejected. */
-  readonly anonymous: SenderConfig | undefined;
+  readonly anonymous?: SenderConfig | undefined;
 }
 
 export interface ScrapeConfig {
-  readonly intervalMs: number;
+  readonly interval: number;
   /** Applies while no request waits or runs. */
-  readonly idleIntervalMs: number;
-  readonly timeoutMs: number;
+  readonly idleInterval: number;
+  readonly timeout: number;
   readonly path: string;
-  readonly stalenessThresholdMs: number;
+  readonly stalenessThreshold: number;
 }
 
 /** See `HealthOptions` of `headgate/endpoints`. */
 export interface HealthConfig {
-  readonly intervalMs: number;
-  readonly timeoutMs: number;
+  readonly interval: number;
+  readonly timeout: number;
   readonly failures: number;
   readonly successes: number;
   readonly whenAllSilent: 'keep' | 'ill';
 }
 
 export interface TimeoutsConfig {
-  readonly connectMs: number;
+  readonly connect: number;
   /** A stream without a content token after that long is asked of another server; undefined: it may take its time. */
-  readonly firstTokenMs: number | undefined;
+  readonly firstToken?: number | undefined;
   /** The same by the model that the server is asked for. */
-  readonly firstTokenMsByModel: Readonly<Record<string, number>>;
+  readonly firstTokenByModel: Readonly<Record<string, number>>;
   /** From the request to the head of the answer; an answer that is not streamed is whole by then. */
-  readonly firstByteMs: number;
+  readonly firstByte: number;
   /** The longest silence of a client that sends a body. */
-  readonly uploadMs: number;
+  readonly upload: number;
   /** The longest time between two pieces of an answer, to either side. */
-  readonly idleMs: number;
+  readonly idle: number;
   /** The longest time from dispatch to the end of the answer. */
-  readonly totalMs: number;
+  readonly total: number;
 }
 
 export interface ModelsConfig {
   /** Name that clients use → name that the servers know. */
   readonly aliases: Readonly<Record<string, string>>;
   /** The models that `/v1/models` lists. @default those that the servers list */
-  readonly list: readonly string[] | undefined;
+  readonly list?: readonly string[] | undefined;
 }
 
 export interface InspectorConfig {
@@ -93,7 +96,7 @@ export interface InspectorConfig {
 export interface OpenTelemetryConfig {
   readonly metrics: boolean;
   readonly traces: boolean;
-  readonly pool: string | undefined;
+  readonly pool?: string | undefined;
   /** Whether metrics and spans name tenants. */
   readonly fairnessIds: boolean;
 }
@@ -101,20 +104,20 @@ export interface OpenTelemetryConfig {
 export interface GatewayConfig {
   readonly listen: ListenAddress;
   readonly admin: {
-    readonly listen: ListenAddress | undefined;
-    readonly token: string | undefined;
+    readonly listen?: ListenAddress | undefined;
+    readonly token?: string | undefined;
     /** Names by which operators may ask, besides addresses and `localhost`. */
     readonly hosts: readonly string[];
   };
   /** Undefined: there is no inspector. */
-  readonly inspector: InspectorConfig | undefined;
+  readonly inspector?: InspectorConfig | undefined;
   /** Where autoscalers ask, and the token that they may use besides `admin.token`. */
-  readonly demand: { readonly path: string; readonly token: string | undefined };
+  readonly demand: { readonly path: string; readonly token?: string | undefined };
   /** Undefined: OpenTelemetry is off. Its providers are the process's. */
-  readonly openTelemetry: OpenTelemetryConfig | undefined;
+  readonly openTelemetry?: OpenTelemetryConfig | undefined;
   readonly upstreams: readonly UpstreamConfig[];
   /** Undefined: no server is scraped. */
-  readonly scrape: ScrapeConfig | undefined;
+  readonly scrape?: ScrapeConfig | undefined;
   readonly health: HealthConfig;
   readonly timeouts: TimeoutsConfig;
   readonly limits: {
@@ -123,7 +126,7 @@ export interface GatewayConfig {
     readonly maxReadingBytes: number;
     readonly maxHeaderBytes: number;
     /** A client that sends a body more slowly than that is not waited for. */
-    readonly minUploadBytesPerSecond: number;
+    readonly minUploadRate: number;
     /** Open connections of clients; one more is closed at once. */
     readonly maxConnections: number;
   };
@@ -134,19 +137,19 @@ export interface GatewayConfig {
     /** Longest body that is kept to be sent once more. */
     readonly maxBodyBytes: number;
     /** How long a server that rejected a request, or cannot be reached, gets nothing. */
-    readonly avoidForMs: number;
+    readonly avoidFor: number;
   };
   readonly auth: AuthConfig;
   /** Name → priority. */
   readonly objectives: Readonly<Record<string, number>>;
   readonly models: ModelsConfig;
   /** Undefined: browsers do not let scripts of other origins call the gateway. */
-  readonly cors: CorsConfig | undefined;
+  readonly cors?: CorsConfig | undefined;
   readonly drain: {
     /** How long SIGTERM still takes requests, while `/readyz` says 503, so that load balancers can look elsewhere. */
-    readonly delayMs: number;
-    readonly waitingMs: number;
-    readonly streamsMs: number;
+    readonly delay: number;
+    readonly waiting: number;
+    readonly streams: number;
   };
   readonly log: {
     readonly format: 'json' | 'text';
@@ -164,7 +167,7 @@ export interface GatewayConfig {
   /** Whether answers say how many requests more may wait in the band of theirs. */
   readonly bandHeadroom: boolean;
   /** The state that this gateway shares with its replicas; undefined: every limit is its own. */
-  readonly sharedState: SharedStateConfig | undefined;
+  readonly sharedState?: SharedStateConfig | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;
   /**

@@ -228,11 +228,5 @@ function resolve(
 
 function scrapeOf(scrape: GatewayFile['scrape'] = {}): ScrapeConfig {
   const { interval = 50, idleInterval = 1_000, timeout = 1_000, path = '/metrics', stalenessThreshold = 200 } = scrape;
-  return {
-    intervalMs: interval,
-    idleIntervalMs: Math.max(idleInterval, interval),
-    timeoutMs: timeout,
-    path,
-    stalenessThresholdMs: stalenessThreshold,
-  };
+  return { interval, idleInterval: Math.max(idleInterval, interval), timeout, path, stalenessThreshold };
 }

@@ -10,6 +10,14 @@ export interface SecretSources {
   readonly onMissing?: ((what: string) => void) | undefined;
 }
 
+const json = {
+  anyOf: [{ type: 'string', minLength: 1 }, ...['env', 'file'].map(source)],
+};
+
+function source(name: string): object {
+  return { type: 'object', properties: { [name]: { type: 'string' } }, required: [name], additionalProperties: false };
+}
+
 const expected = 'a secret as text, { env: NAME } or { file: PATH }';
 
 /**
@@ -45,7 +53,7 @@ export function secret({ env, readFile, onMissing }: SecretSources): Schema<stri
       report(`${source} to hold a secret`, [], found === undefined ? 'nothing there' : 'empty text');
     else onMissing(`${source} holds no secret on this machine`);
     return 'missing';
-  });
+  }, json);
 
   function find(candidate: unknown): [source?: string, found?: string | undefined] {
     if (typeof candidate === 'string' && candidate.trim() !== '') return ['the file', candidate];

@@ -5,7 +5,7 @@ export interface CorsConfig {
   /** `*` for every origin, or origins as browsers write them: scheme, host and port. */
   readonly origins: '*' | readonly string[];
   /** How long a browser need not ask again, ms. */
-  readonly maxAgeMs: number;
+  readonly maxAge: number;
 }
 
 /** Headers of the gateway that scripts may read. */
@@ -35,7 +35,7 @@ export function answerOptions(
     const asked = req.headers['access-control-request-headers'];
     res.setHeader('access-control-allow-methods', methods);
     if (asked !== undefined) res.setHeader('access-control-allow-headers', asked);
-    res.setHeader('access-control-max-age', Math.floor(cors.maxAgeMs / 1000));
+    res.setHeader('access-control-max-age', Math.floor(cors.maxAge / 1000));
   }
   res.writeHead(204, { allow: methods }).end();
 }

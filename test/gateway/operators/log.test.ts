@@ -225,7 +225,7 @@ describe('what changed between two files', () => {
   it('is told by path, with the values before and after', () => {
     const flowControl = { maxRequests: 200, saturationDetector: { pluginRef: 'concurrency-detector' } };
     expect(changes({ flowControl, timeouts: { idle: '5s' }, models: { aliases: { gpt: 'llama' } } })).toEqual([
-      'timeouts.idleMs: 60000 → 5000',
+      'timeouts.idle: 60000 → 5000',
       'models.aliases.gpt: "llama"',
       'flowControl.maxRequests: 100 → 200',
     ]);

@@ -27,13 +27,12 @@ describe('a gateway file', () => {
     expect(config.auth).toEqual({ keys: [], anonymous: { tenant: 'default-flow', priority: 0, trusted: false } });
     expect(config.flow.limits?.maxBytes).toBe(2 ** 30);
     expect(config.timeouts).toEqual({
-      firstTokenMs: undefined,
-      firstTokenMsByModel: {},
-      connectMs: 5_000,
-      uploadMs: 10_000,
-      firstByteMs: 300_000,
-      idleMs: 60_000,
-      totalMs: 1_800_000,
+      firstTokenByModel: {},
+      connect: 5_000,
+      upload: 10_000,
+      firstByte: 300_000,
+      idle: 60_000,
+      total: 1_800_000,
     });
   });
 
@@ -54,11 +53,11 @@ describe('a gateway file', () => {
 
   it('is scraped for where the detector needs it, unless it says no', () => {
     expect(loadGatewayConfig('listen: { port: 1 }\nupstreams: []').scrape).toMatchObject({
-      intervalMs: 50,
-      stalenessThresholdMs: 200,
+      interval: 50,
+      stalenessThreshold: 200,
     });
     expect(loadGatewayConfig('listen: { port: 1 }\nupstreams: []\nscrape: { enabled: false }').scrape).toBeUndefined();
-    expect(loadGatewayConfig(`${minimal + detector}scrape: { interval: 1s }`).scrape?.intervalMs).toBe(1_000);
+    expect(loadGatewayConfig(`${minimal + detector}scrape: { interval: 1s }`).scrape?.interval).toBe(1_000);
   });
 
   it('tells every fault at once, of its own sections and of those of flow control', () => {

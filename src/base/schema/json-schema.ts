@@ -1,0 +1,38 @@
+/** What editors know of a file: JSON Schema, made of the tables that read it. */
+import { clone, toJSONSchema } from 'zod/v4/core';
+import { type Json, type Keywords, type Schema, typed } from './element.js';
+
+/** A row of a table: what the option is, in one sentence, and what it takes. */
+export function row<T>(sentence: string, schema: Schema<T>): Schema<T> {
+  return typed(clone(schema, { ...schema._zod.def, ...{ sentence } }));
+}
+
+/** What elements and rows add to zod's definitions. */
+interface Notes {
+  readonly json?: Json;
+  readonly sentence?: string;
+}
+
+/** The JSON Schema of what a schema reads, without `$schema`. */
+export function jsonOf(schema: Schema<unknown>): Keywords {
+  const { $schema: _, ...keywords } = toJSONSchema(schema, {
+    target: 'draft-07',
+    io: 'input',
+    unrepresentable: 'any',
+    reused: 'inline',
+    override: ({ zodSchema, jsonSchema }) => {
+      const { json, sentence }: Notes = { ...(zodSchema._zod.def as object) };
+      Object.assign(
+        jsonSchema,
+        typeof json === 'function' ? json(jsonOf) : json,
+        sentence && { description: sentence },
+      );
+    },
+  });
+  return keywords;
+}
+
+/** The JSON Schema of a file, as a file of its own. */
+export function jsonSchemaOf(title: string, schema: Schema<unknown>): string {
+  return `${JSON.stringify({ $schema: 'http://json-schema.org/draft-07/schema#', title, ...jsonOf(schema) }, null, 2)}\n`;
+}

@@ -1,0 +1,53 @@
+/** What editors know of the sections that several files have: the plugins that they declare, and flow control. */
+import { $ZodType } from 'zod/v4/core';
+import type { Json, Keywords, Schema } from '../base/schema/element.js';
+import { jsonSchemaOf } from '../base/schema/json-schema.js';
+import { defaultRegistry } from '../index.js';
+import { documentTable } from './endpoint-picker-config.js';
+import { type ConfigDefaults, flowControlTable } from './flow-control-section.js';
+
+/** Each entry has the parameters of its type. A type that is none of ours is the scheduler's, or one of your own. */
+function pluginsJson(of: (schema: Schema<unknown>) => Keywords, ...others: readonly Keywords[]): Keywords {
+  const registry = defaultRegistry();
+  const types = registry.types();
+  const parameters = types.map((type) => {
+    const schema = registry.parametersOf(type);
+    return {
+      if: { properties: { type: { const: type } }, required: ['type'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { properties: { parameters: schema instanceof $ZodType ? of(schema) : {} } },
+    };
+  });
+  const entry = {
+    type: 'object',
+    properties: {
+      type: { description: 'What it is.', anyOf: [{ enum: types }, { type: 'string' }] },
+      name: { description: 'By which the rest of the file refers to it.', type: 'string', minLength: 1 },
+      parameters: { description: 'As its type has them.', type: 'object' },
+    },
+    required: ['type'],
+    additionalProperties: false,
+    allOf: parameters,
+  };
+  return { type: 'array', items: others.length === 0 ? entry : { anyOf: [entry, ...others] } };
+}
+
+/**
+ * The sections of flow control, for tables of other files.
+ * @internal
+ */
+export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' | 'flowControl', Json>> = {
+  plugins: (of) => pluginsJson(of, { type: 'string', description: 'A module of your own.' }),
+  saturationDetector: { type: 'object', properties: { pluginRef: { type: 'string' } }, additionalProperties: false },
+  flowControl: (of) => of(flowControlTable('headgate')),
+};
+
+/**
+ * The JSON Schema of an EndpointPickerConfig, whose other sections are the scheduler's.
+ * @internal
+ */
+export function endpointPickerJsonSchema(defaults: ConfigDefaults = 'llm-d'): string {
+  const flowControl: Json = (of) => of(flowControlTable(defaults));
+  const { saturationDetector } = flowSectionsJson;
+  return jsonSchemaOf('EndpointPickerConfig', documentTable({ plugins: pluginsJson, saturationDetector, flowControl }));
+}
