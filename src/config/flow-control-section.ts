@@ -87,6 +87,25 @@ function bandTable(plugins: References, defaults: ConfigDefaults) {
   };
 }
 
+/** Everything but `enableEviction` says nothing while that is off. */
+function evictionTable(plugins: References) {
+  return {
+    enableEviction: row('Running requests give up their seats for waiting ones of higher priority.', optional(flag())),
+    evictionFilterPluginRef: row('Which requests may be evicted.', optional(plugins.reference('evictionFilter'))),
+    evictionOrderingPluginRef: row('Which of them is first.', optional(plugins.reference('evictionOrdering'))),
+    maxRevocationsPerDecision: row('Requests evicted by one decision; 2 without it.', optional(positiveInteger())),
+    evictionConfirmationGrace: row('How long a freed seat needs to show in the saturation.', optional(ttl())),
+    evictionConfirmationTimeout: row(
+      'After it a victim that stays is written off; `10s` without it.',
+      optional(interval('10s')),
+    ),
+    evictionReserve: row(
+      'How long lower bands leave free what was evicted for a higher one; `1s` without it.',
+      optional(ttl()),
+    ),
+  };
+}
+
 /** The table of the section: each field with what it takes, and one sentence. */
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
@@ -110,19 +129,7 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
       'How full the pool is.',
       optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
     ),
-    enableEviction: row('Running requests give up their seats for waiting ones of higher priority.', optional(flag())),
-    evictionFilterPluginRef: row('Which requests may be evicted.', optional(plugins.reference('evictionFilter'))),
-    evictionOrderingPluginRef: row('Which of them is first.', optional(plugins.reference('evictionOrdering'))),
-    maxRevocationsPerDecision: row('Requests evicted by one decision; 2 without it.', optional(positiveInteger())),
-    evictionConfirmationGrace: row('How long a freed seat needs to show in the saturation.', optional(ttl())),
-    evictionConfirmationTimeout: row(
-      'After it a victim that stays is written off; `10s` without it.',
-      optional(interval('10s')),
-    ),
-    evictionReserve: row(
-      'How long lower bands leave free what was evicted for a higher one; `1s` without it.',
-      optional(ttl()),
-    ),
+    ...evictionTable(plugins),
     mode: row(
       '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped. `queue` without it.',
       optional(oneOf('queue', 'admission', 'shadow')),

@@ -228,9 +228,8 @@ function sharedStateTable(aSecret: Schema<string>) {
   });
 }
 
-/** The schema of a file, whose secrets come from `sources`. */
-export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
-  const aSecret = secret(sources);
+/** What operators reach, and what they need for it. */
+function operatorTables(aSecret: Schema<string>) {
   const admin = object({
     host: row('The address for operators; that of `listen` without it.', optional(text())),
     port: row('The port for operators; that of `listen` without it.', optional(port)),
@@ -249,6 +248,13 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     path: row('Where autoscalers ask.', otherwise(path, '/demand')),
     token: row('A token that opens this and nothing else.', optional(aSecret)),
   });
+  return { admin, inspector, demand };
+}
+
+/** The schema of a file, whose secrets come from `sources`. */
+export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
+  const aSecret = secret(sources);
+  const { admin, inspector, demand } = operatorTables(aSecret);
   const upstream = object({
     id: row('Its name, in logs and metrics.', text('the name of a model server')),
     url: row('The base URL, without `/v1`.', url),
