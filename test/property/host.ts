@@ -652,7 +652,7 @@ export class Host {
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
     const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());
     const { judgesRequests } = engineOf(this.flow).gate;
-    const mayGiveUp = bands.allWaiting().some((band) => band.dropsInfeasible);
+    const mayGiveUp = bands.allWaiting().some((band) => band.ordering.dropsInfeasible);
     return [least, (hasVictims || hasMarks || judgesRequests || mayGiveUp) && !looksAgain ? least + 1 : least];
   }
 
