@@ -14,7 +14,7 @@ const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
 const base = ['libjemalloc2', 'libatomic1', 'liblzf1'];
 const newer = [...base, 'libc6', 'libssl3t64', 'libstdc++6', 'libgcc-s1', 'libsystemd0', 'libcap2', 'libzstd1'];
 const calls = ['clients', 'problems', 'lost-host'].map((name) => `test/redis/store/${name}.test.ts`);
-const parts = ['marks', 'budgets', 'fairness'].map((part) => `test/redis/${part}`);
+const parts = ['marks', 'buckets', 'budgets', 'fairness'].map((part) => `test/redis/${part}`);
 const everything = ['test/redis/store', ...parts, 'test/redis/topologies'];
 
 /** By suite: servers, the packages that they need, and the tests that they can run. */

@@ -35,7 +35,7 @@ class Batch {
 /** What a running request took, in the order of drawing: the last part has leaked least. */
 export class HeldTaking {
   amount: number;
-  readonly parts: readonly { readonly batch: Batch; amount: number }[];
+  readonly parts: { readonly batch: Batch; amount: number }[];
 
   constructor(amount: number, parts: HeldTaking['parts']) {
     this.amount = amount;
@@ -50,14 +50,15 @@ export class Holdings {
   private readonly batches: Batch[] = [];
   /** By epoch and end of the batches that they came from. */
   private returns = new Map<string, SoldPart>();
-  /** The first units, until they are paid for. */
-  private credit: Batch | undefined;
+  /** What the debt has bought; and what a call that has no answer yet pays for. */
+  private owed: Batch;
+  private charged: Batch | undefined = undefined;
 
   /** `credit`: units that are used before they are paid for. */
   constructor(credit: number) {
     this.debt = credit;
-    this.credit = new Batch(credit);
-    this.add(this.credit);
+    this.owed = new Batch(credit);
+    this.add(this.owed);
   }
 
   get hasReturns(): boolean {
@@ -65,16 +66,16 @@ export class Holdings {
   }
 
   bought({ epoch, end, sold }: Sale): void {
-    this.credit?.paid(epoch, String(Number(end) - sold));
-    this.credit = undefined;
+    this.charged?.paid(epoch, String(Number(end) - sold));
+    this.charged = undefined;
     const batch = new Batch(sold);
     batch.paid(epoch, end);
     this.add(batch);
   }
 
-  /** The store is away, and this replica's share sold. */
+  /** The store is away, and this replica's share sold. What was owed is not given back. */
   boughtHere(share: FallbackShare, taking: FallbackTaking | undefined): void {
-    this.credit = undefined;
+    this.charged = undefined;
     if (taking !== undefined) this.add(new Batch(taking.amount, { share, taking }));
   }
 
@@ -82,7 +83,10 @@ export class Holdings {
   take(amount: number, slack: number): HeldTaking {
     const parts: { batch: Batch; amount: number }[] = [];
     const missing = this.draw(amount, (batch, part) => parts.push({ batch, amount: part }));
-    if (missing > slack) this.debt += missing;
+    if (missing > slack) {
+      this.debt += missing;
+      parts.push({ batch: this.owed, amount: missing });
+    }
     return new HeldTaking(amount, parts);
   }
 
@@ -90,7 +94,7 @@ export class Holdings {
   settle(taking: HeldTaking, amount: number, slack: number, nowMs: number): void {
     let excess = taking.amount - amount;
     taking.amount = amount;
-    if (excess < 0) this.take(-excess, slack);
+    if (excess < 0) taking.parts.push(...this.take(-excess, slack).parts);
     for (let i = taking.parts.length - 1; i >= 0 && excess > 0; i--) {
       const part = taking.parts[i] as HeldTaking['parts'][number];
       const back = Math.min(part.amount, excess);
@@ -115,6 +119,8 @@ export class Holdings {
     const owed = { charge: this.debt, back: [...this.returns.values()] };
     this.debt = 0;
     this.returns = new Map();
+    this.charged = this.owed;
+    this.owed = new Batch(0);
     return owed;
   }
 
@@ -129,9 +135,11 @@ export class Holdings {
     }
   }
 
-  /** The store takes back what it sold, and this process what it sold itself. */
-  private giveBack({ fallback, epoch, end }: Batch, amount: number, nowMs: number): void {
-    if (fallback !== undefined) fallback.share.takeBack(fallback.taking, amount, nowMs);
+  /** The store takes back what it sold, and this process what it sold itself. What is still owed is owed no more. */
+  private giveBack(batch: Batch, amount: number, nowMs: number): void {
+    const { fallback, epoch, end } = batch;
+    if (batch === this.owed) this.debt = Math.max(0, this.debt - amount);
+    else if (fallback !== undefined) fallback.share.takeBack(fallback.taking, amount, nowMs);
     else if (epoch !== '') this.toReturn([{ epoch, end, amount }]);
   }
 

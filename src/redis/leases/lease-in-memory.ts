@@ -29,20 +29,6 @@ interface Pool {
   epoch: Epoch | undefined;
 }
 
-/** What a call says of one key. */
-type Told = [
-  sequence: number,
-  acknowledged: number,
-  limit: number,
-  weight: number,
-  cap: number,
-  inFlight: number,
-  wants: number,
-  safeInUse: number,
-  knownEpoch: number,
-  knownWeight: number,
-];
-
 const tables = localTables<Pool>();
 const fixed = 5;
 const perKey = 10;
@@ -97,9 +83,9 @@ function visit(
   nowUs: number,
 ): string[] {
   const now = Math.floor(nowUs / 1_000);
-  const [lease, drain, forget] = common.slice(0, 3).map(Number) as [number, number, number];
-  const [sequence, acknowledged, ownLimit, weight, cap, inFlight, wants, safeInUse, knownEpoch, knownWeight] =
-    told as Told;
+  const [lease = 0, drain = 0, forget = 0] = common.slice(0, 3).map(Number);
+  const [sequence = 0, acknowledged = 0, ownLimit = 0, weight = 0, cap = 0, inFlight = 0, ...more] = told;
+  const [wants = 0, safeInUse = 0, knownEpoch = 0, knownWeight = 0] = more;
   const ends = { leaseEnd: now + lease, drainEnd: now + lease + drain, forgetEnd: now + lease + drain + forget };
   const mine: Replica = { id: self, held: 0, wants, sequence, limit: ownLimit, weight, safe: 0, ...ends, target: 0 };
   const pool = table.get(key, nowUs) ?? { replicas: new Map<string, Replica>(), epoch: undefined };

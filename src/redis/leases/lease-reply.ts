@@ -42,32 +42,11 @@ function isWithin({ grant, safe, limit, largestLimit, replicas, held, target }: 
 function grantOf(figures: readonly unknown[]): Grant | undefined {
   const numbers = numbersOf(figures, replyWidth - 1);
   if (numbers === undefined || !numbers.every(Number.isSafeInteger)) return undefined;
-  const [sequence, grant, safe, epoch, learning, replicas, limit, largestLimit, held, target, poolWeight] = numbers as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  return {
-    sequence,
-    grant,
-    safe,
-    epoch,
-    isLearning: learning === 1,
-    replicas,
-    limit,
-    largestLimit,
-    held,
-    target,
-    poolWeight,
-  };
+  const [sequence = 0, grant = 0, safe = 0, epoch = 0, learning, ...rest] = numbers;
+  const [replicas = 0, limit = 0, largestLimit = 0, held = 0, target = 0, poolWeight = 0] = rest;
+  const isLearning = learning === 1;
+  const others = { replicas, limit, largestLimit, held, target, poolWeight };
+  return { sequence, grant, safe, epoch, isLearning, ...others };
 }
 
 export function mismatch(where: string, key: string, { limit, largestLimit }: Grant): StoreProblem {

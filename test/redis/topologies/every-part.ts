@@ -17,7 +17,7 @@ import { until } from '../support/with-store.js';
 
 type Part = (store: Store, name: string) => Promise<void>;
 
-const calm = {
+export const calm = {
   nowMs: 0,
   pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
   waiting: 0,
