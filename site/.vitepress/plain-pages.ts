@@ -11,7 +11,7 @@ interface Group {
   readonly items?: readonly { readonly text?: string; readonly link?: string }[];
 }
 
-export interface PlainPages {
+interface PlainPages {
   /** Files below `from`, with `/`. */
   readonly pages: readonly string[];
   readonly from: string;
