@@ -33,8 +33,12 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   }
 
   push(member: T): void {
+    if (this.front === undefined) {
+      this.front = member;
+      return;
+    }
     const last = this.rest?.peekBack() ?? this.front;
-    if (last !== undefined && last.sequence > member.sequence) this.insert(member);
+    if (last.sequence > member.sequence) this.insert(member);
     else this.append(member);
   }
 

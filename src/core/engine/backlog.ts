@@ -68,9 +68,8 @@ export class Backlog implements Budgets {
 
   /** The flow that the request belongs to, made when missing. */
   flowOf(item: QueueItem, band: PriorityBand, nowMs: number): Flow {
-    const { fairnessId, requestClass } = item;
-    const isApart = requestClass !== undefined && this.options.holBlocking === 'none';
-    if (isApart) return this.bands.flows.flowOf(band, fairnessId, nowMs, requestClass);
+    const { fairnessId } = item;
+    if (this.options.holBlocking === 'none') return this.bands.flows.flowOf(band, fairnessId, nowMs, item.requestClass);
     return band.flows.get(fairnessId) ?? this.bands.flows.flowOf(band, fairnessId, nowMs);
   }
 

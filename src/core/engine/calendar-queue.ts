@@ -39,7 +39,8 @@ export class CalendarQueue {
   /** O(1) amortized; O(log n) for latecomers. */
   add(item: QueueItem, deadlineMs: number): void {
     const number = Math.floor(deadlineMs / bucketMs);
-    const deadlines = number <= this.opened ? this.late : this.bucketOf(number);
+    const next = number === this.latestNumber ? this.latest : undefined;
+    const deadlines = number <= this.opened ? this.late : (next ?? this.bucketOf(number));
     deadlines.push(item);
     item.deadlines = deadlines;
   }
@@ -77,7 +78,6 @@ export class CalendarQueue {
   }
 
   private bucketOf(number: number): FifoQueue<QueueItem> {
-    if (this.latest !== undefined && this.latestNumber === number) return this.latest;
     let bucket = this.buckets.get(number);
     if (bucket === undefined) {
       bucket = new FifoQueue<QueueItem>();
