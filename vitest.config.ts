@@ -39,6 +39,7 @@ const shared = [
   'tiers',
   'endpoints',
   'gate',
+  'constraints',
   'admission',
   'eviction',
   'plugins',

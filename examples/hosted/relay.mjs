@@ -24,7 +24,7 @@ export function makeRelay(keys) {
   const byBudget = mostBudgetLeft(quotas);
   const flow = new FlowController({
     pool,
-    saturationDetector: quotas,
+    constraints: [quotas],
     endpointPicker: {
       type: 'session-or-budget',
       pick(endpoints, item, nowMs) {

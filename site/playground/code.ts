@@ -23,7 +23,7 @@ export function codeOf(settings: Settings): string {
     fairness,
     ordering,
     ...(hasHoldback ? ['priorityHoldback'] : []),
-    ...(hasQuotas ? ['maxOf', 'quotaDetector'] : []),
+    ...(hasQuotas ? ['quotaDetector'] : []),
   ];
   const flowLimits = tenantQueue > 0 ? ` flowLimits: { maxRequests: ${tenantQueue} },` : '';
   const band = (priority: number): string =>
@@ -57,8 +57,8 @@ function detectorLines(settings: Settings): string[] {
   );
   if (quotas.length === 0) return [`  saturationDetector: ${seats},`];
   return [
-    '  saturationDetector: maxOf(',
-    `    ${seats},`,
+    `  saturationDetector: ${seats},`,
+    '  constraints: [',
     '    quotaDetector({',
     "      output: 'average', // reserved for an answer: what answers to the tenant were long lately",
     '      groups: [',
@@ -69,7 +69,7 @@ function detectorLines(settings: Settings): string[] {
     '        },',
     '      ],',
     '    }),',
-    '  ),',
+    '  ],',
   ];
 }
 

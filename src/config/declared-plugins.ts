@@ -5,7 +5,7 @@ import { object, otherwise } from '../base/schema/containers.js';
 import { element, optional, value } from '../base/schema/element.js';
 import { below, joinPath, parse, validate } from '../base/schema/parse.js';
 import { text } from '../base/schema/types.js';
-import { FlowConfigError, nounOf, type PluginRegistry, type Schema } from '../index.js';
+import { asKind, FlowConfigError, nounOf, type PluginRegistry, type Schema, standsFor } from '../index.js';
 import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';
 import type { Problems } from './problems.js';
 
@@ -110,11 +110,12 @@ export class DeclaredPlugins implements PluginReferences {
           [],
           `"${name}", of the unknown type "${instance.type}"`,
         );
-      } else if (instance.kind !== kind) {
+      } else if (!standsFor(instance.kind, kind)) {
         report(theName, [], `"${name}", which is ${nounOf(instance.kind)}`);
       } else {
         // A plugin of the right kind fulfils the contract. One that could not be made is reported where it is declared.
-        return this.make(instance) as Plugins[K] | undefined;
+        const plugin = this.make(instance);
+        return plugin && asKind(kind, plugin);
       }
       return undefined;
     });
@@ -130,7 +131,7 @@ export class DeclaredPlugins implements PluginReferences {
     parse(this.reference(kind), name, 'plugins');
     const plugin = this.instances.get(name)?.plugin;
     if (plugin === undefined) throw new FlowConfigError('plugins', []);
-    return plugin as Plugins[K];
+    return asKind(kind, plugin);
   }
 
   /** A plugin that is not declared; a file that is silent is not warned of it. */

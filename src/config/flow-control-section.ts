@@ -129,6 +129,7 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
       'How full the pool is.',
       optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
     ),
+    constraintPluginRefs: row('Judge each request by itself.', optional(list(plugins.reference('constraint')))),
     ...evictionTable(plugins),
     mode: row(
       '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped. `queue` without it.',
@@ -231,6 +232,7 @@ export function readFlowControl(
       failValue: gate.failValue,
       recheckIntervalMs: gate.recheckInterval,
     },
+    constraints: read.constraintPluginRefs,
     mode: read.mode,
     admission: read.admissionPolicyPluginRef,
     endpointPicker: read.endpointPickerPluginRef,

@@ -15,7 +15,7 @@ import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { positiveDuration, positiveInteger, ratioAboveZero } from '../base/schema/types.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
-import type { DetectorDefinition, RequestWait, SaturationDetector } from '../gate/saturation-detector.js';
+import type { Constraint, ConstraintDefinition, RequestWait } from '../gate/constraint.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../gate/server-answer.js';
 import type { ItemView } from '../tiers/views.js';
 
@@ -41,7 +41,7 @@ export interface CircuitBreakerOptions {
 /** The state of the circuit of an endpoint. */
 export type CircuitState = 'closed' | 'open' | 'half-open';
 
-export interface CircuitBreaker extends SaturationDetector {
+export interface CircuitBreaker extends Constraint {
   /** The state of an endpoint at an instant of the controller's clock. */
   stateOf(endpoint: EndpointView, nowMs: number): CircuitState;
   /** Counts a failure that no answer tells of, such as a refused connection. */
@@ -153,14 +153,14 @@ class Circuit {
 }
 
 /**
- * Judges endpoints, and not how full they are: combine it with a detector of load by `maxOf`. A failure is an answer
+ * Judges endpoints, and not how full they are. A failure is an answer
  * with status 500 or more, as `lease.answered` reports it; 429 and 529 are no failures, because they only ask to come
  * back later. A request that ends without an answer counts where it took longer than `slowCall`, as slow. O(1) for each
  * call, O(endpoints) where a request goes. Source: the circuit breaker of Nygard, "Release It!" (2007), with the
  * sliding window that Resilience4j gives it.
  * @throws FlowConfigError
  * @example
- * maxOf(concurrencyDetector({ maxConcurrency: 64 }), circuitBreaker({ slowCall: '20s' }))
+ * new FlowController({ maxConcurrency: 64, constraints: [circuitBreaker({ slowCall: '20s' })] })
  */
 export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBreaker {
   const settings = parse(parameters, options, 'circuitBreaker');
@@ -179,8 +179,6 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
 
   return {
     type,
-    saturation: ({ endpoints }) => (endpoints.length === 0 ? 1 : 0),
-    subscribe: () => () => {},
     withRoomFor: (endpoints: readonly EndpointView[], _item: ItemView, nowMs: number) =>
       endpoints.filter((endpoint) => circuits.get(endpoint)?.hasRoom(nowMs) !== false),
     waitOf(endpoints: readonly EndpointView[], _item: ItemView, nowMs: number): RequestWait {
@@ -214,8 +212,8 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   };
 }
 
-export const circuitBreakerPlugin: DetectorDefinition<CircuitBreakerOptions> = {
-  kind: 'saturationDetector',
+export const circuitBreakerPlugin: ConstraintDefinition<CircuitBreakerOptions> = {
+  kind: 'constraint',
   type,
   parameters,
   create: circuitBreaker,

@@ -3,6 +3,7 @@ import { describeValue, FlowConfigError } from '../base/faults/flow-config-error
 import { object } from '../base/schema/containers.js';
 import { optional, value } from '../base/schema/element.js';
 import { validate } from '../base/schema/parse.js';
+import { noDetector } from '../gate/detectors/no-detector.js';
 import type { ItemView } from '../tiers/views.js';
 import { checkRun, isSpan } from './check-arguments.js';
 import { Engine } from './engine/engine.js';
@@ -260,7 +261,8 @@ function standing<R extends FlowRequest>(
   given: FlowControllerOptions<R>,
   { saturationDetector }: ResolvedOptions,
 ): FlowControllerOptions<R> {
-  return { ...given, maxConcurrency: undefined, saturationDetector };
+  const standing = saturationDetector === noDetector ? undefined : saturationDetector;
+  return { ...given, maxConcurrency: undefined, saturationDetector: standing };
 }
 
 function withCause(error: FlowControlError, cause: unknown): FlowControlError {

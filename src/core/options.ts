@@ -13,7 +13,9 @@ import type { EndpointPicker } from '../endpoints/pickers/endpoint-picker.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
 import type { ReclamationSettings } from '../eviction/reclamation.js';
 import type { UsageLimitPolicy } from '../gate/ceilings/usage-limit-policy.js';
+import type { Constraint } from '../gate/constraint.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
+import type { SeatListener } from '../gate/seat-listener.js';
 import type { BandOrder } from '../tiers/1-priority/band-order.js';
 import type { BandOrderPolicy } from '../tiers/1-priority/band-order-policy.js';
 import type { ShareUnit } from '../tiers/1-priority/band-shares.js';
@@ -120,10 +122,17 @@ export interface GateOptions {
 
 /** @see FlowController */
 export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
-  /** How full the pool is. Required, unless `maxConcurrency` stands for it: there is no safe guess. */
+  /**
+   * How full the pool is. Required, unless `maxConcurrency` stands for it or `constraints` hold requests back: there is
+   * no safe guess.
+   */
   saturationDetector?: SaturationDetector | SaturationFunction | undefined;
   /** Requests that may run at a time, an integer from 1 up: short for `concurrencyDetector({ maxConcurrency })`. */
   maxConcurrency?: number | undefined;
+  /** Judge each request by itself, such as `quotaDetector()`: it goes when all of them have room. @default none */
+  constraints?: readonly Constraint[] | undefined;
+  /** Hears what becomes of the seats of running requests. @default nobody but detectors and constraints */
+  seatListener?: SeatListener | undefined;
   gate?: GateOptions | undefined;
   /**
    * `queue`: a request that may not go now waits. `admission`: no request waits. A request that the admission policy
@@ -286,6 +295,8 @@ export interface ResolvedEviction extends ReclamationSettings {
  */
 export interface ResolvedOptions {
   readonly saturationDetector: SaturationDetector;
+  readonly constraints: readonly Constraint[];
+  readonly seatListener: SeatListener | undefined;
   readonly gate: {
     readonly closeAt: number;
     readonly openAt: number;

@@ -41,9 +41,13 @@ import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
 import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
+import type { Constraint } from '../gate/constraint.js';
 import { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
+import { noDetector } from '../gate/detectors/no-detector.js';
+import { isConstraint, partsOf } from '../gate/parts.js';
 import { readDetector } from '../gate/read-detector.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
+import { readSeatListener } from '../gate/seat-listener.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
 import type { BandOrderPolicy } from '../tiers/1-priority/band-order-policy.js';
@@ -154,6 +158,8 @@ const gateShape = {
 
 const shape = {
   saturationDetector: optional(element(readDetector)),
+  constraints: optional(list(pluginOf('constraint')), []),
+  seatListener: optional(element(readSeatListener)),
   maxConcurrency: optional(positiveInteger()),
   gate: orEmpty(object(gateShape, opensBelowClosing)),
   mode: optional(oneOf('queue', 'admission', 'shadow'), 'queue'),
@@ -213,13 +219,15 @@ export function resolveOptions<R extends FlowRequest>(
   const parsed = parse(options, input, subject);
   const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout } = parsed;
   const bands = [...parsed.bands];
-  const bySession = sessionFilters(detectorsOf(parsed));
+  const bySession = sessionFilters(constraintsOf(parsed));
   const saturationDetector = detectorOf(parsed);
   const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : 'band');
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
   bands.sort((a, b) => b.priority - a.priority);
   return {
     saturationDetector,
+    constraints: parsed.constraints,
+    seatListener: parsed.seatListener,
     gate: { ...gate, openAt: gate.openAt ?? gate.closeAt },
     usageLimitPolicy: parsed.usageLimitPolicy,
     mode,
@@ -288,12 +296,12 @@ function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }:
 
 /** `hasOneDetector` has seen to it that there is one. */
 function detectorOf({ saturationDetector, maxConcurrency }: Parsed): SaturationDetector {
-  return saturationDetector ?? concurrencyDetector({ maxConcurrency });
+  return saturationDetector ?? (maxConcurrency === undefined ? noDetector : concurrencyDetector({ maxConcurrency }));
 }
 
-function hasOneDetector({ saturationDetector, maxConcurrency }: Parsed, report: Report): void {
-  if (maxConcurrency === undefined && saturationDetector === undefined)
-    report('a saturation detector, or maxConcurrency, such as 15, which is short for one', ['saturationDetector']);
+function hasOneDetector({ saturationDetector, maxConcurrency, constraints }: Parsed, report: Report): void {
+  if (maxConcurrency === undefined && saturationDetector === undefined && !constraints?.length)
+    report('a saturation detector, or maxConcurrency, such as 15, which is short for one; or constraints', ['saturationDetector']);
   else if (maxConcurrency !== undefined && saturationDetector !== undefined)
     report('no saturationDetector beside it, which it is short for', ['maxConcurrency'], 'both');
 }
@@ -375,13 +383,20 @@ function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
 function letsSessionsPass(parsed: Parsed, report: Report): void {
   const { holBlocking } = parsed;
   if (holBlocking === undefined || holBlocking === 'none') return;
-  const limit = [...detectorsOf(parsed)].find(tellsSessions);
+  const limit = constraintsOf(parsed).find(tellsSessions);
   if (limit !== undefined)
     report(
       `"none", because ${limit.type} has requests of each session queue apart`,
       ['holBlocking'],
       `"${holBlocking}"`,
     );
+}
+
+/** Those of the list, and those that detectors have as parts. */
+function constraintsOf(parsed: Parsed): Constraint[] {
+  const listed = Array.isArray(parsed.constraints) ? parsed.constraints : [];
+  const detectors = [...detectorsOf(parsed)].filter((detector) => detector !== undefined);
+  return partsOf(...listed, ...detectors).flatMap(({ plugin }) => (isConstraint(plugin) ? plugin : []));
 }
 
 /** The detectors of all bands, each once. */

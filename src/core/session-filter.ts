@@ -1,26 +1,21 @@
 /**
- * Makes each session that a detector tells apart a class of requests, so that its requests queue apart. Every endpoint
- * serves every session.
+ * Makes each session that a constraint tells apart a class of requests, so that its requests queue apart. Every
+ * endpoint serves every session.
  */
 import { memberOf } from '../base/faults/foreign-values.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
-import type { SaturationDetector } from '../gate/saturation-detector.js';
+import type { Constraint } from '../gate/constraint.js';
 
-/** One filter for each of `detectors` that tells sessions apart. */
-export function sessionFilters(detectors: Iterable<SaturationDetector | undefined>): EndpointFilter[] {
-  const filters: EndpointFilter[] = [];
-  for (const detector of new Set(detectors)) {
-    if (!tellsSessions(detector)) continue;
-    filters.push({
-      type: detector.type,
-      classOf: (item) => detector.sessionOf?.(item),
-      keep: (endpoints) => endpoints,
-    });
-  }
-  return filters;
+/** One filter for each of `constraints` that tells sessions apart. */
+export function sessionFilters(constraints: readonly Constraint[]): EndpointFilter[] {
+  return constraints.filter(tellsSessions).map((constraint) => ({
+    type: constraint.type,
+    classOf: (item) => constraint.sessionOf?.(item),
+    keep: (endpoints) => endpoints,
+  }));
 }
 
-/** True when the detector tells sessions apart. */
-export function tellsSessions(detector: SaturationDetector | undefined): detector is SaturationDetector {
-  return detector !== undefined && memberOf(detector, 'sessionOf') !== undefined;
+/** True when the constraint tells sessions apart. */
+export function tellsSessions(constraint: Constraint): boolean {
+  return memberOf(constraint, 'sessionOf') !== undefined;
 }

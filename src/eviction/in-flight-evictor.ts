@@ -29,8 +29,8 @@ interface Reserve {
 
 /** The source of a band's saturation. */
 export interface Gauge {
-  /** The last reading; undefined when it failed, which is no reason to evict a request. */
-  measured(band: PriorityBand): number | undefined;
+  /** The last reading for a band. One that failed is no reason to evict a request. */
+  readingFor(band: PriorityBand): { readonly saturation: number; readonly isFailing: boolean };
   readonly reserve: Reserve | undefined;
 }
 
@@ -89,7 +89,7 @@ export class InFlightEvictor<L extends Tracked<L>> {
   /** The saturation that waiting bands lack, and the saturation that leaving victims will free. O(waiting bands). */
   figures(waiting: readonly PriorityBand[], gauge: Gauge): ReclaimFigures {
     let target = 0;
-    for (const band of waiting) target = Math.max(target, (gauge.measured(band) ?? 0) - band.ceiling);
+    for (const band of waiting) target = Math.max(target, measured(band, gauge) - band.ceiling);
     return { target, pending: this.reclamation.pending };
   }
 
@@ -124,8 +124,8 @@ export class InFlightEvictor<L extends Tracked<L>> {
     if (lowest === undefined) return [];
     for (const band of waiting) {
       if (band.priority <= lowest) return [];
-      const saturation = gauge.measured(band);
-      if (saturation === undefined || band.ceiling <= 0 || saturation < band.ceiling) continue;
+      const saturation = measured(band, gauge);
+      if (band.ceiling <= 0 || saturation < band.ceiling) continue;
       return this.decide(band, saturation, gauge.reserve, inFlight, nowMs);
     }
     return [];
@@ -197,4 +197,9 @@ export class InFlightEvictor<L extends Tracked<L>> {
     }
     return 0;
   }
+}
+
+function measured(band: PriorityBand, gauge: Gauge): number {
+  const { saturation, isFailing } = gauge.readingFor(band);
+  return isFailing ? 0 : saturation;
 }

@@ -2,27 +2,26 @@
  * May a band dispatch now? The gate compares the saturation with the band's ceiling, and contains every fault of
  * foreign code.
  *
- * Invariant: an empty pool dispatches nothing; ceilings never rise as priority falls.
- *
- * Longer than most files, because everything that asks the detectors goes through here.
+ * Invariant: an empty pool dispatches nothing; every detector, constraint and listener is found here, and nowhere else.
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import { PluginGuard } from '../base/faults/plugin-guard.js';
 import { AvailablePool } from '../endpoints/available-pool.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { Endpoint } from '../endpoints/endpoint-pool.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
-import type { WaitingItem } from '../tiers/waiting-item.js';
+import { Ceilings } from './ceilings/ceilings.js';
 import type { UsageLimitPolicy } from './ceilings/usage-limit-policy.js';
+import type { Constraint } from './constraint.js';
+import { ConstraintList, type ConstraintTerms } from './constraint-list.js';
 import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
-import type { QuotaFigures } from './quota-figure.js';
-import { sumOfQuotas, sumOfSessions } from './reported-figures.js';
-import type { RequestWait, SaturationDetector } from './saturation-detector.js';
+import { isConstraint, partsOf } from './parts.js';
+import type { SaturationDetector } from './saturation-detector.js';
+import type { SeatListener } from './seat-listener.js';
+import { SeatListeners } from './seat-listeners.js';
 import { SeatReserve } from './seat-reserve.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
-import type { SessionFigures } from './session-figures.js';
 
 interface GateSettings extends GuardedDetectorSettings {
   readonly recheckIntervalMs: number;
@@ -33,6 +32,8 @@ export interface GateOptions {
   readonly gate: GateSettings;
   /** Judges the bands that have no detector of their own. */
   readonly saturationDetector: SaturationDetector;
+  readonly constraints: readonly Constraint[];
+  readonly seatListener: SeatListener | undefined;
   readonly usageLimitPolicy: UsageLimitPolicy;
   readonly bands: readonly (DetectedBand & { readonly priority: number })[];
   readonly defaultBand: DetectedBand;
@@ -53,25 +54,10 @@ interface OwnDetectors {
 }
 
 export class Gate {
-  /** True when a detector or the usage-limit policy hears of dispatches. */
-  hearsDispatches = false;
-  /** True when a detector hears when a seat is given back. */
-  hearsReleases = false;
-  /** True when a detector hears what servers answer. */
-  hearsAnswers = false;
-  /** True when a detector hears what running requests consume. */
-  hearsReports = false;
-  /** True when a detector judges each request by itself. */
-  judgesRequests = false;
-  /** The earliest instant at which a request will have room that had none since `forgetRoom` was called. */
-  roomAtMs: number = Number.POSITIVE_INFINITY;
+  readonly constraints: ConstraintList;
+  readonly seats: SeatListeners;
   /** The seats that bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
-  private ceilingsVersion = -1;
-  /** True when the ceilings depend on the priorities alone. */
-  private isConstant = false;
-  /** True when the usage-limit policy may open a band though the saturation stays where it is. */
-  private mayReopen = false;
   private readonly pool: PoolView;
   /**
    * The pool, if it tells which endpoints are available; undefined without a pool, because the single endpoint always
@@ -81,8 +67,8 @@ export class Gate {
   private readonly bands: BandRegistry;
   private readonly errors: PluginErrorSink;
   private readonly onAnnounced: () => void;
+  private readonly ceilings: Ceilings;
   private options: GateOptions;
-  private usageLimit: PluginGuard;
   private shared: GuardedDetector;
   /** Detectors that judge single bands; undefined while no band has its own. */
   private own: OwnDetectors | undefined = undefined;
@@ -99,19 +85,21 @@ export class Gate {
     this.bands = bands;
     this.errors = errors;
     this.options = options;
-    this.usageLimit = new PluginGuard('usageLimit', options.usageLimitPolicy, errors);
     this.onAnnounced = onAnnounced;
+    this.ceilings = new Ceilings(bands, errors, options.usageLimitPolicy);
+    this.constraints = new ConstraintList(bands, errors, onAnnounced);
+    this.seats = new SeatListeners(errors);
     this.shared = this.guarded(options.saturationDetector, []);
-    this.install([]);
+    this.install([], []);
   }
 
-  configure(options: GateOptions): void {
+  /** `running`: the seats that are taken. */
+  configure(options: GateOptions, running: Iterable<SeatView>): void {
     this.options = options;
-    this.usageLimit = new PluginGuard('usageLimit', options.usageLimitPolicy, this.errors);
-    this.ceilingsVersion = -1;
+    this.ceilings.configure(options.usageLimitPolicy);
     const before = this.detectors();
     this.shared = this.guarded(options.saturationDetector, before);
-    this.install(before);
+    this.install(before, running);
     const now = new Set(this.detectors());
     for (const detector of before) if (!now.has(detector)) detector.stop();
     for (const detector of now) detector.configure(options.gate);
@@ -122,23 +110,10 @@ export class Gate {
     return this.shared.saturation;
   }
 
-  /** The last reading that a band is judged by. */
-  saturationFor(band: PriorityBand): number {
-    return this.detectorOf(band).saturation;
-  }
-
-  /** The last reading that a band is judged by; undefined when its detector failed. */
-  measured(band: PriorityBand): number | undefined {
-    const detector = this.detectorOf(band);
-    return detector.isFailing ? undefined : detector.saturation;
-  }
-
-  /**
-   * The reading and the ceiling that a band was last judged by; the ceiling is without the part that the band leaves
-   * free.
-   */
-  readingFor(band: PriorityBand): { saturation: number; ceiling: number } {
-    return { saturation: this.saturationFor(band), ceiling: this.limitOf(band) };
+  /** What a band was last judged by; the ceiling is without the part that it leaves free for those above. */
+  readingFor(band: PriorityBand): { saturation: number; ceiling: number; isFailing: boolean } {
+    const { saturation, isFailing } = this.detectorOf(band);
+    return { saturation, ceiling: this.limitOf(band), isFailing };
   }
 
   /** How long room that was evicted for a band stays free for it, ms; 0: not at all. */
@@ -148,19 +123,30 @@ export class Gate {
     else this.reserve.windowMs = forMs;
   }
 
-  /** Ends the detectors' announcements. */
+  /** Ends all announcements. */
   stop(): void {
     for (const detector of this.detectors()) detector.stop();
+    this.constraints.stop();
   }
 
   /** Reads the detectors and judges one band. */
   admits(band: PriorityBand, nowMs: number): boolean {
+    return this.read(nowMs) && this.judge(band);
+  }
+
+  /** Reads the detectors. False when the pool is empty, and then they are not asked. */
+  read(nowMs: number): boolean {
     if (this.members !== undefined && this.isPoolEmpty(nowMs)) return false;
     this.reserve?.refresh(nowMs);
-    this.shared.read(this.pool, nowMs);
-    if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs);
-    const areConstant = this.isConstant && (band.isConfigured || band.waiting > 0);
-    if (!areConstant || this.ceilingsVersion !== this.bands.version) this.setCeilings(band);
+    const floor = this.constraints.fades ? this.constraints.fullness(this.pool.endpoints, nowMs) : 0;
+    this.shared.read(this.pool, nowMs, floor);
+    if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs, floor);
+    return true;
+  }
+
+  /** Ranks the bands and judges one of them by the last reading. */
+  judge(band: PriorityBand): boolean {
+    this.ceilings.rank(band, this.saturation);
     if (this.own !== undefined || this.reserve !== undefined) return this.isOpenFor(band);
     return this.shared.saturation < band.ceiling && !(this.shared.isFailing && this.shared.holdsBackAll);
   }
@@ -174,7 +160,7 @@ export class Gate {
   /** How full the pool is; 1 when it is empty. */
   measure(nowMs: number): number {
     this.members?.refresh(nowMs);
-    return this.shared.read(this.pool, nowMs);
+    return this.shared.read(this.pool, nowMs, this.constraints.fullness(this.pool.endpoints, nowMs));
   }
 
   /**
@@ -211,19 +197,16 @@ export class Gate {
   /** Ms until a closed gate should be read again; Infinity when every change is announced. */
   get recheckMs(): number {
     const isPoolEmpty = this.pool.endpoints.length === 0;
-    const reopens = this.mayReopen && this.saturation < 1;
-    if ((this.announces && !reopens) || isPoolEmpty) return Number.POSITIVE_INFINITY;
+    const announces = this.own === undefined ? this.shared.announces : this.detectors().every((each) => each.announces);
+    const reopens = this.ceilings.reopens && this.saturation < 1;
+    const fades = this.constraints.fades && holdsAnyBack(this, this.bands);
+    if ((announces && !reopens && !fades) || isPoolEmpty) return Number.POSITIVE_INFINITY;
     return this.options.gate.recheckIntervalMs;
-  }
-
-  /** Called before requests are looked at anew. */
-  forgetRoom(): void {
-    this.roomAtMs = Number.POSITIVE_INFINITY;
   }
 
   /** The part of `endpoints` that the band's detector would send one more request to. */
   withRoom(endpoints: readonly EndpointView[], band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
-    return (band === undefined ? this.shared : this.detectorOf(band)).withRoom(endpoints, nowMs);
+    return this.detectorOf(band).withRoom(endpoints, nowMs);
   }
 
   /** Requests that fit at an endpoint; undefined where the shared detector does not tell. */
@@ -231,96 +214,22 @@ export class Gate {
     return this.shared.seatsOf(endpoint, nowMs);
   }
 
-  /**
-   * The part of `endpoints` that has room for this very request. When there is none, `roomAtMs` says when to look
-   * again.
-   */
-  withRoomFor(
-    endpoints: readonly EndpointView[],
-    item: WaitingItem,
-    band: PriorityBand | undefined,
-    nowMs: number,
-  ): readonly EndpointView[] {
-    const detector = band === undefined ? this.shared : this.detectorOf(band);
-    const roomy = detector.withRoomFor(endpoints, item, nowMs);
-    if (roomy.length > 0 || endpoints.length === 0) return roomy;
-    const wait = detector.waitOf(endpoints, item, nowMs);
-    // If a detector does not say when, or names a past instant, a timer asks it again.
-    const atMs = wait !== undefined && wait.atMs > nowMs ? wait.atMs : nowMs + this.options.gate.recheckIntervalMs;
-    this.roomAtMs = Math.min(this.roomAtMs, atMs);
-    return roomy;
+  /** True when somebody hears of dispatches. */
+  get hearsDispatches(): boolean {
+    return this.seats.hears.dispatched || this.ceilings.hearsDispatches;
   }
 
-  /**
-   * The room that the request waits for; undefined when its detector does not judge single requests, or does not say.
-   */
-  waitOf(
-    endpoints: readonly EndpointView[],
-    item: WaitingItem,
-    band: PriorityBand | undefined,
-    nowMs: number,
-  ): RequestWait | undefined {
-    if (endpoints.length === 0) return undefined;
-    return (band === undefined ? this.shared : this.detectorOf(band)).waitOf(endpoints, item, nowMs);
-  }
-
-  /** The quotas of all detectors; undefined when none has any. */
-  quotas(nowMs: number): QuotaFigures | undefined {
-    const all = this.detectors().flatMap((detector) => detector.quotas(nowMs) ?? []);
-    return all.length === 0 ? undefined : sumOfQuotas(all);
-  }
-
-  /**
-   * The sessions of all detectors that limit some; undefined when none does. O(queues that are held back) where one
-   * does.
-   */
-  sessions(nowMs: number): SessionFigures | undefined {
-    const tellers = this.detectors().filter((detector) => detector.has('sessions'));
-    if (tellers.length === 0) return undefined;
-    const held = this.bands.all().flatMap((band) => [...band.held.flows()].flatMap(({ head }) => head ?? []));
-    const all = tellers.flatMap((detector) => detector.sessions(held, nowMs) ?? []);
-    return all.length === 0 ? undefined : sumOfSessions(all);
-  }
-
-  /**
-   * Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge
-   * the same pool.
-   */
+  /** Tells of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
   dispatched(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
-    this.seatTaken(endpoint, seat, nowMs);
-    try {
-      const answer: unknown = this.options.usageLimitPolicy.dispatched?.(seat.item.priority);
-      if (answer !== undefined) this.usageLimit.ignored(answer);
-    } catch (error) {
-      this.usageLimit.failed(error);
-    }
+    this.seats.tell('dispatched', endpoint, nowMs, seat);
+    if (this.ceilings.hearsDispatches) this.ceilings.dispatched(seat.item.priority);
   }
 
-  /** Tells the detectors that a seat was taken at an endpoint. */
-  seatTaken(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
-    for (const detector of this.detectors()) detector.tell('dispatched', endpoint, nowMs, seat);
-  }
-
-  /** Tells the detectors what the server of a running request answered. */
+  /** Tells what the server of a running request answered. */
   answered(endpoint: EndpointView, seat: SeatView, answer: ServerAnswer, nowMs: number): void {
-    for (const detector of this.detectors()) detector.answered(endpoint, nowMs, seat, answer);
+    this.seats.tell('answered', endpoint, nowMs, seat, answer);
     // It may close a circuit, long before the request ends.
     this.onAnnounced();
-  }
-
-  /** Tells the detectors what a running request consumed so far. */
-  reported(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
-    for (const detector of this.detectors()) detector.tell('reported', endpoint, nowMs, seat);
-  }
-
-  /** Tells the detectors that the session of a request ended. */
-  sessionEnded(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
-    for (const detector of this.detectors()) detector.tell('sessionEnded', endpoint, nowMs, seat);
-  }
-
-  /** Tells the detectors that a seat was given back. */
-  released(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
-    for (const detector of this.detectors()) detector.tell('released', endpoint, nowMs, seat);
   }
 
   /** True when the gate may be closed for a band and open for one below it. False while the pool is empty. */
@@ -328,21 +237,13 @@ export class Gate {
     return this.own !== undefined && this.pool.endpoints.length > 0;
   }
 
-  private get announces(): boolean {
-    const { shared } = this;
-    if (this.own === undefined) return shared.announces && !(shared.fades && holdsAnyBack(this, this.bands));
-    const all = this.detectors();
-    return (
-      all.every(({ announces }) => announces) && !(all.some(({ fades }) => fades) && holdsAnyBack(this, this.bands))
-    );
-  }
-
   private limitOf({ ceiling, priority }: PriorityBand): number {
     return this.reserve === undefined ? ceiling : this.reserve.limit(priority, ceiling);
   }
 
-  private detectorOf(band: PriorityBand): GuardedDetector {
-    if (this.own === undefined) return this.shared;
+  /** The shared one for no band in particular. */
+  private detectorOf(band: PriorityBand | undefined): GuardedDetector {
+    if (this.own === undefined || band === undefined) return this.shared;
     const { byPriority, ofTemplate, ofNegativeTemplate } = this.own;
     return byPriority.get(band.priority) ?? (band.priority < 0 ? ofNegativeTemplate : ofTemplate);
   }
@@ -351,9 +252,9 @@ export class Gate {
     return this.own === undefined ? [this.shared] : [this.shared, ...this.own.all];
   }
 
-  /** Sets up the detectors of single bands, where there are any; `reusable` ones keep their state. */
-  private install(reusable: readonly GuardedDetector[]): void {
-    const { bands, defaultBand, defaultNegativeBand, usageLimitPolicy } = this.options;
+  /** Sets up the detectors of single bands, constraints and listeners; `reusable` detectors keep their state. */
+  private install(reusable: readonly GuardedDetector[], running: Iterable<SeatView>): void {
+    const { bands, defaultBand, defaultNegativeBand, constraints, seatListener, gate } = this.options;
     const known = [this.shared, ...reusable];
     const detectorFor = ({ saturationDetector }: DetectedBand): GuardedDetector => {
       if (saturationDetector === undefined) return this.shared;
@@ -367,16 +268,19 @@ export class Gate {
     const all = new Set([...byPriority.values(), ofTemplate, ofNegativeTemplate]);
     all.delete(this.shared);
     this.own = all.size === 0 ? undefined : { all: [...all], byPriority, ofTemplate, ofNegativeTemplate };
-    const hear = (hook: 'dispatched' | 'answered' | 'reported' | 'released' | 'withRoomFor'): boolean =>
-      this.detectors().some((detector) => detector.has(hook));
-    this.isConstant = this.usageLimit.read(usageLimitPolicy, 'constant') === true;
-    this.mayReopen = this.usageLimit.read(usageLimitPolicy, 'reopens') === true;
-    this.hearsDispatches = this.usageLimit.has(usageLimitPolicy, 'dispatched') || hear('dispatched');
-    this.hearsReleases = hear('released');
-    this.hearsAnswers = hear('answered');
-    this.hearsReports = hear('reported');
-    this.judgesRequests = hear('withRoomFor');
-    this.forgetRoom();
+    const listed = constraints.map((plugin) => ({ plugin, judges: undefined, isFor: undefined, isRead: true }));
+    const terms = [...listed, ...this.detectors().flatMap((detector) => this.constraintsIn(detector))];
+    this.constraints.configure(terms, gate.recheckIntervalMs);
+    const parts = partsOf(...constraints, ...this.detectors().map(({ detector }) => detector));
+    this.seats.configure(parts, seatListener, running);
+  }
+
+  /** The constraints that a detector has as parts judge the requests that it judges. */
+  private constraintsIn(detector: GuardedDetector): ConstraintTerms[] {
+    const isFor = this.own && ((band?: PriorityBand): boolean => this.detectorOf(band) === detector);
+    return detector.parts.flatMap(({ plugin, judges }) =>
+      isConstraint(plugin) ? { plugin, judges, isFor, isRead: false } : [],
+    );
   }
 
   private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {
@@ -385,39 +289,6 @@ export class Gate {
       new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced)
     );
   }
-
-  /** Ranks the configured bands, those with requests waiting, and the one that is judged. */
-  private setCeilings(judged: PriorityBand): void {
-    const { usageLimitPolicy } = this.options;
-    this.ceilingsVersion = isRanked(judged) ? this.bands.version : -1;
-    const bands = this.bands.all().filter((band) => isRanked(band) || band === judged);
-    const ceilings = new Array<number>(bands.length).fill(1);
-    const priorities = bands.map((band) => band.priority);
-    try {
-      const answer: unknown = usageLimitPolicy.computeLimits(this.saturation, priorities, ceilings);
-      if (answer !== undefined) this.usageLimit.ignored(answer);
-    } catch (error) {
-      this.usageLimit.failed(error);
-      ceilings.fill(1);
-    }
-    let previous = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < bands.length; i++) {
-      const ceiling = this.checkedCeiling(ceilings[i]);
-      previous = Math.min(previous, ceiling);
-      (bands[i] as PriorityBand).ceiling = previous;
-    }
-  }
-
-  private checkedCeiling(ceiling: unknown): number {
-    if (typeof ceiling === 'number' && !Number.isNaN(ceiling)) return ceiling;
-    this.usageLimit.violated('a ceiling must be a number', ceiling);
-    return 1;
-  }
-}
-
-/** True when the band has a ceiling while it is not judged. */
-function isRanked(band: PriorityBand): boolean {
-  return band.isConfigured || band.waiting > 0;
 }
 
 /** True when requests wait in a band that the last reading holds back. O(bands). */

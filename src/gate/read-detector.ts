@@ -1,17 +1,42 @@
 /** The option `saturationDetector`: a detector, or a function that returns the saturation. */
 import { abandon, isAsyncFunction, isPromise } from '../base/async-function.js';
-import { FlowConfigError } from '../base/faults/flow-config-error.js';
+import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
+import { memberOf } from '../base/faults/foreign-values.js';
 import { readPlugin } from '../base/plugin-shape.js';
 import type { Report } from '../base/schema/element.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import { type SaturationDetector, type SaturationFunction, saturationDetectorShape } from './saturation-detector.js';
 
+const { noun, example } = saturationDetectorShape;
+
 /** The detector that `candidate` is; otherwise reports what it lacks and returns undefined. */
 export function readDetector(candidate: unknown, report: Report): SaturationDetector | undefined {
+  if (isOnlyConstraint(candidate)) {
+    const { expected, got } = misplaced(candidate);
+    report(expected, [], got);
+    return undefined;
+  }
   if (typeof candidate !== 'function') return readPlugin(saturationDetectorShape, candidate, report);
   const mistake = mistakeOf(candidate as SaturationFunction);
   if (mistake !== undefined) report(...mistake);
   return { type: 'function', saturation: candidate as SaturationFunction };
+}
+
+/** The fault of what stands at `path` in a detector that is made of others; undefined for a detector. */
+export function detectorIssue(path: string, candidate: unknown): ConfigIssue | undefined {
+  if (isOnlyConstraint(candidate)) return { path, ...misplaced(candidate) };
+  if (typeof (candidate as Partial<SaturationDetector> | undefined)?.saturation === 'function') return undefined;
+  return { path, expected: noun, got: describeValue(candidate) };
+}
+
+function isOnlyConstraint(candidate: unknown): candidate is object {
+  if (typeof candidate !== 'object' || candidate === null) return false;
+  return memberOf(candidate, 'saturation') === undefined && memberOf(candidate, 'withRoomFor') !== undefined;
+}
+
+function misplaced(constraint: object): Omit<ConfigIssue, 'path'> {
+  const got = `the constraint ${String(memberOf(constraint, 'type'))}`;
+  return { expected: `${noun}; constraints go into the controller's option "constraints: [...]"`, got };
 }
 
 const noPool: PoolView = Object.freeze({ endpoints: Object.freeze([]), inFlightRequests: 0, inFlightTokens: 0 });
@@ -35,7 +60,6 @@ function mistakeOf(saturation: SaturationFunction): Parameters<Report> | undefin
 }
 
 const expectedAtOnce = 'a function that returns the saturation at once, a number';
-const { noun, example } = saturationDetectorShape;
 const uncalled: Parameters<Report> = [
   `${noun}, such as ${example}`,
   [],

@@ -3,20 +3,8 @@
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
-import type { ItemView } from '../tiers/views.js';
-import type { QuotaFigures } from './quota-figure.js';
-import type { SeatView, ServerAnswer } from './server-answer.js';
-import type { SessionFigures } from './session-figures.js';
-
-/** How long a request has to wait for room, as far as can be told. */
-export interface RequestWait {
-  /** When there is room, if nothing else happens; ms of the controller's clock. Infinity: unknown. */
-  readonly atMs: number;
-  /** Not before this instant, whatever happens; a request whose time is up before is dropped at once. */
-  readonly notBeforeMs: number;
-  /** The room that is missing, to complete "waits for …". */
-  readonly missing: string;
-}
+import type { Constraint } from './constraint.js';
+import { type SeatListener, seatHooks } from './seat-listener.js';
 
 /**
  * Tells how full the pool of model servers is.
@@ -24,44 +12,18 @@ export interface RequestWait {
  * Contract: `saturation` returns 0 for idle, 1 for full, more for overload. NaN, infinities, negative numbers and
  * exceptions are reported as plugin errors and read as the gate's `failValue`. An empty pool never dispatches, whatever
  * a detector says of it. Cost: asked once for every request released, and once for every arrival that finds the gate
- * closed. State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind. A
- * detector that takes over from another, or joins it, is told of the release of seats whose dispatch it never saw;
- * `pool` has the true counts.
+ * closed. State: its own; as a `SeatListener` it hears what the controller did, for signals that lag behind, and `pool`
+ * has the true counts.
  */
-export interface SaturationDetector {
+export interface SaturationDetector extends SeatListener {
   readonly type: string;
   saturation(pool: PoolView, nowMs: number): number;
   /**
    * The members of `endpoints`, a part of the pool, that have room for one more request; an empty answer says that none
    * has. The picker chooses among them. When there are none the option `headroom` decides: the request waits, or all of
-   * `endpoints` are candidates.
+   * `endpoints` are candidates. Asked after a reading of the pool.
    */
   filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
-  /**
-   * For detectors that judge each request by itself, such as quotas: the members of `endpoints` that have room for this
-   * request now. Unlike `filter` it is binding, whatever `headroom` says: a request for which there is none waits.
-   */
-  withRoomFor?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[];
-  /**
-   * Goes with `withRoomFor`. None of `endpoints` has room for the request: says when one will have some. The gate looks
-   * again then.
-   */
-  waitOf?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait;
-  /**
-   * The session of a request, for detectors that let turns of some sessions pass and others not; undefined for none.
-   * Requests of different sessions then queue apart, as with `holBlocking: 'none'`. Asked once for each request; the
-   * answer must not change while it waits.
-   */
-  sessionOf?(item: ItemView): string | undefined;
-  /** The host ended the session of a request that runs, or ran, in this seat: see `lease.endSession`. */
-  sessionEnded?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
-  /** Quotas, for pages and exporters. */
-  quotas?(nowMs: number): QuotaFigures;
-  /**
-   * Sessions, for pages and exporters. `held` has the first request of each queue that is held back, whatever it waits
-   * for. Asked when somebody looks.
-   */
-  sessions?(held: readonly ItemView[], nowMs: number): SessionFigures;
   /**
    * True for an endpoint of which it can tell nothing and which it would count as full, such as one without fresh
    * metrics. Such an endpoint is no capacity: it is left out of the pool that `saturation` sees, and gets no requests.
@@ -79,6 +41,11 @@ export interface SaturationDetector {
    * detector without `subscribe` is asked again by a timer while requests wait before a closed gate.
    */
   subscribe?(listener: () => void): () => void;
+  /**
+   * The detectors that this one combines. It forwards nothing to them: the controller tells each of seats, and hears
+   * its announcements, by itself. In files there may be constraints among them.
+   */
+  readonly parts?: readonly Part[];
   /** True when it reads what endpoints report, so that a controller without a pool would never open its gate. */
   readonly needsPool?: true;
   /**
@@ -86,19 +53,13 @@ export interface SaturationDetector {
    * where the detector announces its changes.
    */
   readonly isGuessing?: boolean;
-  /**
-   * True when its reading also falls by time alone, without an announcement. The gate then looks again by a timer while
-   * that reading holds back a band with requests waiting.
-   */
-  readonly fades?: boolean;
-  /** A request took a seat at `endpoint`. */
-  dispatched?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
-  /** The server of a running request answered, as far as the host tells with `lease.answered`. */
-  answered?(endpoint: EndpointView, nowMs: number, seat: SeatView, answer: ServerAnswer): void;
-  /** The host reported what a running request consumed so far: see `seat.usage`. */
-  reported?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
-  /** A request gave its seat at `endpoint` back. If it moved, it has taken its new seat before. */
-  released?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
+}
+
+/** A detector or a constraint inside a detector. */
+export interface Part {
+  readonly plugin: SaturationDetector | Constraint;
+  /** False for endpoints of which it hears nothing, and at which it judges no request. @default all endpoints */
+  readonly judges?: ((endpoint: EndpointView) => boolean) | undefined;
 }
 
 /**
@@ -111,25 +72,10 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
   noun: 'a saturation detector',
   example: 'concurrencyDetector({ maxConcurrency: 15 }), or a function that returns the saturation',
   required: ['saturation'],
-  optional: [
-    'filter',
-    'withRoomFor',
-    'waitOf',
-    'sessionOf',
-    'sessionEnded',
-    'quotas',
-    'sessions',
-    'isBlindTo',
-    'seatsOf',
-    'subscribe',
-    'dispatched',
-    'answered',
-    'reported',
-    'released',
-  ],
+  optional: ['filter', 'isBlindTo', 'seatsOf', 'subscribe', ...seatHooks],
 };
 
-/** Finds the detectors that the parameters of a composite name. */
+/** Finds the detectors that the parameters of a composite name; a constraint as a detector that has it as a part. */
 export interface DetectorReferences {
   /**
    * @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported

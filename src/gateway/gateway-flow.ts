@@ -65,7 +65,7 @@ export function createFlow(
   const onDispatch = (item: ItemView<GatewayRequest>): string | undefined => revocationOf(item.request.req);
   const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool, onDispatch });
   shared?.detector?.attach(flow);
-  shared?.shareQuotas(config.detectors);
+  shared?.shareQuotas(config.constraints);
   return flow;
 }
 

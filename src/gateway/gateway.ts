@@ -226,7 +226,7 @@ class RunningGateway implements Gateway {
       this.reconfigureFlow(config, before);
     } else {
       // The same plugins, with what they have learnt.
-      Object.assign(next, { flow: before.flow, detectors: before.detectors });
+      Object.assign(next, { flow: before.flow, detectors: before.detectors, constraints: before.constraints });
     }
     this.config = next;
     if (config.timeouts.connect !== before.timeouts.connect) {
@@ -258,7 +258,7 @@ class RunningGateway implements Gateway {
   private reconfigureFlow(config: GatewayConfig, before: GatewayConfig): void {
     // This comes before they are in force. With quotas of its own, this replica could once more dispatch as much as all
     // replicas together.
-    this.shared?.shareQuotas(config.detectors, before.detectors);
+    this.shared?.shareQuotas(config.constraints, before.constraints);
     try {
       this.flow.reconfigure({
         endpointFilters: undefined,
@@ -266,7 +266,7 @@ class RunningGateway implements Gateway {
         ...sharing(flowOptions(config), this.shared),
       });
     } catch (error) {
-      this.shared?.shareQuotas(before.detectors, config.detectors);
+      this.shared?.shareQuotas(before.constraints, config.constraints);
       throw error;
     }
   }

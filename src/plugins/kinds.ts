@@ -14,6 +14,8 @@ import {
   evictionOrderingShape,
 } from '../eviction/eviction-policy.js';
 import { type UsageLimitPolicy, usageLimitPolicyShape } from '../gate/ceilings/usage-limit-policy.js';
+import { type Constraint, constraintShape } from '../gate/constraint.js';
+import { detectorFor } from '../gate/parts.js';
 import { type SaturationDetector, saturationDetectorShape } from '../gate/saturation-detector.js';
 import { type BandOrderPolicy, bandOrderPolicyShape } from '../tiers/1-priority/band-order-policy.js';
 import { type FairnessPolicy, fairnessPolicyShape } from '../tiers/2-fairness/fairness-policy.js';
@@ -24,6 +26,7 @@ export interface Plugins {
   fairness: FairnessPolicy;
   ordering: OrderingPolicy;
   saturationDetector: SaturationDetector;
+  constraint: Constraint;
   usageLimit: UsageLimitPolicy;
   bandOrder: BandOrderPolicy;
   endpointPicker: EndpointPicker;
@@ -39,6 +42,7 @@ const shapes: { readonly [K in ConfigurableKind]: PluginShape<Plugins[K]> } = {
   fairness: fairnessPolicyShape,
   ordering: orderingPolicyShape,
   saturationDetector: saturationDetectorShape,
+  constraint: constraintShape,
   usageLimit: usageLimitPolicyShape,
   bandOrder: bandOrderPolicyShape,
   endpointPicker: endpointPickerShape,
@@ -54,6 +58,17 @@ export const configurableKinds: readonly ConfigurableKind[] = /* @__PURE__ */ Ob
 /** The kind with its article: `an ordering policy`. */
 export function nounOf(kind: ConfigurableKind): string {
   return shapes[kind].noun;
+}
+
+/** True when a file may name a plugin of kind `given` where one of kind `asked` belongs. */
+export function standsFor(given: ConfigurableKind, asked: ConfigurableKind): boolean {
+  return given === asked || (given === 'constraint' && asked === 'saturationDetector');
+}
+
+/** A plugin that stands for one of kind `asked`, as such: a constraint becomes a part of a detector. */
+export function asKind<K extends ConfigurableKind>(asked: K, plugin: Plugins[ConfigurableKind]): Plugins[K] {
+  const isInside = asked === 'saturationDetector' && 'withRoomFor' in plugin && !('saturation' in plugin);
+  return (isInside ? detectorFor(plugin as Constraint) : plugin) as Plugins[K];
 }
 
 /** A plugin object of one kind: a type name and the contract's methods. */

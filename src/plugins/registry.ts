@@ -3,7 +3,7 @@
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { PluginDefinition, PluginReferences } from './definition.js';
-import { type ConfigurableKind, nounOf, type Plugins } from './kinds.js';
+import { asKind, type ConfigurableKind, nounOf, type Plugins, standsFor } from './kinds.js';
 import type { ParameterSchema } from './parameters.js';
 
 /** A set of plugin types. It never changes: `add` returns another registry. */
@@ -67,7 +67,8 @@ export class PluginRegistry implements PluginReferences {
   }
 
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
-    if (this.kindOf(name) === kind) return this.create(name) as Plugins[K];
+    const its = this.kindOf(name);
+    if (its !== undefined && standsFor(its, kind)) return asKind(kind, this.create(name));
     const known = this.types(kind);
     const expected = `the name of ${nounOf(kind)}, one of ${known.join(', ')}${didYouMean(name, known)}`;
     throw new FlowConfigError('PluginRegistry', [{ path: '', expected, got: JSON.stringify(name) }]);

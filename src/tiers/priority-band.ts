@@ -47,7 +47,7 @@ export class PriorityBand implements PickedBand {
   waiting = 0;
   waitingBytes = 0;
   waitingTokens = 0;
-  /** The band dispatches while saturation is below it. Written by Gate. */
+  /** The band dispatches while saturation is below it. Written by Ceilings. */
   ceiling = 1;
   /** The instant at which a request last came. Written by BandRegistry. */
   arrivedAtMs: number;

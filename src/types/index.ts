@@ -44,7 +44,7 @@ export type { CompositeDetector } from '../gate/detectors/composite/max-of.js';
 export type { StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
 export type { UtilizationDetector } from '../gate/detectors/utilization-detector.js';
 export type { QuotaFigure, QuotaFigures } from '../gate/quota-figure.js';
-export type { RequestWait } from '../gate/saturation-detector.js';
+export type { RequestWait } from '../gate/constraint.js';
 export type { SeatView, ServerAnswer } from '../gate/server-answer.js';
 export type { SessionFigures } from '../gate/session-figures.js';
 export type { PluginDefinition, PluginReferences } from '../plugins/definition.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  type Constraint,
   concurrencyDetector,
   defaultRegistry,
   programAware,
@@ -10,6 +11,7 @@ import {
   admissionPolicyContract,
   bandOrderPolicyContract,
   type ContractCase,
+  constraintContract,
   endpointFilterContract,
   endpointPickerContract,
   evictionFilterContract,
@@ -17,6 +19,7 @@ import {
   fairnessPolicyContract,
   orderingPolicyContract,
   saturationDetectorContract,
+  seatListenerContract,
   usageLimitPolicyContract,
 } from '../../src/testing/index.js';
 import type { ConfigurableKind, Plugins } from '../../src/types/index.js';
@@ -42,6 +45,7 @@ const contracts: { readonly [K in ConfigurableKind]: (make: () => Plugins[K]) =>
   fairness: fairnessPolicyContract,
   ordering: orderingPolicyContract,
   saturationDetector: saturationDetectorContract,
+  constraint: constraintContract,
   usageLimit: usageLimitPolicyContract,
   bandOrder: bandOrderPolicyContract,
   endpointPicker: endpointPickerContract,
@@ -76,7 +80,7 @@ keeps(
 );
 keeps(
   'quota-detector, three units at each endpoint',
-  saturationDetectorContract(() =>
+  constraintContract(() =>
     quotaDetector({
       random: () => 0,
       travel: 0,
@@ -105,6 +109,21 @@ keeps(
   saturationDetectorContract(() =>
     concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, countIncoming: true }),
   ),
+);
+keeps(
+  'concurrency-detector, with the request to come, as a constraint',
+  constraintContract(
+    () =>
+      concurrencyDetector({
+        concurrencyMode: 'tokens',
+        maxTokenConcurrency: 1000,
+        countIncoming: true,
+      }) as Partial<Constraint> as Constraint,
+  ),
+);
+keeps(
+  'a listener of seats',
+  seatListenerContract(() => ({ dispatched() {}, released() {} })),
 );
 keeps(
   'concurrency-detector, hybrid',

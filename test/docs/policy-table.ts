@@ -7,6 +7,7 @@ const kinds: readonly ConfigurableKind[] = [
   'fairness',
   'ordering',
   'saturationDetector',
+  'constraint',
   'usageLimit',
   'bandOrder',
   'evictionFilter',

@@ -30,7 +30,10 @@ function band(priority: number, ceiling = 1): PriorityBand {
 /** A pool that reads so for every band, or by band. */
 function gauge(reading: number | undefined | ((priority: number) => number | undefined), kept?: number[][]): Gauge {
   return {
-    measured: ({ priority }) => (typeof reading === 'function' ? reading(priority) : reading),
+    readingFor({ priority }) {
+      const saturation = typeof reading === 'function' ? reading(priority) : reading;
+      return { saturation: saturation ?? 1, isFailing: saturation === undefined };
+    },
     reserve: kept && { add: (...each) => void kept.push(each) },
   };
 }

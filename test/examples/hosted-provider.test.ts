@@ -62,7 +62,7 @@ async function overload({ provider: options, quotas, ttlMs = 10 * minuteMs }: Ov
   const clock = new ManualClock();
   const random = seededRandom(11);
   const flow = new FlowController<FetchRequest>({
-    saturationDetector: quotaDetector({ random: () => 0, ...quotas }),
+    constraints: [quotaDetector({ random: () => 0, ...quotas })],
     defaultRequestTtl: ttlMs,
     clock,
   });

@@ -4,7 +4,7 @@
  */
 import { seededRandom } from '../../src/base/seeded-random.js';
 import { type FetchRequest, flowFetch } from '../../src/fetch/index.js';
-import { concurrencyDetector, FlowController, type FlowStats, maxOf, quotaDetector } from '../../src/index.js';
+import { FlowController, type FlowStats, quotaDetector } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
 import { collectGarbage } from '../support/collect-garbage.js';
@@ -138,7 +138,8 @@ export async function playLeavingClients({
     ],
   });
   const flow = new FlowController<FetchRequest>({
-    saturationDetector: maxOf(concurrencyDetector({ maxConcurrency: 32 }), quotas),
+    maxConcurrency: 32,
+    constraints: [quotas],
     eviction: {},
     defaultRequestTtl: '60s',
   });

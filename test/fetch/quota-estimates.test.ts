@@ -16,7 +16,7 @@ function metered() {
   });
   const reserved = (): unknown =>
     Object.fromEntries(quotas.quotas(performance.now()).quotas.map((each) => [each.unit, each.reserved]));
-  return { flow: new FlowController({ saturationDetector: quotas }), reserved };
+  return { flow: new FlowController({ constraints: [quotas] }), reserved };
 }
 
 const body = JSON.stringify({

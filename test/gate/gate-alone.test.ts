@@ -6,6 +6,7 @@ import { EndpointPool, type PoolView, type SaturationDetector, staticUsageLimit 
 import type { BandRegistry } from '../../src/tiers/band-registry.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
 import type { WaitingItem } from '../../src/tiers/waiting-item.js';
+import type { JudgingDetector } from '../support/constraints.js';
 import { fakeItem } from '../support/fake-item.js';
 import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
 
@@ -13,12 +14,12 @@ const [a, b] = [fakeEndpoint('a'), fakeEndpoint('b')];
 const item = fakeItem() as WaitingItem;
 const low = { priority: 1 } as PriorityBand;
 
-const silent = (type: string, more: Partial<SaturationDetector> = {}): SaturationDetector => ({
+const silent = (type: string, more: Partial<JudgingDetector> = {}): SaturationDetector => ({
   type,
   saturation: () => 0,
   ...more,
 });
-const announcing = (type: string, more: Partial<SaturationDetector> = {}): SaturationDetector =>
+const announcing = (type: string, more: Partial<JudgingDetector> = {}): SaturationDetector =>
   silent(type, { subscribe: () => () => {}, ...more });
 
 /** A gate without bands, before a pool; `own` is the detector of the band of priority 1. */
@@ -27,6 +28,8 @@ function gateOf(shared: SaturationDetector, own?: SaturationDetector, pool: Pool
   const options: GateOptions = {
     gate: { closeAt: 1, openAt: 1, failValue: 1, recheckIntervalMs: 10 },
     saturationDetector: shared,
+    constraints: [],
+    seatListener: undefined,
     usageLimitPolicy: staticUsageLimit(),
     bands: [{ priority: low.priority, saturationDetector: own }],
     defaultBand: { saturationDetector: undefined },
@@ -56,23 +59,30 @@ describe('for no band in particular', () => {
 
   it('the shared detector says where there is room, and what a request waits for', () => {
     expect([gate.withRoom([a, b], undefined, 0), gate.withRoom([a, b], low, 0)]).toEqual([[a], [b]]);
-    expect([gate.withRoomFor([a, b], item, undefined, 0), gate.withRoomFor([a, b], item, low, 0)]).toEqual([[a], [b]]);
-    expect([gate.waitOf([b], item, undefined, 0), gate.waitOf([a], item, low, 0)]).toMatchObject([
-      { missing: 'a place at a' },
-      { missing: 'a place at b' },
-    ]);
+    expect([
+      gate.constraints.withRoomFor([a, b], item, undefined, 0),
+      gate.constraints.withRoomFor([a, b], item, low, 0),
+    ]).toEqual([[a], [b]]);
+    expect([
+      gate.constraints.waitOf([b], item, undefined, 0),
+      gate.constraints.waitOf([a], item, low, 0),
+    ]).toMatchObject([{ missing: 'a place at a' }, { missing: 'a place at b' }]);
   });
 });
 
 describe('where there is no endpoint', () => {
   it('nobody is asked what a request waits for, or when to look again', () => {
     const { gate, faults } = gateOf(only('a'));
-    expect([gate.waitOf([], item, undefined, 5), gate.withRoomFor([], item, undefined, 5), gate.roomAtMs]).toEqual([
-      undefined,
+    expect([
+      gate.constraints.waitOf([], item, undefined, 5),
+      gate.constraints.withRoomFor([], item, undefined, 5),
+      gate.constraints.roomAtMs,
+    ]).toEqual([undefined, [], Number.POSITIVE_INFINITY]);
+    expect([gate.constraints.withRoomFor([b], item, undefined, 5), gate.constraints.roomAtMs, faults]).toEqual([
       [],
-      Number.POSITIVE_INFINITY,
+      705,
+      [],
     ]);
-    expect([gate.withRoomFor([b], item, undefined, 5), gate.roomAtMs, faults]).toEqual([[], 705, []]);
   });
 
   it('no timer looks at the gate again, because the pool announces its changes', () => {
@@ -120,10 +130,10 @@ it('the shared detector says how many requests fit at an endpoint', () => {
 describe('what the gate hears', () => {
   const heard = ({ gate }: ReturnType<typeof gateOf>): boolean[] => [
     gate.hearsDispatches,
-    gate.hearsReleases,
-    gate.hearsAnswers,
-    gate.hearsReports,
-    gate.judgesRequests,
+    gate.seats.hears.released,
+    gate.seats.hears.answered,
+    gate.seats.hears.reported,
+    gate.constraints.areAny,
   ];
 
   it('is what one of its detectors hears', () => {
@@ -151,5 +161,5 @@ it('sessions of which no detector can tell are not told', () => {
       },
     }),
   );
-  expect([gate.sessions(0), faults.length]).toEqual([undefined, 1]);
+  expect([gate.constraints.sessions(0), faults.length]).toEqual([undefined, 1]);
 });

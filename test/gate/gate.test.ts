@@ -11,6 +11,7 @@ import {
   type UsageLimitPolicy,
 } from '../../src/index.js';
 import { CountingClock } from '../support/clocks.js';
+import type { JudgingDetector } from '../support/constraints.js';
 import { dial, key, leaseOf, makeFlow, record, request, runNow } from '../support/flow.js';
 
 function passes(options: Partial<FlowControllerOptions>, priority = 0): boolean {
@@ -802,6 +803,7 @@ describe('what the gate tells of quotas', () => {
   ) => ({
     type: group,
     saturation: () => 0,
+    withRoomFor: (endpoints: readonly EndpointView[]) => endpoints,
     quotas: () => ({ quotas: [{ group, ...figure }], unreported, ignoredReports, ignoredFigures, refusals }),
   });
 
@@ -824,7 +826,7 @@ describe('what the gate tells of quotas', () => {
 });
 
 describe('what the gate tells of sessions', () => {
-  const telling = (type: string, resident: number, seen: string[] = []): SaturationDetector => ({
+  const telling = (type: string, resident: number, seen: string[] = []): JudgingDetector => ({
     type,
     saturation: () => 0,
     subscribe: () => () => {},
@@ -902,7 +904,7 @@ describe('a pool of which nothing can be had', () => {
 describe('a detector that judges single requests', () => {
   const [high, low] = [9, 1];
   /** Lets requests of so many bytes pass, and says when others do. */
-  const upTo = (byteSize: number, atMs?: number): SaturationDetector => ({
+  const upTo = (byteSize: number, atMs?: number): JudgingDetector => ({
     type: `up to ${byteSize}`,
     saturation: () => 0,
     subscribe: () => () => {},
@@ -926,13 +928,13 @@ describe('a detector that judges single requests', () => {
     expect(flow.explain(2)?.text).toContain('less than 50');
   });
 
-  it.each<[string, SaturationDetector, number[]]>([
+  it.each<[string, JudgingDetector, number[]]>([
     ['when it said, and then after recheckIntervalMs, for that is over', upTo(5, 700), [700, 740, 780]],
     ['after recheckIntervalMs where it does not say', upTo(5), [40, 80, 120]],
     ['after recheckIntervalMs where none of several says', maxOf(concurrencyDetector(), upTo(5)), [40, 80, 120]],
   ])('is asked again %s', (_, detector, dueMs) => {
     const askedAtMs = new Set<number>();
-    const saturationDetector: SaturationDetector = {
+    const saturationDetector: JudgingDetector = {
       ...detector,
       saturation: () => 0,
       withRoomFor: (endpoints, item, nowMs) => {
@@ -949,8 +951,8 @@ describe('a detector that judges single requests', () => {
 });
 
 it('a detector that judges single requests costs those no timer that it has room for', () => {
-  const timersWith = (withRoomFor: SaturationDetector['withRoomFor']): number => {
-    const judge: SaturationDetector = {
+  const timersWith = (withRoomFor: JudgingDetector['withRoomFor']): number => {
+    const judge: JudgingDetector = {
       type: 'judge',
       saturation: () => 0,
       subscribe: () => () => {},

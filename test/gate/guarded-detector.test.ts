@@ -1,16 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { GuardedDetector } from '../../src/gate/guarded-detector.js';
 import type { EndpointView, SaturationDetector } from '../../src/index.js';
-import { fakeItem } from '../support/fake-item.js';
 import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
-import { fakeSeat } from '../support/fake-seat.js';
-import { quota, quotaFigures, sessionFigures } from '../support/reported-figures.js';
 
 const [a, b, c] = ['a', 'b', 'c'].map((id, index) =>
   fakeEndpoint(id, { inFlightRequests: index + 1, inFlightTokens: 10 }),
 ) as [EndpointView, EndpointView, EndpointView];
 const all = [a, b, c];
-const item = fakeItem();
 
 function guard(hooks: Record<string, unknown>, settings = { closeAt: 1, openAt: 1, failValue: 1 }) {
   const faults: string[] = [];
@@ -30,7 +26,7 @@ const throwing = (): never => {
 };
 
 /**
- * Every question about single endpoints or requests: how it is asked, an answer that is right, and what stands in for a
+ * Every question about single endpoints: how it is asked, an answer that is right, and what stands in for a
  * wrong one.
  */
 const questions: readonly [
@@ -47,35 +43,7 @@ const questions: readonly [
     all,
     'filter must return an array of the endpoints that it was given',
   ],
-  [
-    'withRoomFor',
-    (guarded) => guarded.withRoomFor(all, item, 5),
-    [b],
-    all,
-    'withRoomFor must return an array of the endpoints that it was given',
-  ],
   ['seatsOf', (guarded) => guarded.seatsOf(a, 5), 0, undefined, 'seatsOf must return a number from 0 up, or undefined'],
-  [
-    'waitOf',
-    (guarded) => guarded.waitOf(all, item, 5),
-    { atMs: Number.POSITIVE_INFINITY, notBeforeMs: 6, missing: 'room' },
-    undefined,
-    'waitOf must return { atMs, notBeforeMs, missing }: instants in ms, and a text',
-  ],
-  [
-    'quotas',
-    (guarded) => guarded.quotas(5),
-    quotaFigures,
-    undefined,
-    'quotas must return figures, with an array named quotas',
-  ],
-  [
-    'sessions',
-    (guarded) => guarded.sessions([item], 5),
-    sessionFigures,
-    undefined,
-    'sessions must return figures of sessions',
-  ],
 ];
 
 describe.each(questions)('%s', (hook, ask, right, fallback, rule) => {
@@ -118,73 +86,6 @@ describe('the endpoints that have room', () => {
     const { guarded, faults } = guard({ filter: () => answer });
     expect(guarded.withRoom(all, 0)).toEqual(isRight ? answer : all);
     expect(faults).toHaveLength(isRight ? 0 : 1);
-  });
-});
-
-describe('a wait', () => {
-  it.each([
-    [{ atMs: Number.NaN, notBeforeMs: 0, missing: 'x' }],
-    [{ atMs: '5', notBeforeMs: 0, missing: 'x' }],
-    [{ atMs: 5, notBeforeMs: undefined, missing: 'x' }],
-    [{ atMs: 5, notBeforeMs: Number.NaN, missing: 'x' }],
-    [{ atMs: 5, notBeforeMs: 0, missing: undefined }],
-  ])('cannot be %o', (wait) => {
-    const { guarded, faults } = guard({ waitOf: () => wait });
-    expect(guarded.waitOf(all, item, 0)).toBeUndefined();
-    expect(faults).toHaveLength(1);
-  });
-});
-
-describe('figures', () => {
-  it.each([
-    [{ ...quotaFigures, quotas: [null] }],
-    [{ ...quotaFigures, quotas: [{ ...quota, waitMs: Number.NaN }] }],
-    [{ ...quotaFigures, quotas: [{ ...quota, group: 7 }] }],
-    [{ ...quotaFigures, refusals: undefined }],
-    [{ quotas: [] }],
-  ])('of quotas cannot be %o', (figures) => {
-    const { guarded, faults } = guard({ quotas: () => figures });
-    expect(guarded.quotas(0)).toBeUndefined();
-    expect(faults).toHaveLength(1);
-  });
-
-  it.each([[{ ...sessionFigures, idle: '1' }], [{ ...sessionFigures, tokens: Number.NaN }], [{}]])(
-    'of sessions cannot be %o',
-    (figures) => {
-      const { guarded, faults } = guard({ sessions: () => figures });
-      expect(guarded.sessions([], 0)).toBeUndefined();
-      expect(faults).toHaveLength(1);
-    },
-  );
-});
-
-describe('news', () => {
-  const seat = fakeSeat();
-  const answer = { status: 200, headers: {} };
-  const tellings: readonly [hook: string, tell: (guarded: GuardedDetector) => void, heard: unknown[]][] = [
-    ...(['dispatched', 'reported', 'released', 'sessionEnded'] as const).map((hook): (typeof tellings)[number] => [
-      hook,
-      (guarded) => guarded.tell(hook, a, 7, seat),
-      [a, 7, seat],
-    ]),
-    ['answered', (guarded) => guarded.answered(a, 7, seat, answer), [a, 7, seat, answer]],
-  ];
-
-  it.each(tellings)('of %s reach the detector, and its failure goes no further', async (hook, tell, heard) => {
-    const told: unknown[][] = [];
-    const { guarded, faults } = guard({ [hook]: (...news: unknown[]) => void told.push(news) });
-    tell(guarded);
-    expect([told, faults]).toEqual([[heard], []]);
-    const failing = guard({ [hook]: throwing });
-    tell(failing.guarded);
-    expect(failing.faults).toEqual(['saturationDetector x: Error: broken']);
-    const late = guard({ [hook]: () => Promise.reject(new Error('late')) });
-    tell(late.guarded);
-    await new Promise(setImmediate);
-    expect(late.faults).toEqual(['saturationDetector x: Error: late']);
-    const deaf = guard({});
-    tell(deaf.guarded);
-    expect(deaf.faults).toEqual([]);
   });
 });
 

@@ -93,24 +93,25 @@ describe('a detector that is an object', () => {
   it('has a reading, and may have every other hook', () => {
     expect(read({ type: 'x' }).reports.map(([, path]) => path)).toEqual([['saturation']]);
     const hooks = [
-      ...[
-        'filter',
-        'withRoomFor',
-        'waitOf',
-        'sessionOf',
-        'sessionEnded',
-        'quotas',
-        'sessions',
-        'isBlindTo',
-        'seatsOf',
-        'subscribe',
-      ],
-      ...['dispatched', 'answered', 'reported', 'released'],
+      ...['filter', 'isBlindTo', 'seatsOf', 'subscribe'],
+      ...['dispatched', 'answered', 'reported', 'released', 'sessionEnded'],
     ];
     const wrong = Object.fromEntries(hooks.map((hook) => [hook, 'no method']));
     const { detector, reports } = read({ type: 'x', saturation: () => 0, ...wrong });
     expect(detector).toBeUndefined();
     expect(reports.map(([, path]) => path)).toEqual(hooks.map((hook) => [hook]));
+  });
+
+  it('is no constraint, and the message says where that belongs', () => {
+    expect(read({ type: 'mine', withRoomFor: () => [] }).reports).toEqual([
+      [
+        `a saturation detector; constraints go into the controller's option "constraints: [...]"`,
+        [],
+        'the constraint mine',
+      ],
+    ]);
+    const both = { type: 'both', saturation: () => 0, withRoomFor: () => [] };
+    expect(read(both)).toEqual({ detector: both, reports: [] });
   });
 
   it('is nothing else', () => {

@@ -203,7 +203,7 @@ describe('definePlugin', () => {
     const definition = { kind: 'fairnes', type: '', parameters: {}, crate: () => undefined };
     expect(messageOf(() => definePlugin(definition as unknown as PluginBlueprint<'fairness', object>))).toBe(
       `definePlugin: 5 problems
-  kind: expected one of "fairness", "ordering", "saturationDetector", "usageLimit", "bandOrder", "endpointPicker", "endpointFilter", "admission", "evictionFilter", "evictionOrdering" (did you mean "fairness"?); got "fairnes" (string)
+  kind: expected one of "fairness", "ordering", "saturationDetector", "constraint", "usageLimit", "bandOrder", "endpointPicker", "endpointFilter", "admission", "evictionFilter", "evictionOrdering" (did you mean "fairness"?); got "fairnes" (string)
   type: expected the type name that configuration files use; got "" (string)
   parameters: expected a zod 4 schema, or another Standard Schema; got an object with keys (none)
   create: expected a function; got nothing

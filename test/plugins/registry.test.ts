@@ -67,18 +67,20 @@ describe('defaultRegistry', () => {
     expect(registry.types('saturationDetector')).toEqual([
       'aimd-latency-detector',
       'busy-threshold-detector',
-      'circuit-breaker-detector',
       'concurrency-detector',
       'gradient2-detector',
       'hysteresis-saturation-detector',
       'max-saturation-detector',
       'mean-saturation-detector',
-      'quota-detector',
       'scraped-concurrency-detector',
-      'session-limit-detector',
       'stage-aware-saturation-detector',
       'utilization-detector',
       'vegas-detector',
+    ]);
+    expect(registry.types('constraint')).toEqual([
+      'circuit-breaker-detector',
+      'quota-detector',
+      'session-limit-detector',
     ]);
     expect(registry.types('usageLimit')).toEqual([
       'interpolated-usage-limit-policy',

@@ -4,7 +4,6 @@ import {
   EndpointPool,
   FlowController,
   globalStrict,
-  maxOf,
   quotaDetector,
   roundRobin,
   sessionLimit,
@@ -135,7 +134,7 @@ export function hostedMoment(): Moment {
   });
   const flow = new FlowController({
     pool,
-    saturationDetector: maxOf(quotas, sessionLimit({ by: 'fairnessId', maxSessions: 2 })),
+    constraints: [quotas, sessionLimit({ by: 'fairnessId', maxSessions: 2 })],
     bands: [{ priority: 0, maxInFlightPerFlow: 2 }],
   });
   const ask = (fairnessId: string): void => {

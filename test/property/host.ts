@@ -19,7 +19,7 @@ import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { Flow, InFlightCap } from '../../src/tiers/flow.js';
 import type { FlowView } from '../../src/types/index.js';
 import type { CountedSignal } from './counted-signal.js';
-import { engineOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
+import { constraintsOf, isSilent, engineOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
 import { TurnsTaken } from './turns-taken.js';
 import type { WorldClock } from './world-clock.js';
@@ -584,7 +584,7 @@ export class Host {
 
   /** Some quota says when there is room, and that is too late. */
   private expectJudged({ retryAfterMs }: Drop): void {
-    const { judgesRequests } = engineOf(this.flow).gate;
+    const { areAny: judgesRequests } = engineOf(this.flow).gate.constraints;
     this.expect(judgesRequests && (retryAfterMs ?? 0) > 0, `over a quota for ${retryAfterMs} ms`);
   }
 
@@ -651,7 +651,7 @@ export class Host {
     const least = 1 + (looksAgain ? 1 : 0) + (isDraining ? 1 : 0);
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
     const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());
-    const { judgesRequests } = engineOf(this.flow).gate;
+    const { areAny: judgesRequests } = engineOf(this.flow).gate.constraints;
     const mayGiveUp = bands.allWaiting().some((band) => band.ordering.dropsInfeasible);
     return [least, (hasVictims || hasMarks || judgesRequests || mayGiveUp) && !looksAgain ? least + 1 : least];
   }
@@ -766,26 +766,20 @@ export class Host {
     }
   }
 
-  /**
-   * After the end: detectors hold nothing for requests that are over. `replaced`: those that a controller gave up while
-   * requests ran, which hear no more of them.
-   */
-  expectNothingReserved(replaced: ReadonlySet<SaturationDetector>): void {
-    const { bands, defaultBand, defaultNegativeBand, saturationDetector } = optionsOf(this.flow);
+  /** After the end: constraints hold nothing for requests that are over. */
+  expectNothingReserved(): void {
     const nowMs = this.clock.now();
-    const own = [...bands, defaultBand, defaultNegativeBand].map((band) => band.saturationDetector);
-    for (const detector of new Set([saturationDetector, ...own])) {
-      if (detector !== undefined && replaced.has(detector)) continue;
-      for (const { group, unit, reserved } of detector?.quotas?.(nowMs).quotas ?? [])
+    for (const constraint of constraintsOf(this.flow)) {
+      for (const { group, unit, reserved } of constraint.quotas?.(nowMs).quotas ?? [])
         this.same(`${unit} reserved in ${group}`, reserved, 0);
-      const sessions = detector?.sessions?.([], nowMs);
+      const sessions = constraint.sessions?.([], nowMs);
       if (sessions !== undefined) this.same('sessions at work', sessions.resident, sessions.idle);
     }
   }
 
   /** True when a detector in force announces nothing. */
   get isSilent(): boolean {
-    return this.gate.isSilent || this.ownDetectors.some(({ subscribe }) => subscribe === undefined);
+    return this.gate.isSilent || this.ownDetectors.some(isSilent);
   }
 
   /** True when a request may be able to go before anybody has said so. */
@@ -795,8 +789,7 @@ export class Host {
 
   /** True when a reading falls with time: then a timer asks again, and the request goes at that. */
   private get fades(): boolean {
-    const { saturationDetector } = optionsOf(this.flow);
-    return [saturationDetector, ...this.ownDetectors].some(({ fades }) => fades === true);
+    return constraintsOf(this.flow).some(({ fullness }) => fullness !== undefined);
   }
 
   private get ownDetectors(): readonly SaturationDetector[] {
@@ -835,7 +828,7 @@ export class Host {
    */
   private headsOf(priority: number): ItemView[] {
     const { backlog, gate } = engineOf(this.flow);
-    const { judgesRequests } = gate;
+    const { areAny: judgesRequests } = gate.constraints;
     const band = backlog.bands.get(priority);
     if (band === undefined) return [];
     const first = band.sharesQueue

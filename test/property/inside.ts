@@ -4,6 +4,8 @@ import type { Engine } from '../../src/core/engine/engine.js';
 import { QueueItem } from '../../src/core/engine/queue-item.js';
 import * as audited from '../../src/core/inspect/audit.js';
 import type { ResolvedOptions } from '../../src/core/options.js';
+import type { Constraint } from '../../src/gate/constraint.js';
+import { isConstraint, isDetector, partsOf } from '../../src/gate/parts.js';
 import type { SaturationDetector } from '../../src/gate/saturation-detector.js';
 import type { EndpointView, FlowController, ItemView } from '../../src/index.js';
 
@@ -22,6 +24,21 @@ export function ownDetectorOf(flow: FlowController<never>, priority: number): Sa
   const settings =
     bands.find((band) => band.priority === priority) ?? (priority < 0 ? defaultNegativeBand : defaultBand);
   return settings.saturationDetector;
+}
+
+/** The constraints that judge requests: those of the list, and those of `detectors`, by default of all in force. */
+export function constraintsOf(flow: FlowController<never>, ...detectors: SaturationDetector[]): readonly Constraint[] {
+  const { bands, defaultBand, defaultNegativeBand, saturationDetector, constraints } = optionsOf(flow);
+  const own = [...bands, defaultBand, defaultNegativeBand].flatMap((band) => band.saturationDetector ?? []);
+  const asked = detectors.length > 0 ? detectors : [saturationDetector, ...own];
+  return partsOf(...constraints, ...asked).flatMap(({ plugin }) => (isConstraint(plugin) ? plugin : []));
+}
+
+/** True for a detector that does not announce every change. */
+export function isSilent(detector: SaturationDetector): boolean {
+  return partsOf(detector).some(
+    ({ plugin }) => isDetector(plugin) && plugin.parts === undefined && plugin.subscribe === undefined,
+  );
 }
 
 /** Where a controller without a pool sends everything. */

@@ -98,7 +98,7 @@ async function play(seed: number): Promise<string[]> {
       { by: 'endpoint', learn: false, quotas: quotas(ofEndpoint) },
     ],
   });
-  const flow = new FlowController({ clock, pool, saturationDetector: detector, defaultRequestTtl: 0 });
+  const flow = new FlowController({ clock, pool, constraints: [detector], defaultRequestTtl: 0 });
   const account = ofAccount.map((limit) => new NaiveWindow(limit));
   const endpoints = new Map(pool.endpoints.map(({ id }) => [id, ofEndpoint.map((limit) => new NaiveWindow(limit))]));
   const windowsOf = (lease: Lease): NaiveWindow[] => [...account, ...(endpoints.get(lease.endpoint?.id ?? '') ?? [])];

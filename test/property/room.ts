@@ -3,7 +3,7 @@
  */
 import type { EndpointFilter, EndpointPool, EndpointView, FlowController, ItemView } from '../../src/index.js';
 import type { TestRequest } from './host.js';
-import { implicitEndpointOf, optionsOf, ownDetectorOf } from './inside.js';
+import { constraintsOf, implicitEndpointOf, optionsOf, ownDetectorOf } from './inside.js';
 
 /** Requests without a model may go anywhere, and to endpoints without one all may. */
 export const byModel: EndpointFilter = {
@@ -37,7 +37,7 @@ export function room(
   const { headroom, saturationDetector } = optionsOf(flow);
   const detector = ownDetectorOf(flow, item.priority) ?? saturationDetector;
   const withRoomFor = (endpoints: readonly EndpointView[]): readonly EndpointView[] =>
-    detector.withRoomFor?.(endpoints, item, nowMs) ?? endpoints;
+    constraintsOf(flow, detector).reduce((left, constraint) => constraint.withRoomFor(left, item, nowMs), endpoints);
   if (pool === undefined) return withRoomFor(implicitEndpointOf(flow)).length > 0;
   const request = item.request as TestRequest;
   const served = pool.endpoints.map((endpoint) => mayServe(flow, endpoint, request));

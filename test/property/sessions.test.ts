@@ -3,7 +3,7 @@
  * gives everything back, and nobody waits for ever.
  */
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, FlowController, type Lease, maxOf, sessionLimit } from '../../src/index.js';
+import { EndpointPool, FlowController, type Lease, sessionLimit } from '../../src/index.js';
 import { audit, ManualClock } from '../../src/testing/index.js';
 import { turns } from '../support/flow.js';
 import { Random } from './random.js';
@@ -27,8 +27,7 @@ async function play(
   const pool = new EndpointPool();
   for (const id of ['a', 'b']) pool.add(id);
   const limit = sessionLimit({ maxSessions, footprint, inactivity: inactivityMs });
-  const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: seats }), limit);
-  const flow = new FlowController({ clock, pool, saturationDetector, defaultRequestTtl: 0 });
+  const flow = new FlowController({ clock, pool, maxConcurrency: seats, constraints: [limit], defaultRequestTtl: 0 });
   const problems: string[] = [];
   const waiting = new Set<Waiting>();
   const running: { readonly session: string; readonly lease: Lease }[] = [];

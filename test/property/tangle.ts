@@ -3,10 +3,13 @@
  * caps, and every policy of the package. Nothing here opens by time alone without a word to the controller, so that
  * what may go is known to it one `recheckIntervalMs` later at the latest.
  */
+
+import { detectorFor } from '../../src/gate/parts.js';
 import {
   affinity,
   aimdLatency,
   type BandOrderPolicy,
+  type Constraint,
   circuitBreaker,
   concurrencyDetector,
   deficitRoundRobin,
@@ -60,13 +63,13 @@ export interface Tangle {
   adapts(detector: AdaptiveDetector): SaturationDetector;
 }
 
-/** How full the pool is, alone, or together with what judges single requests. */
+/** How full the pool is, alone, or together with what judges single requests, as files have it. */
 export function tangledDetector(random: Random, tangle: Tangle): SaturationDetector {
   const parts = [
     ...(random.chance(0.8) ? [tangledLoad(random, tangle)] : []),
-    ...Array.from({ length: random.int(3) }, () => tangledConstraint(random, tangle)),
+    ...Array.from({ length: random.int(3) }, () => detectorFor(tangledConstraint(random, tangle))),
   ];
-  const [first = tangledConstraint(random, tangle), ...others] = parts;
+  const [first = detectorFor(tangledConstraint(random, tangle)), ...others] = parts;
   if (others.length === 0) return first;
   const compose = random.pick([maxOf, meanOf]);
   if (random.chance(0.3)) return compose(maxOf(...others), first);
@@ -87,8 +90,6 @@ function tangledLoad(random: Random, tangle: Tangle): SaturationDetector {
     case 5:
       return tangle.dial(random.chance(0.4));
     case 1:
-      // What it leaves to each endpoint goes by the pool that it read last, and held requests go without a reading.
-      if (tangle.hasPool) break;
       return tangle.adapts(
         random.pick([
           () => vegas(limits),
@@ -111,7 +112,8 @@ function tangledLoad(random: Random, tangle: Tangle): SaturationDetector {
   });
 }
 
-function tangledConstraint(random: Random, tangle: Tangle): SaturationDetector {
+/** What judges single requests. */
+export function tangledConstraint(random: Random, tangle: Tangle): Constraint {
   const kind = random.int(tangle.limitsSessions ? 3 : 2);
   if (kind === 0) return quotaDetector(tangledQuotas(random, tangle));
   if (kind === 1)

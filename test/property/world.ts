@@ -6,6 +6,7 @@ import {
   type AdmissionPolicy,
   concurrencyDetector,
   EndpointPool,
+  type Constraint,
   type EndpointView,
   edf,
   type FairnessPolicy,
@@ -27,7 +28,7 @@ import type { AdaptiveDetector } from '../../src/types/index.js';
 import { dial } from '../support/flow.js';
 import { CountedSignal } from './counted-signal.js';
 import { type GateRules, Host, type TestRequest } from './host.js';
-import { optionsOf } from './inside.js';
+import { isSilent, optionsOf } from './inside.js';
 import {
   type Mischief,
   nonsenseAdmission,
@@ -45,6 +46,7 @@ import {
   type Tangle,
   tangledAnswer,
   tangledBandOrder,
+  tangledConstraint,
   tangledDetector,
   tangledFairness,
   tangledOrdering,
@@ -101,7 +103,6 @@ export class World {
   private readonly works: (() => void)[] = [];
   private readonly dials: { turnTo(value: number): void; value: number }[] = [];
   private readonly adaptive: AdaptiveDetector[] = [];
-  private readonly replaced = new Set<SaturationDetector>();
   private readonly hasNonsense: boolean;
   private readonly isTangled: boolean;
   /** Some detectors tell sessions apart; `holBlocking` must be 'none' then. */
@@ -154,7 +155,7 @@ export class World {
     }
     if (this.pool !== undefined) same('controllers on the pool', this.pool.controllers.length, 0);
     for (const { subscribers } of this.dials as { subscribers?: number }[]) same('subscribers', subscribers ?? 0, 0);
-    if (!this.hasNonsense) for (const host of this.hosts) host.expectNothingReserved(this.replaced);
+    if (!this.hasNonsense) for (const host of this.hosts) host.expectNothingReserved();
   }
 
   /** Everything that is settled gets answered. */
@@ -236,6 +237,7 @@ export class World {
     const [usageLimitPolicy, ceilings] = this.randomUsageLimit(random);
     const options: Options = {
       saturationDetector: detector,
+      constraints: this.randomConstraints(random),
       usageLimitPolicy,
       gate: this.randomGate(random),
       limits: this.randomLimits(random, 3),
@@ -289,7 +291,7 @@ export class World {
     const kind = random.int(this.hasNonsense ? 7 : 5);
     if (this.isTangled && kind < 5) {
       const detector = this.anotherDetector(random) ?? tangledDetector(random, this.tangle);
-      return [detector, rules(undefined, detector.subscribe === undefined)];
+      return [detector, rules(undefined, isSilent(detector))];
     }
     if (kind >= 5) return [nonsenseDetector(this.mischief), rules(undefined, true)];
     if (kind === 4 && this.pool !== undefined) return this.randomUtilization(random);
@@ -338,6 +340,13 @@ export class World {
   private anotherDetector(random: Random): SaturationDetector | undefined {
     if (this.hosts.length === 0 || !random.chance(0.2)) return undefined;
     return optionsOf(random.pick(this.hosts).flow).saturationDetector;
+  }
+
+  /** New ones, or those of another host. */
+  private randomConstraints(random: Random): readonly Constraint[] {
+    if (!this.isTangled || !random.chance(0.4)) return [];
+    if (this.hosts.length > 0 && random.chance(0.3)) return optionsOf(random.pick(this.hosts).flow).constraints;
+    return Array.from({ length: 1 + random.int(2) }, () => tangledConstraint(random, this.tangle));
   }
 
   private get tangle(): Tangle {
@@ -816,8 +825,7 @@ export class World {
       case 2:
         return apply(this.randomTemplates(random));
       case 3:
-        this.replaced.add(optionsOf(host.flow).saturationDetector);
-        return apply({ saturationDetector: detector }, gate);
+        return apply({ saturationDetector: detector, constraints: this.randomConstraints(random) }, gate);
       case 4:
         return apply({ usageLimitPolicy }, { ceilings });
       case 5:

@@ -13,11 +13,11 @@ import {
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 
-/** A controller that runs one request at a time unless told otherwise. */
+/** A controller that runs one request at a time unless a detector or constraints are given. */
 export function makeFlow(options: Partial<FlowControllerOptions> = {}): { flow: FlowController; clock: ManualClock } {
   const clock = new ManualClock();
   const flow = new FlowController({
-    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    saturationDetector: options.constraints === undefined ? concurrencyDetector({ maxConcurrency: 1 }) : undefined,
     clock,
     ...options,
   });

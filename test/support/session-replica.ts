@@ -1,6 +1,6 @@
 /** A replica with a limit of sessions that it shares, for tests: its controller, and turns by name. */
 
-import { concurrencyDetector, EndpointPool, FlowController, type Lease, maxOf, sessionLimit } from '../../src/index.js';
+import { EndpointPool, FlowController, type Lease, sessionLimit } from '../../src/index.js';
 import { type SharedSessionsOptions, type Store, sharedSessions } from '../../src/redis/index.js';
 import type { ManualClock } from '../../src/testing/index.js';
 import type { SessionLimitOptions } from '../../src/types/index.js';
@@ -30,8 +30,7 @@ export class SessionReplica {
       clock,
       ...options,
     });
-    const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 1_000 }), this.limit);
-    this.flow = new FlowController({ clock, pool: this.pool, saturationDetector, defaultRequestTtl: 0 });
+    this.flow = new FlowController({ clock, pool: this.pool, maxConcurrency: 1_000, constraints: [this.limit], defaultRequestTtl: 0 });
   }
 
   /** A turn of `session`; its lease is under `name` while it runs. */

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   type BandOrderPolicy,
+  type Constraint,
   edf,
   type FairnessPolicy,
   fcfs,
@@ -10,16 +11,15 @@ import {
   type OrderingPolicy,
   priorityThenTime,
   roundRobin,
-  type SaturationDetector,
   sheddableOnly,
   staticUsageLimit,
 } from '../../src/index.js';
-import { judgedRequestCases } from '../../src/testing/contracts/judged-requests.js';
 import {
   admissionPolicyContract,
   bandOrderPolicyContract,
   type ContractCase,
   ContractViolation,
+  constraintContract,
   endpointFilterContract,
   endpointPickerContract,
   evictionFilterContract,
@@ -54,7 +54,7 @@ describe('a contract suite', () => {
     expect(await broken(endpointPickerContract(() => leastLoaded()))).toEqual([]);
   });
 
-  it('finds a detector that judges requests badly: its order, its waits, its reservations, its sessions', async () => {
+  it('finds a constraint that judges requests badly: its order, its waits, its reservations, its sessions', async () => {
     const reserved = {
       group: 'g',
       unit: 'requests',
@@ -67,15 +67,20 @@ describe('a contract suite', () => {
       isLearnt: false,
     } as const;
     const counts = { unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 };
-    const bad = (): SaturationDetector => ({
+    const bad = (): Constraint => ({
       type,
-      saturation: ({ endpoints }) => (endpoints.length === 0 ? 1 : alwaysOpen()),
       withRoomFor: (endpoints, { sequence }) => (sequence % 2 === 0 ? [] : [...endpoints].reverse()),
       waitOf: (_endpoints, _item, nowMs) => ({ atMs: nowMs, notBeforeMs: nowMs, missing: 'room' }),
       quotas: () => ({ quotas: [{ ...reserved, reserved: 1 }], ...counts }),
       sessions: () => ({ resident: 1, idle: 0, maxSessions: 1, waiting: 0, tokens: 0, expired: 0 }),
     });
-    expect(await broken(judgedRequestCases(bad))).toHaveLength(4);
+    expect(await broken(constraintContract(bad))).toEqual([
+      expect.stringContaining('has room for a request at endpoints that it was given'),
+      expect.stringContaining('tells a request without room an instant that lies ahead'),
+      expect.stringContaining('tells quotas in numbers'),
+      expect.stringContaining('tells sessions in numbers'),
+      expect.stringContaining('lets every request of a queue go in the end'),
+    ]);
   });
 
   it('finds a plugin without a proper type', async () => {

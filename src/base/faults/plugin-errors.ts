@@ -5,6 +5,8 @@ export type PluginKind =
   | 'fairness'
   | 'ordering'
   | 'saturationDetector'
+  | 'constraint'
+  | 'seatListener'
   | 'usageLimit'
   | 'bandOrder'
   | 'endpointPicker'

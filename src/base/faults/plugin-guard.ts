@@ -8,6 +8,23 @@
 import { disown, textOf } from './foreign-values.js';
 import type { PluginErrorSink, PluginKind } from './plugin-errors.js';
 
+/** A method of a contract as the guard calls it. */
+interface AnyContract {
+  hook(a?: unknown, b?: unknown, c?: unknown, d?: unknown): unknown;
+}
+
+/** A method of a plugin, and what it may answer. */
+export interface Question<H extends string, A> {
+  readonly hook: H;
+  /** A sentence without its end. */
+  readonly rule: string;
+  /** The answer, perhaps as a copy; `wrong` if it breaks the rule. `given`: the first argument of the call. */
+  read(answer: unknown, given: unknown): A | typeof wrong;
+}
+
+/** Stands for an answer that breaks the rule. */
+export const wrong: unique symbol = Symbol('an answer against the rule');
+
 export class PluginGuard {
   private readonly kind: PluginKind;
   private readonly type: string;
@@ -36,6 +53,42 @@ export class PluginGuard {
     } catch (error) {
       this.failed(error);
       return true;
+    }
+  }
+
+  /** Asks the plugin; undefined where it has no such method, throws, or breaks the rule. */
+  ask<H extends string, A>(
+    plugin: { readonly [K in H]?: AnyContract['hook'] },
+    { hook, rule, read }: Question<H, A>,
+    a?: unknown,
+    b?: unknown,
+    c?: unknown,
+  ): A | undefined {
+    try {
+      if (plugin[hook] === undefined) return undefined;
+      const answer = plugin[hook](a, b, c);
+      const known = read(answer, a);
+      if (known !== wrong) return known;
+      this.violated(`${hook} must return ${rule}`, answer);
+    } catch (error) {
+      this.failed(error);
+    }
+    return undefined;
+  }
+
+  /** Tells the plugin, where it has such a method. */
+  tell<H extends string>(
+    plugin: { readonly [K in H]?: AnyContract['hook'] },
+    hook: H,
+    a?: unknown,
+    b?: unknown,
+    c?: unknown,
+    d?: unknown,
+  ): void {
+    try {
+      if (plugin[hook] !== undefined) this.ignored(plugin[hook](a, b, c, d));
+    } catch (error) {
+      this.failed(error);
     }
   }
 

@@ -6,15 +6,15 @@ import { optional } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
 import { isLessLoaded } from '../../endpoints/pickers/load-order.js';
-import type { DetectorReferences } from '../../gate/saturation-detector.js';
+import type { ConstraintReferences } from '../../gate/constraint.js';
 import type { QuotaDetector } from './quota-detector.js';
 
 const type = 'most-budget-left-picker';
 
 /**
  * The endpoint with the largest share of its tightest quota left; of equals the less loaded. Keys that share an account
- * have equal shares left, so the load decides between them. `detector` is the one that the controller, or a composite
- * in it, judges by. O(endpoints · quotas).
+ * have equal shares left, so the load decides between them. `detector` is one of the controller's
+ * constraints. O(endpoints · quotas).
  */
 export function mostBudgetLeft(detector: Pick<QuotaDetector, 'budgetLeft'>): EndpointPicker {
   return {
@@ -44,13 +44,13 @@ export const mostBudgetLeftPlugin: PolicyDefinition<
   'endpointPicker',
   MostBudgetLeftParameters,
   EndpointPicker,
-  DetectorReferences
+  ConstraintReferences
 > = {
   kind: 'endpointPicker',
   type,
   parameters: object({ detector: optional(text('the name of a quota detector')) }),
   create({ detector: name = 'quota-detector' }, references) {
-    const detector = references.resolve('saturationDetector', name);
+    const detector = references.resolve('constraint', name);
     if ('budgetLeft' in detector) return mostBudgetLeft(detector as QuotaDetector);
     throw new FlowConfigError(type, [
       { path: 'detector', expected: 'the name of a quota detector', got: `a ${detector.type}` },

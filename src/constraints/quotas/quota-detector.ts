@@ -11,8 +11,8 @@ import { warnOperator } from '../../base/faults/warn-operator.js';
 import type { QuotaSource } from '../../base/quota-window.js';
 import { parse } from '../../base/schema/parse.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';
-import type { DetectorDefinition, RequestWait, SaturationDetector } from '../../gate/saturation-detector.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { ItemView } from '../../tiers/views.js';
 import { GroupTable } from './group-table.js';
@@ -31,8 +31,8 @@ import { type RateLimitReport, readRateLimitHeaders } from './rate-limit-headers
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
 import { Reservation } from './reservation.js';
 
-/** A detector that also tells how much of its budgets is left. */
-export interface QuotaDetector extends SaturationDetector {
+/** A constraint that also tells how much of its budgets is left. */
+export interface QuotaDetector extends Constraint {
   /** The share of the tightest quota that is left at an endpoint for a request, 0…1. For pickers. */
   budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number;
   /**
@@ -66,7 +66,6 @@ function writtenOnce(count: string): string {
 
 class Quotas implements QuotaDetector {
   readonly type = 'quota-detector';
-  readonly fades = true;
   private readonly options: ResolvedQuotaOptions;
   private table: GroupTable;
   private readonly estimate: RequestEstimate;
@@ -80,10 +79,10 @@ class Quotas implements QuotaDetector {
     this.estimate = new RequestEstimate(options);
   }
 
-  saturation({ endpoints }: { readonly endpoints: readonly EndpointView[] }, nowMs: number): number {
-    let least = 1;
-    for (const endpoint of endpoints) least = Math.min(least, this.fullness(endpoint, undefined, nowMs));
-    return endpoints.length === 0 ? 1 : Math.min(least, justBelowFull);
+  fullness(endpoints: readonly EndpointView[], nowMs: number): number {
+    let least = justBelowFull;
+    for (const endpoint of endpoints) least = Math.min(least, this.fullnessAt(endpoint, undefined, nowMs));
+    return least;
   }
 
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
@@ -170,7 +169,7 @@ class Quotas implements QuotaDetector {
   }
 
   budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number {
-    return Math.max(1 - this.fullness(endpoint, modelOf(item), nowMs), 0);
+    return Math.max(1 - this.fullnessAt(endpoint, modelOf(item), nowMs), 0);
   }
 
   quotas(nowMs: number): QuotaFigures {
@@ -248,7 +247,7 @@ class Quotas implements QuotaDetector {
     return { atMs, notBeforeMs, missing };
   }
 
-  private fullness(endpoint: EndpointView, model: string | undefined, nowMs: number): number {
+  private fullnessAt(endpoint: EndpointView, model: string | undefined, nowMs: number): number {
     let most = 0;
     for (const group of this.table.of(endpoint, model, nowMs)) most = Math.max(most, group.fullness(nowMs));
     return most;
@@ -279,8 +278,8 @@ export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}
   return new Quotas(parse(quotaOptions, options, 'quotaDetector'));
 }
 
-export const quotaPlugin: DetectorDefinition<QuotaParameters> = {
-  kind: 'saturationDetector',
+export const quotaPlugin: ConstraintDefinition<QuotaParameters> = {
+  kind: 'constraint',
   type: 'quota-detector',
   parameters: quotaParameters,
   create: quotaDetector,

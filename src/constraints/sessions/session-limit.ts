@@ -8,7 +8,7 @@
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { parse } from '../../base/schema/parse.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { DetectorDefinition, RequestWait, SaturationDetector } from '../../gate/saturation-detector.js';
+import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
 import type { SeatView } from '../../gate/server-answer.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ItemView } from '../../tiers/views.js';
@@ -22,7 +22,7 @@ import {
 import type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from './session-sharing.js';
 import { Session, SessionTable, type SharedPrefix } from './session-table.js';
 
-export interface SessionLimit extends SaturationDetector {
+export interface SessionLimit extends Constraint {
   /** Sessions that are resident, idle ones too. */
   residentSessions(nowMs: number): number;
   /** Tokens that sessions hold at an endpoint, idle ones too. */
@@ -62,10 +62,6 @@ class Sessions implements SessionLimit {
   constructor(settings: SessionSettings) {
     this.settings = settings;
     this.table = new SessionTable(settings.inactivity);
-  }
-
-  saturation({ endpoints }: { readonly endpoints: readonly EndpointView[] }): number {
-    return endpoints.length === 0 ? 1 : 0;
   }
 
   sessionOf(item: ItemView): string | undefined {
@@ -268,20 +264,19 @@ class Sessions implements SessionLimit {
  * turns, the session that has waited longest goes first. A session ends when the host says so with
  * `lease.endSession()`, or after `inactivity` without a turn.
  *
- * It judges sessions, and not how full servers are: combine it with a detector of load by `maxOf`. The requests of each
- * session queue apart, as with `holBlocking: 'none'`, so that no turn of a resident session stands behind one of a new
- * session. Costs O(endpoints) for each request with a session, and O(waiting sessions) for each walk while new ones
- * wait.
+ * It judges sessions, and not how full servers are. The requests of each session queue apart, as with
+ * `holBlocking: 'none'`, so that no turn of a resident session stands behind one of a new session. Costs O(endpoints)
+ * for each request with a session, and O(waiting sessions) for each walk while new ones wait.
  * @throws FlowConfigError
  * @example
- * maxOf(concurrencyDetector({ maxConcurrency: 64 }), sessionLimit({ maxSessions: 200, inactivity: '10m' }))
+ * new FlowController({ maxConcurrency: 64, constraints: [sessionLimit({ maxSessions: 200, inactivity: '10m' })] })
  */
 export function sessionLimit<R = unknown>(given: SessionLimitOptions<R> = {}): SessionLimit {
   return new Sessions(parse(sessionOptions, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
 }
 
-export const sessionLimitPlugin: DetectorDefinition<SessionLimitParameters> = {
-  kind: 'saturationDetector',
+export const sessionLimitPlugin: ConstraintDefinition<SessionLimitParameters> = {
+  kind: 'constraint',
   type,
   parameters: sessionParameters,
   create: sessionLimit,

@@ -82,7 +82,7 @@ export class Dispatcher {
     // What became overdue since the reading that this operation shares must not go.
     if (operation.isBehind && backlog.expiry.isUsed) operation.read();
     const { nowMs } = operation;
-    if (gate.judgesRequests) gate.forgetRoom();
+    if (gate.constraints.areAny) gate.constraints.forgetRoom();
     let floor = Number.NEGATIVE_INFINITY;
     while (backlog.waiting > 0) {
       if (wakeups.isPaused) return;
@@ -138,7 +138,7 @@ export class Dispatcher {
       drops.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
       return true;
     }
-    if (gate.judgesRequests) {
+    if (gate.constraints.areAny) {
       const wait = placement.waitOf(item, operation.nowMs);
       if (wait !== undefined && wait.notBeforeMs > backlog.expiry.deadlineOf(item)) {
         drops.evict(item, 'EvictedOther', 'over-quota', overQuota(wait, operation.nowMs));

@@ -2,8 +2,9 @@
  * Requests that end without a dispatch: rejected before they waited, or evicted while they wait. Builds each drop,
  * counts it, and tells the admission policy and the listeners of it.
  */
+
+import type { RequestWait } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
-import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { EventHub } from '../event-hub.js';
 import { DropOutcome } from '../outcome/drop-outcome.js';

@@ -172,7 +172,7 @@ export class Engine {
     const { nowMs } = this.operation;
     this.reportFaultsOf(options);
     this.wakeups.configure(options);
-    this.gate.configure(options);
+    this.gate.configure(options, this.seats.running);
     this.placement.configure(options);
     this.backlog.unparkAll();
     for (const item of this.backlog.items()) this.placement.classify(item);

@@ -334,7 +334,7 @@ export class Intake {
       // The gate is open and no endpoint can take the request: the walk holds it back or drops it.
       terms.wantsWalk = true;
     }
-    if (gate.judgesRequests) {
+    if (gate.constraints.areAny) {
       const drop = this.dropIfTooLate(item, nowMs);
       if (drop !== undefined) return drop;
     }
@@ -439,7 +439,7 @@ export class Intake {
    */
   private mayGoAhead(item: QueueItem, highest: PriorityBand): boolean {
     const { placement, gate } = this.engine;
-    const mayPass = placement.tellsClasses || gate.judgesRequests;
+    const mayPass = placement.tellsClasses || gate.constraints.areAny;
     return mayPass && highest.priority === item.priority && gate.isOpenFor(highest);
   }
 }

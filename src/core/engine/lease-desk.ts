@@ -83,7 +83,7 @@ export class LeaseDesk implements LeaseOwner {
     if (this.events.heard.dispatched)
       this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
     const isKept = parts.areUsed && (parts.keepPayload || item.admittedBy !== undefined);
-    if (!isKept && !gate.hearsAnswers && !band.ordering.hearsFirstTokens) item.releasePayload();
+    if (!isKept && !gate.seats.hears.answered && !band.ordering.hearsFirstTokens) item.releasePayload();
     return { type: 'Dispatched', lease: given, queuedMs };
   }
 
@@ -94,7 +94,7 @@ export class LeaseDesk implements LeaseOwner {
       return;
     }
     // A reading of the clock is a third of an uncontended release (bench: uncontended).
-    const isTimed = lease.flow !== undefined || parts.ended.length > 0 || gate.hearsReleases;
+    const isTimed = lease.flow !== undefined || parts.ended.length > 0 || gate.seats.hears.released;
     operation.begin(isTimed || this.events.heard.released || backlog.waiting > 0);
     try {
       this.settle(lease);
@@ -122,7 +122,7 @@ export class LeaseDesk implements LeaseOwner {
   }
 
   get hearsReports(): boolean {
-    return this.engine.gate.hearsReports;
+    return this.engine.gate.seats.hears.reported;
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
@@ -142,7 +142,7 @@ export class LeaseDesk implements LeaseOwner {
 
   answered(lease: SeatLease, answer: ServerAnswer): boolean {
     const { operation, gate } = this.engine;
-    if (!gate.hearsAnswers) return false;
+    if (!gate.seats.hears.answered) return false;
     const isPutOff = isPuttingOff(answer) && lease.item.request !== undefined;
     operation.perform(() => gate.answered(lease.seat, lease, answer, operation.nowMs));
     return isPutOff;
@@ -150,7 +150,7 @@ export class LeaseDesk implements LeaseOwner {
 
   endSession(lease: SeatLease): void {
     const { operation, gate } = this.engine;
-    operation.perform(() => gate.sessionEnded(lease.seat, lease, operation.nowMs));
+    operation.perform(() => gate.seats.tell('sessionEnded', lease.seat, operation.nowMs, lease));
   }
 
   private tellSeated(lease: SeatLease): Lease {

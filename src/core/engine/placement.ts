@@ -13,8 +13,8 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
+import type { RequestWait } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
-import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { FlowRequest } from '../flow-request.js';
@@ -47,7 +47,7 @@ export class Placement {
     this.pool = pool;
     this.implicitEndpoint = pool.implicitEndpoint;
     this.implicit = pool.implicitEndpoint === undefined ? undefined : [pool.implicitEndpoint];
-    this.direct = gate.judgesRequests ? undefined : pool.implicitEndpoint;
+    this.direct = gate.constraints.areAny ? undefined : pool.implicitEndpoint;
     this.gate = gate;
     this.errors = errors;
     this.options = options;
@@ -57,7 +57,7 @@ export class Placement {
 
   configure(options: PlacementOptions): void {
     this.options = options;
-    this.direct = this.gate.judgesRequests ? undefined : this.implicitEndpoint;
+    this.direct = this.gate.constraints.areAny ? undefined : this.implicitEndpoint;
     this.picker = new PluginGuard('endpointPicker', options.endpointPicker, this.errors);
     this.tellsClasses = options.endpointFilters.length > 0;
     this.poolVersion = -1;
@@ -82,7 +82,7 @@ export class Placement {
 
   /** True when each request is judged by itself, so that the class alone does not tell whether there is room. */
   get judgesRequests(): boolean {
-    return this.gate.judgesRequests;
+    return this.gate.constraints.areAny;
   }
 
   /** True when an endpoint can take a request of this class now; with `item`, this very request. */
@@ -95,8 +95,8 @@ export class Placement {
    * are not judged.
    */
   waitOf(item: QueueItem, nowMs: number): RequestWait | undefined {
-    return this.gate.judgesRequests
-      ? this.gate.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs)
+    return this.gate.constraints.areAny
+      ? this.gate.constraints.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs)
       : undefined;
   }
 
@@ -194,13 +194,13 @@ export class Placement {
     item?: WaitingItem,
   ): readonly EndpointView[] {
     const all = this.reachable(requestClass, nowMs);
-    if (item === undefined || !this.gate.judgesRequests) return this.withHeadroom(all, band, nowMs);
-    const reachable = this.gate.withRoomFor(all, item, band, nowMs);
+    if (item === undefined || !this.gate.constraints.areAny) return this.withHeadroom(all, band, nowMs);
+    const reachable = this.gate.constraints.withRoomFor(all, item, band, nowMs);
     const candidates = this.withHeadroom(reachable, band, nowMs);
     // The gate then notes when the endpoints without room will have some.
     if (candidates.length === 0 && reachable.length > 0) {
       const others = all.filter((endpoint) => !reachable.includes(endpoint));
-      this.gate.withRoomFor(others, item, band, nowMs);
+      this.gate.constraints.withRoomFor(others, item, band, nowMs);
     }
     return candidates;
   }

@@ -91,7 +91,7 @@ export class Seats {
         flow.band.ordering.hearsFirstTokens && how === 'released' && lease.usage.completionTokens === 0;
       if (isUnreported) flow.band.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
     }
-    if (this.gate.hearsReleases) this.gate.released(seat, lease, nowMs);
+    if (this.gate.seats.hears.released) this.gate.seats.released(seat, nowMs, lease);
     this.pool.unbook(seat, lease.booking, item.tokens, this.onPoolChange);
   }
 
@@ -105,15 +105,14 @@ export class Seats {
     if (endpoint === from) return;
     moveTo(lease, endpoint);
     lease.booking = this.pool.book(endpoint, lease.tokens, nowMs);
-    this.gate.seatTaken(endpoint, lease, nowMs);
-    this.gate.released(from, lease, nowMs);
+    this.gate.seats.moved(from, endpoint, nowMs, lease);
     this.pool.unbook(from, booking, lease.tokens);
   }
 
   /** Tells detectors and policies what a running request has consumed: `usage` now, `total` so far. */
   consumed(lease: SeatLease, usage: Usage, total: Usage, nowMs: number): void {
     const { band, item, flow } = lease;
-    if (this.gate.hearsReports) this.gate.reported(lease.seat, lease, nowMs);
+    if (this.gate.seats.hears.reported) this.gate.seats.tell('reported', lease.seat, nowMs, lease);
     if (flow === undefined) return;
     band.selector?.consumed(flow, usage, nowMs, item, total);
     const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;

@@ -113,7 +113,7 @@ export class Wakeups {
     let delayMs = isGateAwaited ? gate.recheckMs : Number.POSITIVE_INFINITY;
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
     if (isGateAwaited) for (const part of parts.looksAtMs) delayMs = Math.min(delayMs, part.looksAtMs(nowMs) - nowMs);
-    delayMs = Math.min(delayMs, gate.roomAtMs - nowMs);
+    delayMs = Math.min(delayMs, gate.constraints.roomAtMs - nowMs);
     if (this.isGivingUp) delayMs = Math.min(delayMs, this.recheckIntervalMs);
     if (this.isPaused && !operation.tellsTurns) delayMs = 0;
     if (this.poller.isSet || delayMs < Number.POSITIVE_INFINITY) this.poller.in(delayMs, nowMs);

@@ -2,7 +2,7 @@
  * Why does this request still wait? Reads the walk's state, in the order in which the walk asks, and changes nothing.
  */
 
-import type { RequestWait } from '../../gate/saturation-detector.js';
+import type { RequestWait } from '../../gate/constraint.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ItemView } from '../../tiers/views.js';
@@ -44,7 +44,7 @@ export function explainWait(
 ): WaitExplanation {
   const band = item.band as PriorityBand;
   const flow = item.flow as Flow;
-  const saturation = engine.gate.saturationFor(band);
+  const saturation = engine.gate.readingFor(band).saturation;
   const { ceiling } = band;
   const ahead = band.queueOf(flow)?.ahead(item, most);
   const turns = (ahead ?? flow.waiting - 1) + 1;
@@ -118,8 +118,8 @@ function judge(
     };
   }
   if (!gate.isOpenFor(band)) {
-    const saturation = gate.measured(band);
-    if (saturation === undefined) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
+    const { saturation, isFailing } = gate.readingFor(band);
+    if (isFailing) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
     return {
       decidedBy: 'gate',
       text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}`,

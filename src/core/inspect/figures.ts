@@ -148,8 +148,8 @@ export function controllerTotals(
         ? { endpoints: endpoints.length, available: gate.available(nowMs).length }
         : undefined,
     oldestLease: oldestLease(seats, nowMs),
-    quotas: gate.quotas(nowMs),
-    sessions: gate.sessions(nowMs),
+    quotas: gate.constraints.quotas(nowMs),
+    sessions: gate.constraints.sessions(nowMs),
   };
 }
 

@@ -193,7 +193,7 @@ function bandOverview(
     held: band.held.waiting,
     flowLimits,
     requestTtlMs,
-    saturation: gate.saturationFor(band),
+    saturation: gate.readingFor(band).saturation,
     fairness: fairness.type,
     ordering: ordering.type,
     knownFlows: band.flows.size,

@@ -60,7 +60,7 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
       return {
         decidedBy: 'ttl',
         text: `waited ${inSeconds(queuedMs)} in ${name}, as long as it may${end ?? ''}`,
-        ...reading,
+        ...(reading && { saturation: reading.saturation, ceiling: reading.ceiling }),
       };
     }
     case 'no-endpoints':

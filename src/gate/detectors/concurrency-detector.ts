@@ -5,7 +5,8 @@ import { parse, readBy } from '../../base/schema/parse.js';
 import { atLeastZero, flag, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ItemView } from '../../tiers/views.js';
-import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
+import type { Constraint, RequestWait } from '../constraint.js';
+import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 /** Limits of an endpoint of weight 1; one of weight 3 has three times as much, and every one has a seat. */
 export interface ConcurrencyDetectorOptions {
@@ -50,7 +51,9 @@ function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDet
  * `holBlocking` says what waits behind it. Source: llm-d-router, concurrency-detector.
  * @throws FlowConfigError
  */
-export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): SaturationDetector {
+export function concurrencyDetector(
+  options: ConcurrencyDetectorOptions = {},
+): SaturationDetector & Partial<Constraint> {
   const settings = parse(optionsSchema, options, 'concurrencyDetector');
   const { concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom, countIncoming } = settings;
   const isByTokens = concurrencyMode === 'tokens';

@@ -96,26 +96,10 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     if (isFresh(endpoint, nowMs)) stale.delete(endpoint);
     else stale.add(endpoint);
   }
-  /**
-   * Each request that was sent since the report waits in the server, unless another one has ended since and made room
-   * for it.
-   */
-  function waitingAt({ metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView): number {
-    const waiting = metrics?.waitingQueueSize ?? 0;
-    return lagCompensation ? waiting + Math.max(unsampledRequests - endedSinceReport, 0) : waiting;
-  }
-  /** The last reported load, scaled down by the requests that have ended since. */
-  function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefined {
-    if (stalenessPolicy !== 'last-known' || metrics === undefined) return undefined;
-    const { runningRequests, kvCacheUsage } = metrics;
-    const stillRunning = Math.min(inFlightRequests / Math.max(runningRequests, 1), 1);
-    return { waiting: Math.max(inFlightRequests - runningRequests, 0), kvCacheUsage: kvCacheUsage * stillRunning };
-  }
   function loadOf(endpoint: EndpointView, nowMs: number): Load | undefined {
-    if (!isFresh(endpoint, nowMs)) return lastKnown(endpoint);
-    return { waiting: waitingAt(endpoint), kvCacheUsage: endpoint.metrics?.kvCacheUsage ?? 0 };
+    if (isFresh(endpoint, nowMs)) return reportedLoad(endpoint, lagCompensation);
+    return stalenessPolicy === 'last-known' ? lastKnown(endpoint) : undefined;
   }
-
   function isBlindTo(endpoint: EndpointView, nowMs: number): boolean {
     note(endpoint, nowMs);
     return loadOf(endpoint, nowMs) === undefined;
@@ -157,6 +141,26 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
       });
     },
   };
+}
+
+/**
+ * With `lagCompensation` each request that was sent since the report waits in the server, unless another one has ended
+ * since and made room for it.
+ */
+function reportedLoad(
+  { metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView,
+  lagCompensation: boolean,
+): Load {
+  const unseen = lagCompensation ? Math.max(unsampledRequests - endedSinceReport, 0) : 0;
+  return { waiting: (metrics?.waitingQueueSize ?? 0) + unseen, kvCacheUsage: metrics?.kvCacheUsage ?? 0 };
+}
+
+/** The last reported load, scaled down by the requests that have ended since. */
+function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefined {
+  if (metrics === undefined) return undefined;
+  const { runningRequests, kvCacheUsage } = metrics;
+  const stillRunning = Math.min(inFlightRequests / Math.max(runningRequests, 1), 1);
+  return { waiting: Math.max(inFlightRequests - runningRequests, 0), kvCacheUsage: kvCacheUsage * stillRunning };
 }
 
 export const utilizationDetectorPlugin: DetectorDefinition<UtilizationDetectorOptions> = {

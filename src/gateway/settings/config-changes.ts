@@ -14,7 +14,7 @@ export function changesBetween(before: GatewayConfig, after: GatewayConfig): str
 }
 
 /** The configuration holds plugins as made objects; only the settings that they were made from can be compared. */
-function describable({ flow, detectors, warnings, flowFingerprint, ...sections }: GatewayConfig): Tree {
+function describable({ flow, detectors, constraints, warnings, flowFingerprint, ...sections }: GatewayConfig): Tree {
   return { ...sections, ...(flowFingerprint === '' ? {} : JSON.parse(flowFingerprint)) };
 }
 

@@ -4,7 +4,7 @@
  */
 
 import type { ErrorContract } from '../../adapters/http/index.js';
-import type { FlowControllerOptions, SaturationDetector } from '../../index.js';
+import type { Constraint, FlowControllerOptions, SaturationDetector } from '../../index.js';
 import type { MetricProfile } from '../../upstream/index.js';
 import type { CorsConfig } from '../shared/cors.js';
 import type { SharedStateConfig } from '../shared/shared-state.js';
@@ -177,6 +177,8 @@ export interface GatewayConfig {
   readonly hasDefaultDetector: boolean;
   /** Every detector that the file declares, also those inside others. */
   readonly detectors: readonly SaturationDetector[];
+  /** Every constraint that it declares. */
+  readonly constraints: readonly Constraint[];
   /** Equal when two files ask for the same flow control. */
   readonly flowFingerprint: string;
   /** Settings that are valid but probably not intended; one sentence each. */

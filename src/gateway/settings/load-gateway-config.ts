@@ -8,6 +8,7 @@ import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
   type ConfigIssue,
+  type Constraint,
   defaultRegistry,
   EndpointPool,
   FlowConfigError,
@@ -72,7 +73,7 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   return config;
 }
 
-type Flow = Pick<GatewayConfig, 'flow' | 'hasDefaultDetector' | 'detectors' | 'flowFingerprint'>;
+type Flow = Pick<GatewayConfig, 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint'>;
 
 /** The sections that an EndpointPickerConfig has as well, read as one. If there are issues, the result is not used. */
 function readFlow(
@@ -99,11 +100,23 @@ function readFlow(
     warnings.push(...noted.map(plain));
     resolveOptions({ ...flow, pool: new EndpointPool() }, 'flowControl');
     const flowFingerprint = JSON.stringify({ ...sections, plugins });
-    return { flow, hasDefaultDetector, detectors: made.filter(isDetector), flowFingerprint };
+    return {
+      flow,
+      hasDefaultDetector,
+      detectors: made.filter(isDetector),
+      constraints: made.filter(isConstraint),
+      flowFingerprint,
+    };
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
     issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
-    return { flow: { saturationDetector: () => 1 }, hasDefaultDetector, detectors: [], flowFingerprint: '' };
+    return {
+      flow: { saturationDetector: () => 1 },
+      hasDefaultDetector,
+      detectors: [],
+      constraints: [],
+      flowFingerprint: '',
+    };
   }
 }
 
@@ -126,6 +139,10 @@ function remembering(registry: PluginRegistry): { recording: PluginRegistry; mad
 
 function isDetector(plugin: object): plugin is SaturationDetector {
   return 'saturation' in plugin;
+}
+
+function isConstraint(plugin: object): plugin is Constraint {
+  return 'withRoomFor' in plugin;
 }
 
 function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssue[]): void {

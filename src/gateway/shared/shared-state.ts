@@ -4,7 +4,7 @@
  *
  * Invariant: a gateway starts and serves without the store; the fallback of the leases is in force then.
  */
-import { maxOf, type SaturationDetector } from '../../index.js';
+import { type Constraint, maxOf, type SaturationDetector } from '../../index.js';
 import {
   type LeasedDetector,
   type LeaseOptions,
@@ -64,11 +64,11 @@ export class SharedState {
     return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
   }
 
-  /** From now on `detectors` use the quotas of all replicas; they replace `before` in this turn. */
-  shareQuotas(detectors: readonly SaturationDetector[], before: readonly SaturationDetector[] = []): void {
+  /** From now on `constraints` use the quotas of all replicas; they replace `before` in this turn. */
+  shareQuotas(constraints: readonly Constraint[], before: readonly Constraint[] = []): void {
     if (this.quotas === undefined) return;
-    for (const detector of before) if (hasQuotas(detector)) detector.end();
-    for (const detector of detectors) if (hasQuotas(detector)) detector.drawFrom(this.quotas);
+    for (const constraint of before) if (hasQuotas(constraint)) constraint.end();
+    for (const constraint of constraints) if (hasQuotas(constraint)) constraint.drawFrom(this.quotas);
   }
 
   /** The holdings of this replica, for pages. */
@@ -101,8 +101,8 @@ function canBeSet(detector: LeasedDetector): detector is SharedConcurrency {
   return 'setLimit' in detector;
 }
 
-function hasQuotas(detector: SaturationDetector): detector is QuotaDetector {
-  return 'drawFrom' in detector;
+function hasQuotas(constraint: Constraint): constraint is QuotaDetector {
+  return 'drawFrom' in constraint;
 }
 
 function quotasOf(

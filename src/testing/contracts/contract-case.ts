@@ -36,6 +36,21 @@ export function expectPart(kept: readonly EndpointView[], given: readonly Endpoi
   expectSame(ids(kept), ids(given.filter((endpoint) => kept.includes(endpoint))), 'what it keeps');
 }
 
+/** For plugins that may announce changes. */
+export function subscriptionCase(make: () => { subscribe?(listener: () => void): () => void }): ContractCase {
+  return {
+    name: 'takes back a subscription, once or twice, where it offers one',
+    run() {
+      const plugin = make();
+      if (plugin.subscribe === undefined) return;
+      const stop: unknown = plugin.subscribe(() => {});
+      expectThat(typeof stop === 'function', 'subscribe answers no way to stop');
+      (stop as () => void)();
+      (stop as () => void)();
+    },
+  };
+}
+
 /** Every plugin has a type: small letters, digits and hyphens, as configuration files write it. */
 export function typeCase(make: () => { readonly type: string }): ContractCase {
   return {

@@ -1,9 +1,9 @@
 /** The contract of every saturation detector. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
-import { type ContractCase, expectPart, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectPart, expectThat, subscriptionCase, typeCase } from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
-import { judgedRequestCases } from './judged-requests.js';
 import { Random } from './random.js';
+import { seatCases } from './seat-listener.js';
 import { endpointView, poolView } from './views.js';
 
 const nowMs = 10_000;
@@ -122,18 +122,8 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
         }
       },
     },
-    {
-      name: 'takes back a subscription, once or twice, where it offers one',
-      run() {
-        const detector = make();
-        if (detector.subscribe === undefined) return;
-        const stop: unknown = detector.subscribe(() => {});
-        expectThat(typeof stop === 'function', 'subscribe answers no way to stop');
-        (stop as () => void)();
-        (stop as () => void)();
-      },
-    },
-    ...judgedRequestCases(make),
+    subscriptionCase(make),
+    ...seatCases(make),
     ...controllerCases(make, (each) => ({ saturationDetector: each() }), {
       served: 'lets every request of a queue go in the end, and is never at fault',
       method: 'saturation',

@@ -12,8 +12,10 @@ import { type BandOrder, strictOrder } from './band-order.js';
 
 /** The gate, as the selector asks it. */
 export interface BandGate {
-  /** Reads the detectors and judges one band. */
-  admits(band: PriorityBand, nowMs: number): boolean;
+  /** Reads the detectors. False when the pool is empty. */
+  read(nowMs: number): boolean;
+  /** Judges one band by that reading. */
+  judge(band: PriorityBand): boolean;
   /** Judges one more band by the same reading. */
   isOpenFor(band: PriorityBand): boolean;
   /** True when the gate may be closed for a band and open for one below it. */
@@ -64,10 +66,13 @@ export class BandSelector {
 
   /** A band above `floor`; undefined while the gate is closed for all of them. Reads the detectors. */
   next(nowMs: number, floor: number): PriorityBand | undefined {
-    if (this.holding.size > 0) this.letOutHeld(nowMs);
+    const wereHeld = this.holding.size > 0;
+    // Detectors tell by the pool that they read last where there is room for those that are held.
+    const isRead = wereHeld && this.gate.read(nowMs);
+    if (wereHeld) this.letOutHeld(nowMs);
     const highest = this.highestReady;
     if (highest === undefined || highest.priority <= floor) return undefined;
-    const isOpen = this.gate.admits(highest, nowMs);
+    const isOpen = (wereHeld ? isRead : this.gate.read(nowMs)) && this.gate.judge(highest);
     if (!this.isStrict) return this.byOrder(isOpen, floor);
     return isOpen ? highest : undefined;
   }

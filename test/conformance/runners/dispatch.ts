@@ -4,10 +4,10 @@ import {
   type BandOrderPolicy,
   defaultRegistry,
   type FairnessPolicy,
-  type SaturationDetector,
   type UsageLimitPolicy,
   weightedBands,
 } from '../../../src/index.js';
+import type { JudgingDetector } from '../../support/constraints.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 
@@ -101,7 +101,7 @@ function givenOrder(bands: RankedBands['bands'], given: readonly number[]): Band
 }
 
 /** Room in tokens: each endpoint has a load of its own to begin with. */
-function tokenRoom(loads: readonly number[], limit: number): SaturationDetector {
+function tokenRoom(loads: readonly number[], limit: number): JudgingDetector {
   return {
     type: 'token-room',
     saturation: () => 0,

@@ -12,6 +12,7 @@ import {
   roleLabel,
   type SaturationDetector,
 } from '../../../src/index.js';
+import { constraintsIn } from '../../support/constraints.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner } from '../support/runner.js';
@@ -43,7 +44,7 @@ function byTokens(limitTokens: number, countIncoming: boolean): SaturationDetect
 
 function roomyAt(detector: SaturationDetector, { endpoints }: Rig['pool'], tokens: number): readonly EndpointView[] {
   const below = detector.filter?.(endpoints, 0) ?? endpoints;
-  return detector.withRoomFor?.(below, fakeItem({ tokens }), 0) ?? below;
+  return constraintsIn([detector]).withRoomFor(below, fakeItem({ tokens }), undefined, 0);
 }
 
 interface Projected extends Loads {

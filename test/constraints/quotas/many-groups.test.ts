@@ -10,7 +10,7 @@ describe('servers that come and go for ever', () => {
     });
     const pool = new EndpointPool();
     pool.add('first');
-    const { flow, clock } = makeFlow({ saturationDetector: detector, pool, defaultRequestTtl: 0 });
+    const { flow, clock } = makeFlow({ constraints: [detector], pool, defaultRequestTtl: 0 });
     const send = () => leaseOf(flow.tryEnqueue({ byteSize: 1 }, key()));
     const lease = send();
     for (let i = 0; i < 30_000; i++) {

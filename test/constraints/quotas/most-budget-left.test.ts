@@ -63,7 +63,7 @@ describe('mostBudgetLeft in a file', () => {
     const detector = quotaDetector({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 1 }] }] });
     const [named, unnamed] = [create('keys', detector), create(undefined, detector)];
     expect([named.make().type, unnamed.make().type]).toEqual(Array(2).fill('most-budget-left-picker'));
-    expect([named.asked, unnamed.asked]).toEqual([['saturationDetector keys'], ['saturationDetector quota-detector']]);
+    expect([named.asked, unnamed.asked]).toEqual([['constraint keys'], ['constraint quota-detector']]);
   });
 
   it('says that another detector knows no budgets', () => {

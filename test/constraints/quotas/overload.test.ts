@@ -28,7 +28,7 @@ const ttlMs = 10 * minuteMs;
 
 async function overload(quota: Omit<QuotaOptions, 'unit' | 'limit'>, defaultRequestTtl = ttlMs) {
   const { flow, clock } = makeFlow({
-    saturationDetector: quotaDetector({ groups: [{ quotas: [{ unit: 'requests', limit, ...quota }] }] }),
+    constraints: [quotaDetector({ groups: [{ quotas: [{ unit: 'requests', limit, ...quota }] }] })],
     defaultRequestTtl,
   });
   const random = seededRandom(7);
@@ -150,7 +150,7 @@ describe('at three times a quota', () => {
 /** A provider with fixed windows that tells its quota in headers, and nothing of it is configured. */
 async function overloadLearnt(seed: number) {
   const { flow, clock } = makeFlow({
-    saturationDetector: quotaDetector({ random: () => 0 }),
+    constraints: [quotaDetector({ random: () => 0 })],
     defaultRequestTtl: ttlMs,
   });
   const random = seededRandom(seed);

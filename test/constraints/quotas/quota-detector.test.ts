@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import {
+  type Constraint,
   circuitBreaker,
   concurrencyDetector,
   EndpointPool,
@@ -9,8 +10,6 @@ import {
   type FlowControllerOptions,
   type FlowRequest,
   type Lease,
-  maxOf,
-  meanOf,
   mostBudgetLeft,
   type Outcome,
   quotaDetector,
@@ -42,7 +41,7 @@ function world(
   const pool = new EndpointPool();
   for (const name of servers) pool.add(name, { labels: { account: name.slice(0, 1) } });
   const { flow, clock } = makeFlow({
-    saturationDetector: detector,
+    constraints: [detector],
     defaultRequestTtl: 0,
     ...(servers.length > 0 && { pool }),
     ...rest,
@@ -96,9 +95,10 @@ describe('a quota', () => {
     ['a limit of sessions', () => sessionLimit({ maxSessions: 5 })],
     ['a limit of incoming tokens', () => concurrencyDetector({ concurrencyMode: 'tokens', countIncoming: true })],
   ])('wakes a request beside %s that would let it pass', async (_, beside) => {
-    for (const combine of [maxOf, meanOf]) {
+    for (const quotasFirst of [true, false]) {
+      const [quotas, other] = [quotaDetector({ ...perMinute('requests', 60), travel: 0 }), beside() as Constraint];
       const { flow, clock } = makeFlow({
-        saturationDetector: combine(quotaDetector({ ...perMinute('requests', 60), travel: 0 }), beside()),
+        constraints: quotasFirst ? [quotas, other] : [other, quotas],
         defaultRequestTtl: '5s',
       });
       for (let i = 0; i < 60; i++) now(flow).release();
@@ -252,7 +252,7 @@ describe('a quota', () => {
   it('reads below full however much is used, because it closes for requests and not for all', () => {
     const { flow, detector, pool } = world(perMinute('tokens', 100), ['k1']);
     now(flow, { tokens: 100 });
-    expect(detector.saturation(pool, 0)).toBeLessThan(1);
+    expect(detector.fullness?.(pool.endpoints, 0)).toBeLessThan(1);
     now(flow, { tokens: 0 });
   });
 
@@ -398,18 +398,15 @@ describe('groups', () => {
     const detector = quotaDetector({ groups: [{ by: 'endpoint', quotas: [{ unit: 'tokens', limit: 100 }] }] });
     const pool = new EndpointPool();
     for (const id of ['k1', 'k2']) pool.add(id);
-    const { flow } = makeFlow({ saturationDetector: detector, pool, endpointPicker: mostBudgetLeft(detector) });
+    const { flow } = makeFlow({ constraints: [detector], pool, endpointPicker: mostBudgetLeft(detector) });
     const ids = [60, 10, 10, 10, 40].map((tokens) => now(flow, { tokens }).endpoint?.id);
     const [first, other] = ids[0] === 'k1' ? ['k1', 'k2'] : ['k2', 'k1'];
     expect(ids).toEqual([first, other, other, other, other]);
   });
 
-  it('are judged beside seats in a composite', () => {
-    const detector = maxOf(
-      concurrencyDetector({ maxConcurrency: 2 }),
-      quotaDetector({ ...perMinute('tokens', 100), travel: 0 }),
-    );
-    const { flow } = makeFlow({ saturationDetector: detector });
+  it('are judged beside seats', () => {
+    const constraints = [quotaDetector({ ...perMinute('tokens', 100), travel: 0 })];
+    const { flow } = makeFlow({ maxConcurrency: 2, saturationDetector: undefined, constraints });
     now(flow, { tokens: 90 });
     expect(flow.tryEnqueue({ byteSize: 1, tokens: 20 }, key())).toBeUndefined();
     now(flow, { tokens: 10 });
@@ -419,7 +416,7 @@ describe('groups', () => {
 
   it('are shared by two controllers with one detector, each of which wakes when the other gives back', async () => {
     const detector = quotaDetector({ ...perMinute('tokens', 100), travel: 0 });
-    const [a, b] = [makeFlow({ saturationDetector: detector }), makeFlow({ saturationDetector: detector })];
+    const [a, b] = [makeFlow({ constraints: [detector] }), makeFlow({ constraints: [detector] })];
     const lease = now(a.flow, { tokens: 100 });
     const other = b.flow.enqueue({ byteSize: 1, tokens: 60 }, key());
     lease.unsent();

@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { type EndpointView, quotaDetector } from '../../../src/index.js';
 import type { QuotaDetector, QuotaDetectorOptions, SeatView } from '../../../src/types/index.js';
 import { fakeItem } from '../../support/fake-item.js';
-import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
+import { fakeEndpoint } from '../../support/fake-pool.js';
 import { fakeSeat } from '../../support/fake-seat.js';
 
 const [k1, k2] = [fakeEndpoint('k1', { labels: { account: 'A' } }), fakeEndpoint('k2')];
@@ -235,15 +235,17 @@ describe('a rest', () => {
 describe('the reading', () => {
   const byEndpoint = make({ groups: [{ by: 'endpoint', quotas: [{ unit: 'tokens', limit: 1200 }] }] });
 
-  it('is that of the endpoint with most left, and full where there is none', () => {
+  it('is that of the endpoint with most left, and below full', () => {
     sent(byEndpoint, k1);
-    expect(byEndpoint.saturation(poolOf(k1), 0)).toBe(0.5);
+    expect(byEndpoint.fullness?.([k1], 0)).toBe(0.5);
     sent(byEndpoint, k1);
     sent(byEndpoint, k2);
-    expect([poolOf(k1, k2), poolOf(k2, k1), poolOf()].map((pool) => byEndpoint.saturation(pool, 0))).toEqual([
-      0.5, 0.5, 1,
-    ]);
-    expect(byEndpoint.saturation(poolOf(k1), 0)).toBeLessThan(1);
+    const both = [
+      [k1, k2],
+      [k2, k1],
+    ];
+    expect(both.map((endpoints) => byEndpoint.fullness?.(endpoints, 0))).toEqual([0.5, 0.5]);
+    expect(byEndpoint.fullness?.([k1], 0)).toBeLessThan(1);
   });
 });
 

@@ -50,7 +50,7 @@ function world(options: QuotaDetectorOptions): {
   const source = new Source();
   const detector = quotaDetector({ travel: 0, ...options });
   detector.drawFrom(source);
-  return { source, detector, ...makeFlow({ saturationDetector: detector, defaultRequestTtl: 0 }) };
+  return { source, detector, ...makeFlow({ constraints: [detector], defaultRequestTtl: 0 }) };
 }
 
 const request = { byteSize: 1, tokens: 30 };

@@ -7,12 +7,11 @@ import {
   type FlowControllerOptions,
   type FlowRequest,
   type Lease,
-  maxOf,
   sessionLimit,
 } from '../../../src/index.js';
 import { audit, ManualClock } from '../../../src/testing/index.js';
 import type { SessionLimitOptions } from '../../../src/types/index.js';
-import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
+import { fakeEndpoint } from '../../support/fake-pool.js';
 import { fakeSeat } from '../../support/fake-seat.js';
 import { turns } from '../../support/flow.js';
 
@@ -30,8 +29,8 @@ function setUp(limits: SessionLimitOptions, options: Partial<FlowControllerOptio
   const pool = new EndpointPool();
   for (const id of endpoints) pool.add(id);
   const limit = sessionLimit(limits);
-  const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 100 }), limit);
-  const flow = new FlowController({ clock, pool, saturationDetector, defaultRequestTtl: 0, ...options });
+  const seats = { saturationDetector: concurrencyDetector({ maxConcurrency: 100 }), constraints: [limit] };
+  const flow = new FlowController({ clock, pool, ...seats, defaultRequestTtl: 0, ...options });
   const running = new Map<string, Lease>();
   const order: string[] = [];
   /** A turn of `session`; its lease is under `name` while it runs. */
@@ -84,8 +83,9 @@ describe('sessions that are resident', () => {
 
   it('lets a resident turn that waited for a seat pass the new session before it in its own flow', async () => {
     const limit = sessionLimit({ maxSessions: 1 });
-    const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 1 }), limit);
-    const { send, end, order } = setUp({ maxSessions: 1 }, { saturationDetector });
+    const saturationDetector = concurrencyDetector({ maxConcurrency: 1 });
+    const constraints = [limit];
+    const { send, end, order } = setUp({ maxSessions: 1 }, { saturationDetector, constraints });
     send('s1', 's1.1');
     await turns();
     send('s2', 's2.1');
@@ -313,11 +313,6 @@ describe('the detector of sessions', () => {
   const [small, large] = [fakeEndpoint('small'), fakeEndpoint('large', { weight: 3 })];
   const turnOf = (sessionId: unknown, tokens = 0) => fakeSeat({ request: { sessionId }, tokens });
 
-  it('is full for an empty pool alone', () => {
-    const limit = sessionLimit({ maxSessions: 1 });
-    expect([limit.saturation(poolOf(), 0), limit.saturation(poolOf(small), 0)]).toEqual([1, 0]);
-  });
-
   it.each([
     ['number', 7],
     ['nothing', undefined],
@@ -456,11 +451,11 @@ describe('options', () => {
   });
 
   it('do not go with a holBlocking that lets a new session block a resident one', () => {
-    const saturationDetector = sessionLimit({ maxSessions: 1 });
-    expect(() => new FlowController({ saturationDetector, holBlocking: 'flow' })).toThrow(
+    const constraints = [sessionLimit({ maxSessions: 1 })];
+    expect(() => new FlowController({ constraints, holBlocking: 'flow' })).toThrow(
       /holBlocking: expected "none"/,
     );
-    expect(() => new FlowController({ saturationDetector, holBlocking: 'none' })).not.toThrow();
+    expect(() => new FlowController({ constraints, holBlocking: 'none' })).not.toThrow();
   });
 
   it('work without a pool', async () => {

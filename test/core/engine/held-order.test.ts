@@ -145,7 +145,7 @@ describe.each(['flow', 'none'] as const)(
       const sent = ['a', 'b', 'c', 'd'];
       const served: Record<string, number> = {};
       const options: Partial<FlowControllerOptions> = {
-        saturationDetector: quotaDetector({ groups: [{ quotas: [{ unit: 'requests', limit: 2, per: '100ms' }] }] }),
+        constraints: [quotaDetector({ groups: [{ quotas: [{ unit: 'requests', limit: 2, per: '100ms' }] }] })],
         flows: { a: { weight: 50 }, b: { weight: 50 }, c: { weight: 50 } },
         bands: [{ priority: 0, fairness: make() }],
         holBlocking,
@@ -171,11 +171,9 @@ describe.each(['flow', 'none'] as const)(
 
 it('new sessions that wait for a place go by the weights of their tenants', async () => {
   const { flow, clock } = makeFlow({
-    saturationDetector: sessionLimit({
-      maxSessions: 1,
-      by: ({ request }) => (request as { id: string }).id,
-      inactivity: 10,
-    }),
+    constraints: [
+      sessionLimit({ maxSessions: 1, by: ({ request }) => (request as { id: string }).id, inactivity: 10 }),
+    ],
     flows: { gold: { weight: 3 } },
     bands: [{ priority: 0, fairness: virtualTokenCounter({ workOf }) }],
   });

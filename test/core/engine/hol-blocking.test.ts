@@ -1,6 +1,7 @@
 /** Requests that may go only to some endpoints, and what waits behind them. */
 import { describe, expect, it } from 'vitest';
 import {
+  aimdLatency,
   concurrencyDetector,
   type EndpointFilter,
   EndpointPool,
@@ -484,6 +485,29 @@ describe('behind a request that has nowhere to go', () => {
         for (const lease of leases) lease.release();
         expect(flow.stats()).toMatchObject({ waiting: 0, waitingBytes: 0, inFlight: 0, pluginErrors: 0 });
       }
+    },
+  );
+});
+
+describe('a server that leaves', () => {
+  it.each(['flow', 'none'] as const)(
+    'wakes what an adaptive limit holds back at the others (holBlocking: %s)',
+    (holBlocking) => {
+      const pool = new EndpointPool();
+      for (const model of ['a', 'b']) pool.add(`${model}0`, { labels: { model } });
+      const saturationDetector = aimdLatency({ targetMs: 1000, initialLimit: 4 });
+      const { flow } = makeFlow({
+        pool,
+        saturationDetector,
+        endpointFilters: [byModel],
+        headroom: 'required',
+        holBlocking,
+      });
+      // Half of the limit is each server's part.
+      for (let i = 0; i < 3; i++) void flow.enqueue({ byteSize: 1, model: 'a' } as ModelRequest, key());
+      expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 1 });
+      pool.remove('b0');
+      expect(flow.stats()).toMatchObject({ inFlight: 3, waiting: 0 });
     },
   );
 });

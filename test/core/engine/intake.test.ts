@@ -1,6 +1,7 @@
 /** What becomes of a request that comes in, where several answers are near. */
 import { describe, expect, it } from 'vitest';
 import {
+  type Constraint,
   concurrencyDetector,
   type EndpointFilter,
   EndpointPool,
@@ -284,13 +285,12 @@ describe('a request that goes at once', () => {
 describe('a request that is judged by itself', () => {
   /** Has no room for anybody before the instant 1000. */
   function fullUntil1000(ttlMs: number) {
-    const detector: SaturationDetector = {
+    const constraint: Constraint = {
       type: 'full',
-      saturation: () => 0,
       withRoomFor: (endpoints, _, nowMs) => (nowMs < 1000 ? [] : endpoints),
       waitOf: () => ({ atMs: 1000, notBeforeMs: 1000, missing: 'room' }),
     };
-    return makeFlow({ saturationDetector: detector, defaultRequestTtl: ttlMs });
+    return makeFlow({ constraints: [constraint], defaultRequestTtl: ttlMs });
   }
 
   it('waits where there is room at the very end of its time', async () => {
@@ -314,8 +314,7 @@ describe('a request that is judged by itself', () => {
   });
 
   it('waits where nobody knows for how long', () => {
-    const detector: SaturationDetector = { type: 'full', saturation: () => 0, withRoomFor: () => [] };
-    const { flow } = makeFlow({ saturationDetector: detector });
+    const { flow } = makeFlow({ constraints: [{ type: 'full', withRoomFor: () => [] }] });
     void flow.enqueue(request, key());
     expect(flow.stats()).toMatchObject({ waiting: 1, rejected: 0 });
   });

@@ -12,6 +12,7 @@ import {
   withHysteresis,
 } from '../../../src/index.js';
 import { BlockedClock } from '../../support/clocks.js';
+import type { JudgingDetector } from '../../support/constraints.js';
 import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 function pair() {
@@ -23,7 +24,7 @@ function pair() {
 
 it('a request goes when one endpoint has room for it in time, though others have it now and are full', async () => {
   const pool = pair();
-  const saturationDetector: SaturationDetector = {
+  const saturationDetector: JudgingDetector = {
     type: 'full-a-and-later-b',
     saturation: () => 0,
     subscribe: () => () => {},
@@ -511,7 +512,7 @@ describe('a picker that throws', () => {
 
 describe('a controller without a pool', () => {
   it('has one place, which a detector of single requests judges and no filter of servers', () => {
-    const judge: SaturationDetector = {
+    const judge: JudgingDetector = {
       type: 'judge',
       saturation: () => 0,
       withRoomFor: (endpoints, { tokens }) => (tokens > 1 ? [] : endpoints),

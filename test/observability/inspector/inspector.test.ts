@@ -4,7 +4,6 @@ import {
   FlowConfigError,
   type FlowController,
   type FlowRequest,
-  maxOf,
   quotaDetector,
   roundRobin,
   sessionLimit,
@@ -178,7 +177,7 @@ describe('answers', () => {
 
   it('tell quotas, sessions, and the caps of tenants', async () => {
     const { flow } = makeFlow({
-      saturationDetector: maxOf(
+      constraints: [
         quotaDetector({
           travel: 0,
           groups: [
@@ -192,7 +191,7 @@ describe('answers', () => {
           ],
         }),
         sessionLimit({ by: 'fairnessId', maxSessions: 2 }),
-      ),
+      ],
       bands: [{ priority: 0, maxInFlightPerFlow: { requests: 2, tokens: 1_000 } }],
     });
     const page = inspector(flow, { authorize: () => true });
@@ -305,7 +304,7 @@ describe('answers', () => {
     for (let i = 0; i < 40; i++) pool.add(`key-${i}-${'x'.repeat(200)}`);
     const { flow } = makeFlow({
       pool,
-      saturationDetector: quotaDetector({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 1 }] }] }),
+      constraints: [quotaDetector({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 1 }] }] })],
     });
     for (let i = 0; i < 5; i++) runNow(flow);
     const page = inspector(flow, { authorize: () => true });

@@ -6,7 +6,7 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FlowConfigError, maxOf, quotaDetector, sessionLimit } from '../../../src/index.js';
+import { FlowConfigError, quotaDetector, sessionLimit } from '../../../src/index.js';
 import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
 import { key, makeFlow, request, runNow } from '../../support/flow.js';
 
@@ -111,7 +111,7 @@ describe('openTelemetryMetrics', () => {
   it('tells quotas by group, unit and span, sessions by their state, and what waits at caps', async () => {
     const { meterProvider, points } = collector();
     const { flow } = makeFlow({
-      saturationDetector: maxOf(
+      constraints: [
         quotaDetector({
           travel: 0,
           groups: [
@@ -125,7 +125,7 @@ describe('openTelemetryMetrics', () => {
           ],
         }),
         sessionLimit({ by: 'fairnessId', maxSessions: 1 }),
-      ),
+      ],
       bands: [{ priority: 0, maxInFlightPerFlow: 1 }],
     });
     openTelemetryMetrics(flow, { meterProvider, pool: 'hosted' });

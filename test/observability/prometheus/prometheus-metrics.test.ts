@@ -2,10 +2,8 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import {
   byStage,
-  concurrencyDetector,
   EndpointPool,
   FlowConfigError,
-  maxOf,
   programAware,
   quotaDetector,
   roundRobin,
@@ -62,7 +60,7 @@ describe('prometheusMetrics', () => {
     const { flow, register } = setUp(
       {},
       {
-        saturationDetector: maxOf(
+        constraints: [
           quotaDetector({
             travel: 0,
             groups: [
@@ -71,7 +69,7 @@ describe('prometheusMetrics', () => {
             ],
           }),
           sessionLimit({ by: 'fairnessId', maxSessions: 1, inactivity: 5_000 }),
-        ),
+        ],
       },
     );
     runNow(flow, { fairnessId: 'a' });
@@ -100,10 +98,7 @@ describe('prometheusMetrics', () => {
 
   it('tells sessions of other replicas apart from those that run here', async () => {
     const limit = sessionLimit({ by: 'fairnessId', maxSessions: 5 });
-    const { flow, register } = setUp(
-      {},
-      { saturationDetector: maxOf(concurrencyDetector({ maxConcurrency: 9 }), limit) },
-    );
+    const { flow, register } = setUp({}, { constraints: [limit] });
     const sharing = limit.share({ nameOf: (name) => name, held: () => {}, ended: () => {} });
     runNow(flow, { fairnessId: 'a' });
     const states = async () =>

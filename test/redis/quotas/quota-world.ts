@@ -90,7 +90,7 @@ export async function play(redis: Redis, plan: Plan): Promise<Findings> {
     });
     if (plan.isAlone !== true) detector.drawFrom(shared);
     return {
-      flow: new FlowController({ saturationDetector: detector, clock: world, defaultRequestTtl: 0 }),
+      flow: new FlowController({ constraints: [detector], clock: world, defaultRequestTtl: 0 }),
       detector,
       shared,
     };

@@ -19,7 +19,7 @@ function replica(client: RedisClient, name: string, quotas: QuotaOptions[]): Rep
   const shared = sharedQuotas(client, { name, replicas: 2, callTimeout: '5s' });
   const detector = quotaDetector({ groups: [{ name: 'account', quotas }], travel: 0, rejectInfeasible: false });
   detector.drawFrom(shared);
-  return { flow: new FlowController({ saturationDetector: detector, defaultRequestTtl: 0 }), shared, leases: [] };
+  return { flow: new FlowController({ constraints: [detector], defaultRequestTtl: 0 }), shared, leases: [] };
 }
 
 function ask({ flow, leases }: Replica, count: number, tokens = 1): void {
@@ -97,7 +97,7 @@ describeWithStores('quotas on a store', (store) => {
     });
     detector.drawFrom(shared);
     const here: Replica = {
-      flow: new FlowController({ saturationDetector: detector, defaultRequestTtl: 0 }),
+      flow: new FlowController({ constraints: [detector], defaultRequestTtl: 0 }),
       shared,
       leases: [],
     };
@@ -137,7 +137,7 @@ describe('options of shared quotas', () => {
     });
     const detector = quotaDetector({ groups: [{ quotas: [{ unit: 'requests', limit: 400 }] }], travel: 0 });
     detector.drawFrom(shared);
-    const flow = new FlowController({ saturationDetector: detector });
+    const flow = new FlowController({ constraints: [detector] });
     for (const next of [4, 'throw', Number.NaN, -1]) {
       count = next;
       expect(flow.tryEnqueue({ byteSize: 1 }, key)?.type).toBe('Dispatched');

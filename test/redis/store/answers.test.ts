@@ -209,7 +209,7 @@ describe('a quota', () => {
       groups: [{ quotas: [{ unit: 'requests', limit: 60, per: '1m', burst: 12 }] }],
     });
     detector.drawFrom(shared);
-    const flow = new FlowController({ saturationDetector: detector, clock, defaultRequestTtl: 0 });
+    const flow = new FlowController({ constraints: [detector], clock, defaultRequestTtl: 0 });
     const problems: string[] = [];
     shared.onProblem(({ code }) => problems.push(code));
     return { clock, shared, flow, problems };

@@ -107,7 +107,7 @@ describeWithStores('a problem of the store', (store) => {
     ends.push(() => quotas.close());
     const detector = quotaDetector({ groups: [{ quotas: [{ unit: 'requests', limit: 60, per: '1m' }] }] });
     detector.drawFrom(quotas);
-    const flow = new FlowController({ saturationDetector: detector });
+    const flow = new FlowController({ constraints: [detector] });
     ends.push(() => flow.close());
     const spend = () => flow.enqueue({ byteSize: 1 }, { fairnessId: 'tenant', priority: 0 });
     await spend();

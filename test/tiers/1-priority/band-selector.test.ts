@@ -66,11 +66,16 @@ function make(order: BandOrder = strictOrder) {
   } as unknown as BandRegistry;
   const asked: unknown[] = [];
   const closed = new Set<number>();
+  let readAtMs: number | undefined;
   const gate = {
     judgesApart: false,
     saturation: 0.25,
-    admits({ priority }: PriorityBand, nowMs: number) {
-      asked.push([priority, nowMs]);
+    read(nowMs: number) {
+      readAtMs = nowMs;
+      return true;
+    },
+    judge({ priority }: PriorityBand) {
+      asked.push([priority, readAtMs]);
       return !closed.has(priority);
     },
     isOpenFor: ({ priority }: PriorityBand) => !closed.has(priority),

@@ -4,12 +4,12 @@ import type { SaturationDetector } from '../../saturation-detector.js';
 
 /** Undefined where none of them tells; one that fails, or answers with no number, is left out. */
 export function fewestSeats(
-  judges: readonly { readonly detector: SaturationDetector }[],
+  judges: readonly SaturationDetector[],
   endpoint: EndpointView,
   nowMs: number,
 ): number | undefined {
   let fewest: number | undefined;
-  for (const { detector } of judges) {
+  for (const detector of judges) {
     try {
       const seats: unknown = detector.seatsOf?.(endpoint, nowMs);
       if (typeof seats === 'number' && seats >= 0) fewest = Math.min(fewest ?? seats, seats);

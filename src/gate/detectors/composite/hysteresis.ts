@@ -5,16 +5,14 @@
  * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any
  * T ms.
  */
-import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { object, withKeys } from '../../../base/schema/containers.js';
 import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
+import { detectorIssue } from '../../read-detector.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
-import { forwardNotifications } from './forward-notifications.js';
-import { judgeRequests } from './judge-requests.js';
-import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
 
 export interface HysteresisOptions {
@@ -63,11 +61,8 @@ export function withHysteresis<D extends SaturationDetector>(
   options: HysteresisOptions = {},
 ): HysteresisDetector<D> {
   const { closeAt, openAt = 0.9 * closeAt, minDwellMs } = parse(optionsSchema, options, 'withHysteresis');
-  if (typeof detector?.saturation !== 'function') {
-    throw new FlowConfigError('withHysteresis', [
-      { path: 'detector', expected: 'a saturation detector', got: describeValue(detector) },
-    ]);
-  }
+  const issue = detectorIssue('detector', detector);
+  if (issue !== undefined) throw new FlowConfigError('withHysteresis', [issue]);
   const { filter, isBlindTo, seatsOf } = detector;
   let isClosed = false;
   let isHeldClosed = false;
@@ -89,7 +84,7 @@ export function withHysteresis<D extends SaturationDetector>(
     type,
     inner: detector,
     ...(detector.needsPool === true ? { needsPool: true } : {}),
-    ...mergeSubscriptions([detector]),
+    parts: [{ plugin: detector }],
     get isClosed() {
       return isClosed;
     },
@@ -108,8 +103,6 @@ export function withHysteresis<D extends SaturationDetector>(
     ...(filter && { filter: filter.bind(detector) }),
     ...(isBlindTo && { isBlindTo: isBlindTo.bind(detector) }),
     ...(seatsOf && { seatsOf: seatsOf.bind(detector) }),
-    ...judgeRequests([detector]),
-    ...forwardNotifications([detector]),
   };
 }
 

@@ -2,16 +2,14 @@
  * Several detectors as one: the fullest resource decides, or their mean.
  *
  * Invariant: raising the reading of one child never lowers the answer; a child that fails reads as full, and the others
- * are still heard.
+ * are still asked.
  */
 
-import { type ConfigIssue, describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { type ConfigIssue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
+import { detectorIssue } from '../../read-detector.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
 import { fewestSeats } from './fewest-seats.js';
-import { forwardNotifications } from './forward-notifications.js';
-import { judgeRequests } from './judge-requests.js';
-import { mergeSubscriptions } from './merge-subscriptions.js';
 import { stagesOf } from './stage-aware.js';
 
 /** A detector inside a composite. */
@@ -91,7 +89,10 @@ function composite(
   return {
     type,
     ...(detectors.some(({ needsPool }) => needsPool === true) ? { needsPool: true } : {}),
-    ...mergeSubscriptions(detectors),
+    parts: children.map((child) => ({
+      plugin: child.detector,
+      judges: child.stages && ((endpoint) => isJudgeOf(endpoint)(child)),
+    })),
     get winner() {
       return winner;
     },
@@ -122,15 +123,15 @@ function composite(
     }),
     ...(detectors.some(({ seatsOf }) => seatsOf !== undefined) && {
       seatsOf: (endpoint: EndpointView, nowMs: number) =>
-        fewestSeats(children.filter(isJudgeOf(endpoint)), endpoint, nowMs),
+        fewestSeats(
+          children.filter(isJudgeOf(endpoint)).map(({ detector }) => detector),
+          endpoint,
+          nowMs,
+        ),
     }),
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
     },
-    ...judgeRequests(detectors, (detector, endpoint) =>
-      children.some((child) => child.detector === detector && isJudgeOf(endpoint)(child)),
-    ),
-    ...forwardNotifications(detectors),
   };
 }
 
@@ -177,8 +178,8 @@ function readChildren(type: string, given: readonly (SaturationDetector | Compos
     const child: CompositeChild =
       typeof entry === 'object' && entry !== null && 'detector' in entry ? entry : { detector: entry };
     const path = `detectors[${index}]`;
-    const isDetector = typeof child.detector?.saturation === 'function';
-    check(isDetector, path, 'a saturation detector', describeValue(child.detector));
+    const issue = detectorIssue(path, child.detector);
+    if (issue !== undefined) issues.push(issue);
     const expected = 'at least one of "prefill" and "decode"';
     check(areStages(child.stages), `${path}.stages`, expected, JSON.stringify(child.stages));
     const isNew = child.name === undefined || !names.has(child.name);

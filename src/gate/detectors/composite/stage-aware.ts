@@ -4,17 +4,15 @@
  * Invariant: an endpoint that serves both stages is counted in both; one that serves neither is counted in none.
  */
 
-import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { object } from '../../../base/schema/containers.js';
 import { optional, type Report, type Schema } from '../../../base/schema/element.js';
 import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
+import { detectorIssue } from '../../read-detector.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
 import { VisiblePart } from '../../visible-part.js';
 import { fewestSeats } from './fewest-seats.js';
-import { forwardNotifications } from './forward-notifications.js';
-import { judgeRequests } from './judge-requests.js';
-import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
 
 /** The label that names an endpoint's part. */
@@ -90,32 +88,14 @@ export interface StageAwareDetector extends SaturationDetector {
 export function byStage(detectors: SaturationDetector | StageDetectors): StageAwareDetector {
   const { prefill, decode } = 'saturation' in detectors ? { prefill: detectors, decode: detectors } : detectors;
   const children = { prefill, decode };
-  for (const stage of stages) {
-    if (typeof children[stage]?.saturation === 'function') continue;
-    throw new FlowConfigError('byStage', [
-      { path: stage, expected: 'a saturation detector', got: describeValue(children[stage]) },
-    ]);
-  }
+  const issues = stages.flatMap((stage) => detectorIssue(stage, children[stage]) ?? []);
+  if (issues.length > 0) throw new FlowConfigError('byStage', issues);
   const distinct = [...new Set([prefill, decode])];
-  let partitioned: readonly EndpointView[] | undefined;
-  let partitionedVersion: number | undefined;
-  let pools: readonly StagePool[] = [];
+  const poolsOf = stagePools();
   let stageSaturation: Partial<Record<Stage, number>> = {};
   /** The instant at which an endpoint of the stage was last found that its detector is blind to. */
   const blindAtMs: Partial<Record<Stage, number>> = {};
 
-  /** Stages that have endpoints, but none that its detector can see at this reading. */
-  function unseen(nowMs: number, parts: readonly StagePool[]): Stage[] {
-    return stages.filter((stage) => blindAtMs[stage] === nowMs && !parts.some((part) => part.stage === stage));
-  }
-  function poolsOf({ endpoints, version }: PoolView): readonly StagePool[] {
-    if (endpoints === partitioned && version === partitionedVersion) return pools;
-    const partition = partitionByRole(endpoints);
-    pools = stages.flatMap((stage) => (partition[stage].length === 0 ? [] : [new StagePool(stage, partition[stage])]));
-    partitioned = endpoints;
-    partitionedVersion = version;
-    return pools;
-  }
   /** The detectors that count this endpoint; all of them where no stage does. */
   function judgesOf(endpoint: EndpointView): readonly SaturationDetector[] {
     const serving = stagesOf(endpoint);
@@ -125,7 +105,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
   return {
     type,
     ...(distinct.some((child) => child.needsPool === true) ? { needsPool: true } : {}),
-    ...mergeSubscriptions(distinct),
+    parts: distinct.map((plugin) => ({ plugin, judges: (endpoint) => judgesOf(endpoint).includes(plugin) })),
     get isGuessing() {
       return distinct.some((child) => child.isGuessing === true);
     },
@@ -135,7 +115,8 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
     saturation(pool, nowMs) {
       stageSaturation = {};
       const parts = poolsOf(pool);
-      const dark = unseen(nowMs, parts);
+      // Stages that have endpoints, but none that its detector can see at this reading.
+      const dark = stages.filter((stage) => blindAtMs[stage] === nowMs && !parts.some((part) => part.stage === stage));
       for (const stage of dark) stageSaturation[stage] = 1;
       let fullest = dark.length > 0 ? 1 : 0;
       if (parts.length === 0) return Math.max(fullest, decode.saturation(pool, nowMs));
@@ -165,16 +146,24 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
         return isBlind;
       },
     }),
-    ...(distinct.some(({ seatsOf }) => seatsOf !== undefined) && {
-      seatsOf: (endpoint: EndpointView, nowMs: number) =>
-        fewestSeats(
-          judgesOf(endpoint).map((detector) => ({ detector })),
-          endpoint,
-          nowMs,
-        ),
+    ...(distinct.some((child) => child.seatsOf !== undefined) && {
+      seatsOf: (endpoint: EndpointView, nowMs: number) => fewestSeats(judgesOf(endpoint), endpoint, nowMs),
     }),
-    ...judgeRequests(distinct, (detector, endpoint) => judgesOf(endpoint).includes(detector)),
-    ...forwardNotifications(distinct, judgesOf),
+  };
+}
+
+/** Sorts the endpoints of a pool into stages, anew when its members or their labels have changed. */
+function stagePools(): (pool: PoolView) => readonly StagePool[] {
+  let sorted: readonly EndpointView[] | undefined;
+  let sortedVersion: number | undefined;
+  let pools: readonly StagePool[] = [];
+  return ({ endpoints, version }) => {
+    if (endpoints === sorted && version === sortedVersion) return pools;
+    const partition = partitionByRole(endpoints);
+    pools = stages.flatMap((stage) => (partition[stage].length === 0 ? [] : [new StagePool(stage, partition[stage])]));
+    sorted = endpoints;
+    sortedVersion = version;
+    return pools;
   };
 }
 

@@ -8,7 +8,7 @@ const endpoint = fakeEndpoint('a');
 function seats(...answers: unknown[]): number | undefined {
   const judges = answers.map((answer) => {
     const detector = { type: 'x', saturation: () => 0, ...(answer !== undefined && { seatsOf: answer }) };
-    return { detector: detector as unknown as SaturationDetector };
+    return detector as unknown as SaturationDetector;
   });
   return fewestSeats(judges, endpoint, 5);
 }

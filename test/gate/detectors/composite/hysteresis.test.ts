@@ -11,6 +11,7 @@ import {
   utilizationDetector,
   withHysteresis,
 } from '../../../../src/index.js';
+import { announces, constraintsIn, listenersIn } from '../../../support/constraints.js';
 import { fakeItem } from '../../../support/fake-item.js';
 import { fakePool } from '../../../support/fake-pool.js';
 import { fakeSeat } from '../../../support/fake-seat.js';
@@ -136,7 +137,7 @@ describe('withHysteresis', () => {
     expect(withHysteresis(inner).inner).toBe(inner);
     expect(withHysteresis(inner).needsPool).toBeUndefined();
     expect(withHysteresis(utilizationDetector()).needsPool).toBe(true);
-    expect(withHysteresis(dial(0)).subscribe).toBeUndefined();
+    expect(announces(withHysteresis(dial(0)))).toBe(false);
     expect(withHysteresis(dial(0)).filter).toBeUndefined();
     const heard: string[] = [];
     const announcing: SaturationDetector = {
@@ -146,11 +147,11 @@ describe('withHysteresis', () => {
     };
     const wrapped = withHysteresis(announcing);
     for (const endpoint of pool.endpoints) {
-      wrapped.dispatched?.(endpoint, 0, fakeSeat());
-      wrapped.released?.(endpoint, 0, fakeSeat());
+      listenersIn(wrapped).tell('dispatched', endpoint, 0, fakeSeat());
+      listenersIn(wrapped).tell('released', endpoint, 0, fakeSeat());
     }
     expect(heard).toEqual(['dispatched e0', 'released e0']);
-    expect(maxOf(wrapped).subscribe).toBeDefined();
+    expect(announces(maxOf(wrapped))).toBe(true);
   });
 
   it('guesses while the detector inside does', () => {
@@ -179,9 +180,9 @@ describe('withHysteresis', () => {
       [true, 3],
       [false, 4],
     ]);
-    expect(wrapped.withRoomFor?.([first], fakeItem(), 0)).toEqual([]);
-    const { isBlindTo, seatsOf, withRoomFor } = withHysteresis(dial(0));
-    expect([isBlindTo, seatsOf, withRoomFor]).toEqual([undefined, undefined, undefined]);
+    expect(constraintsIn([wrapped]).withRoomFor([first], fakeItem(), undefined, 0)).toEqual([]);
+    const { isBlindTo, seatsOf } = withHysteresis(dial(0));
+    expect([isBlindTo, seatsOf]).toEqual([undefined, undefined]);
   });
 
   it('is made of another one by name', () => {

@@ -11,6 +11,7 @@ import {
   utilizationDetector,
 } from '../../../../src/index.js';
 import { endpointView } from '../../../../src/testing/contracts/views.js';
+import { announces, constraintsIn, listenersIn } from '../../../support/constraints.js';
 import { fakeItem } from '../../../support/fake-item.js';
 import { fakeSeat } from '../../../support/fake-seat.js';
 
@@ -79,7 +80,7 @@ describe('maxOf and meanOf', () => {
   });
 
   it('announce changes when every child does, and stop all of them', () => {
-    expect(maxOf(constant(0), constant(0, { subscribe: () => () => {} })).subscribe).toBeUndefined();
+    expect(announces(maxOf(constant(0), constant(0, { subscribe: () => () => {} })))).toBe(false);
     const heard: string[] = [];
     const child = (name: string): SaturationDetector =>
       constant(0, {
@@ -88,21 +89,8 @@ describe('maxOf and meanOf', () => {
           return () => heard.push(`stop ${name}`);
         },
       });
-    const stop = maxOf(child('a'), child('b')).subscribe?.(() => heard.push('changed'));
-    stop?.();
+    expect(announces(maxOf(child('a'), child('b')), () => heard.push('changed'))).toBe(true);
     expect(heard).toEqual(['changed', 'changed', 'stop a', 'stop b']);
-  });
-
-  it('take back what was subscribed when one child cannot', () => {
-    const heard: string[] = [];
-    const good = constant(0, { subscribe: () => () => heard.push('stopped') });
-    const bad = constant(0, {
-      subscribe: () => {
-        throw new Error('no');
-      },
-    });
-    expect(() => maxOf(good, bad).subscribe?.(() => {})).toThrow('no');
-    expect(heard).toEqual(['stopped']);
   });
 
   it('keep the endpoints that all children keep, none included; a child that fails has no say', () => {
@@ -117,7 +105,7 @@ describe('maxOf and meanOf', () => {
     expect(kept(maxOf(constant(0, failing), constant(0, keeping('a'))))).toEqual(['a']);
   });
 
-  it('need a pool when a child does, and pass on what the controller did', () => {
+  it('need a pool when a child does, and each child hears what the controller did', () => {
     expect(maxOf(concurrencyDetector()).needsPool).toBeUndefined();
     expect(maxOf(concurrencyDetector(), utilizationDetector()).needsPool).toBe(true);
     const heard: string[] = [];
@@ -132,8 +120,9 @@ describe('maxOf and meanOf', () => {
     };
     const detector = maxOf(constant(0, listening('x')), constant(0, failing), constant(0, listening('y')));
     const endpoint = pool.endpoints[0] as EndpointView;
-    expect(() => detector.dispatched?.(endpoint, 0, fakeSeat())).toThrow('deaf');
-    detector.released?.(endpoint, 0, fakeSeat());
+    const listeners = listenersIn(detector);
+    listeners.tell('dispatched', endpoint, 0, fakeSeat());
+    listeners.tell('released', endpoint, 0, fakeSeat());
     expect(heard).toEqual(['x +a', 'y +a', 'x -a', 'y -a']);
   });
 
@@ -193,11 +182,15 @@ describe('maxOf and meanOf', () => {
       endpointView(role, { labels: { [roleLabel]: role }, inFlightTokens: 60 }),
     );
     const roomFor = (tokens: number): string[] | undefined =>
-      detector.withRoomFor?.(endpoints, fakeItem({ tokens }), 0).map(({ id }) => id);
+      constraintsIn([detector])
+        .withRoomFor(endpoints, fakeItem({ tokens }), undefined, 0)
+        .map(({ id }) => id);
     expect(roomFor(40)).toEqual(['prefill', 'decode', 'prefill-decode']);
     expect(roomFor(50)).toEqual(['decode']);
     expect(roomFor(950)).toEqual([]);
-    expect(detector.waitOf?.(endpoints, fakeItem({ tokens: 950 }), 0).missing).toContain('950 tokens');
+    expect(constraintsIn([detector]).waitOf(endpoints, fakeItem({ tokens: 950 }), undefined, 0)?.missing).toContain(
+      '950 tokens',
+    );
   });
 });
 
@@ -259,9 +252,10 @@ describe('a composite of one stage or both', () => {
 });
 
 describe('what a composite is', () => {
-  it('follows from its children: it hears, guesses and fails as they do', () => {
-    expect(maxOf(concurrencyDetector())).not.toHaveProperty('dispatched');
-    expect(maxOf(constant(0), constant(0, { answered: () => {} }))).toHaveProperty('answered');
+  it('follows from its children: it is heard, guesses and fails as they do', () => {
+    expect(listenersIn(maxOf(concurrencyDetector())).hears.dispatched).toBe(false);
+    const { hears } = listenersIn(maxOf(constant(0), constant(0, { answered: () => {} })));
+    expect([hears.answered, hears.dispatched]).toEqual([true, false]);
     expect(maxOf(constant(0), constant(0)).isGuessing).toBe(false);
     expect(maxOf(constant(0), constant(0, { isGuessing: true })).isGuessing).toBe(true);
     const idle = maxOf(constant(0), constant(0));

@@ -10,6 +10,7 @@ import {
   type SaturationDetector,
   utilizationDetector,
 } from '../../../../src/index.js';
+import { announces, constraintsIn, type JudgingDetector, listenersIn } from '../../../support/constraints.js';
 import { fakeItem } from '../../../support/fake-item.js';
 import { fakeEndpoint, poolOf as viewOf } from '../../../support/fake-pool.js';
 import { fakeSeat } from '../../../support/fake-seat.js';
@@ -155,8 +156,8 @@ describe('byStage', () => {
     const two = byStage({ prefill: named('p'), decode: named('d') });
     const one = byStage(named('one'));
     for (const endpoint of poolOf('prefill', 'decode', 'both').endpoints) {
-      two.dispatched?.(endpoint, 0, fakeSeat());
-      one.released?.(endpoint, 0, fakeSeat());
+      listenersIn(two).tell('dispatched', endpoint, 0, fakeSeat());
+      listenersIn(one).tell('released', endpoint, 0, fakeSeat());
     }
     expect(heard).toEqual([
       'p +prefill-0',
@@ -170,12 +171,12 @@ describe('byStage', () => {
   });
 
   it('announces changes and needs a pool as its detectors do', () => {
-    expect(byStage(concurrencyDetector()).subscribe).toBeTypeOf('function');
+    expect(announces(byStage(concurrencyDetector()))).toBe(true);
     expect(byStage(concurrencyDetector()).needsPool).toBeUndefined();
     expect(byStage(concurrencyDetector()).isGuessing).toBe(false);
     expect(byStage({ ...concurrencyDetector(), isGuessing: true }).isGuessing).toBe(true);
     const mixed = byStage({ prefill: utilizationDetector(), decode: concurrencyDetector() });
-    expect(mixed.subscribe).toBeUndefined();
+    expect(announces(mixed)).toBe(false);
     expect(mixed.needsPool).toBe(true);
     expect(() => byStage({ prefill: concurrencyDetector() } as never)).toThrow(
       'byStage: decode: expected a saturation detector; got nothing',
@@ -283,8 +284,9 @@ describe('detectors of which one alone', () => {
   });
 
   it('judges single requests judges those at the endpoints of its stage', () => {
-    const detector = byStage({ prefill: { ...plain, withRoomFor: () => [] }, decode: plain });
-    expect(detector.withRoomFor?.(all, fakeItem(), 0)).toEqual([decode]);
+    const judge: JudgingDetector = { ...plain, withRoomFor: () => [] };
+    const detector = byStage({ prefill: judge, decode: plain });
+    expect(constraintsIn([detector]).withRoomFor(all, fakeItem(), undefined, 0)).toEqual([decode]);
   });
 
   it('is blind makes its stage full while nothing of that is seen, and only at that reading', () => {

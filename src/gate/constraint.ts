@@ -1,0 +1,70 @@
+/** The question of single requests, the contract: may this very request go now, and if not, when? */
+import type { PluginShape } from '../base/plugin-shape.js';
+import type { PolicyDefinition } from '../base/policy-definition.js';
+import type { EndpointView } from '../endpoints/endpoint.js';
+import type { ItemView } from '../tiers/views.js';
+import type { QuotaFigures } from './quota-figure.js';
+import { type SeatListener, seatHooks } from './seat-listener.js';
+import type { SessionFigures } from './session-figures.js';
+
+/** How long a request has to wait for room, as far as can be told. */
+export interface RequestWait {
+  /** When there is room, if nothing else happens; ms of the controller's clock. Infinity: unknown. */
+  readonly atMs: number;
+  /** Not before this instant, whatever happens; a request whose time is up before is dropped at once. */
+  readonly notBeforeMs: number;
+  /** The room that is missing, to complete "waits for …". */
+  readonly missing: string;
+}
+
+/**
+ * Judges each request by itself, such as a quota does. A request goes when all constraints have room for it.
+ *
+ * Contract: `withRoomFor` changes nothing; what a request takes is taken at `dispatched`, in the same step. Room that
+ * comes back otherwise than by a dispatch, a release, an answer, or at the instant that `waitOf` told is announced by
+ * `subscribe`. A constraint that fails has no say. Cost: asked for every request that may go, and for those that are
+ * held back at each walk. State: its own; `SeatListener` tells what became of the requests.
+ */
+export interface Constraint extends SeatListener {
+  readonly type: string;
+  /** The members of `endpoints`, a part of the pool, that have room for this request now. Without any it waits. */
+  withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[];
+  /** None of `endpoints` has room for the request: says when one will. Without it a timer asks again. */
+  waitOf?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait;
+  /**
+   * The session of a request, for constraints that let turns of some sessions pass and others not; undefined for none.
+   * Requests of different sessions then queue apart, as with `holBlocking: 'none'`. Asked once for each request; the
+   * answer must not change while it waits.
+   */
+  sessionOf?(item: ItemView): string | undefined;
+  /**
+   * How much is used where most is left, 0 to below 1, for ceilings: a band waits while it is not below its ceiling.
+   * May fall by time alone.
+   */
+  fullness?(endpoints: readonly EndpointView[], nowMs: number): number;
+  /** Calls `listener` when there may be room for a reason that the controller cannot see; returns what stops this. */
+  subscribe?(listener: () => void): () => void;
+  /** Quotas, for pages and exporters. */
+  quotas?(nowMs: number): QuotaFigures;
+  /**
+   * Sessions, for pages and exporters. `held` has the first request of each queue that is held back, whatever it waits
+   * for. Asked when somebody looks.
+   */
+  sessions?(held: readonly ItemView[], nowMs: number): SessionFigures;
+}
+
+export const constraintShape: PluginShape<Constraint> = {
+  noun: 'a constraint',
+  example: 'sessionLimit({ maxSessions: 200 })',
+  required: ['withRoomFor'],
+  optional: ['waitOf', 'sessionOf', 'fullness', 'subscribe', 'quotas', 'sessions', ...seatHooks],
+};
+
+/** Finds the constraints that the parameters of other plugins name. */
+export interface ConstraintReferences {
+  /** @throws FlowConfigError as `DetectorReferences` says. */
+  resolve(kind: 'constraint', name: string): Constraint;
+}
+
+/** The definition by which configuration files make one. */
+export type ConstraintDefinition<P = object> = PolicyDefinition<'constraint', P, Constraint>;

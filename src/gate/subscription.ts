@@ -1,0 +1,37 @@
+/** The announcements of one detector or constraint. */
+import type { PluginGuard } from '../base/faults/plugin-guard.js';
+
+interface Announcer {
+  subscribe?(listener: () => void): () => void;
+}
+
+export class Subscription {
+  private unsubscribe: (() => void) | undefined = undefined;
+  private readonly guard: PluginGuard;
+
+  constructor(guard: PluginGuard, announcer: Announcer, listener: () => void) {
+    this.guard = guard;
+    try {
+      if (announcer.subscribe === undefined) return;
+      const unsubscribe: unknown = announcer.subscribe(listener);
+      if (typeof unsubscribe === 'function') this.unsubscribe = unsubscribe as () => void;
+      else guard.violated('subscribe must return a function', unsubscribe);
+    } catch (error) {
+      guard.failed(error);
+    }
+  }
+
+  /** False where nothing is announced. */
+  get isOpen(): boolean {
+    return this.unsubscribe !== undefined;
+  }
+
+  stop(): void {
+    try {
+      this.guard.ignored(this.unsubscribe?.());
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    this.unsubscribe = undefined;
+  }
+}
