@@ -22,7 +22,7 @@ async function play(title, worker, serviceMs, arrivalsMs) {
   const send = async (name) => {
     const arrivedAtMs = clock.now() - startedAtMs;
     const outcome = await worker.acquire();
-    if (outcome.type === 'refused') {
+    if (outcome.type === 'rejected') {
       const answer = outcome.reason === 'queue-full' ? 'Server overloaded: worker at capacity' : outcome.reason;
       console.log(`  ${since()} ms: ${name}, of ${arrivedAtMs} ms, refused: ${answer}`);
       return;
@@ -42,9 +42,9 @@ async function play(title, worker, serviceMs, arrivalsMs) {
     await new Promise((resolve) => setImmediate(resolve)); // lets those that were told act on it
   }
   await Promise.all(requests);
-  const { receivedDirect, grantedFifo, grantedLifo, refusedQueueFull, refusedQueueDelay } = worker.stats();
+  const { receivedDirect, grantedFifo, grantedLifo, rejectedQueueFull, rejectedQueueDelay } = worker.stats();
   console.log(`  ran at once ${receivedDirect}, oldest first ${grantedFifo}, newest first ${grantedLifo}`);
-  console.log(`  refused: queue full ${refusedQueueFull}, too late ${refusedQueueDelay}`);
+  console.log(`  refused: queue full ${rejectedQueueFull}, too late ${rejectedQueueDelay}`);
 }
 
 await play(

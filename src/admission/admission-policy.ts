@@ -25,7 +25,7 @@ export interface AdmissionView {
 }
 
 /** The answer of a policy that does not let a request in. */
-export interface Refusal {
+export interface Rejection {
   /** The reason in the policy's words; it becomes `drop.detail`. */
   readonly reason: string;
   /** The policy that rejected, where one policy calls others. @default the policy that was called */
@@ -48,7 +48,7 @@ export interface Refusal {
  */
 export interface AdmissionPolicy<R = unknown> {
   readonly type: string;
-  admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Refusal;
+  admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Rejection;
   /**
    * `nowMs` is the instant of the end on the controller's clock; undefined where the policy is used alone and its user
    * does not say.

@@ -3,10 +3,10 @@
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { list } from '../base/schema/containers.js';
 import { parse } from '../base/schema/parse.js';
-import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
+import { type AdmissionPolicy, admissionPolicyShape, type Rejection } from './admission-policy.js';
 
 /**
- * Calls the policies in their order. The first refusal wins and carries the name of its policy; the policies that had
+ * Calls the policies in their order. The first rejection wins and carries the name of its policy; the policies that had
  * admitted the request get it back (`released`) at once, the last one first. Without any policy, every request is
  * admitted. A policy that throws counts as admitting, as it would alone; its error is thrown after the others were
  * called, unless one rejects.
@@ -36,9 +36,9 @@ export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): 
   };
 }
 
-/** An answer that is no refusal stays as it is, for the controller to report. */
-function named(refusal: Refusal, { type }: AdmissionPolicy): Refusal {
-  return typeof refusal?.reason === 'string' ? { ...refusal, policy: refusal.policy ?? type } : refusal;
+/** An answer that is no rejection stays as it is, for the controller to report. */
+function named(rejection: Rejection, { type }: AdmissionPolicy): Rejection {
+  return typeof rejection?.reason === 'string' ? { ...rejection, policy: rejection.policy ?? type } : rejection;
 }
 
 /** Keeps a fault of one policy from the others, and remembers the first fault. */

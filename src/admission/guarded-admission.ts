@@ -9,7 +9,7 @@ import type { PoolView } from '../endpoints/endpoint.js';
 import type { Gate } from '../gate/gate.js';
 import type { Ending } from '../tiers/2-fairness/fairness-policy.js';
 import type { Usage } from '../tiers/views.js';
-import type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission-policy.js';
+import type { AdmissionKey, AdmissionPolicy, AdmissionView, Rejection } from './admission-policy.js';
 
 /** An admitted request. */
 export interface AdmittedItem extends AdmissionKey {
@@ -77,7 +77,7 @@ export class GuardedAdmission {
   }
 
   /** Undefined when the request may come in; a policy that fails admits. */
-  refusal(request: unknown, key: AdmissionKey, nowMs: number, waiting: number): Refusal | undefined {
+  rejection(request: unknown, key: AdmissionKey, nowMs: number, waiting: number): Rejection | undefined {
     const { policy } = this;
     this.admittedBy = undefined;
     if (policy === undefined) return undefined;
@@ -117,8 +117,8 @@ export class GuardedAdmission {
     }
   }
 
-  /** A copy of a refusal, so that each field is read once; undefined when a field is wrong. */
-  private read(answer: Partial<Refusal>, from: AdmissionPolicy): Refusal | undefined {
+  /** A copy of a rejection, so that each field is read once; undefined when a field is wrong. */
+  private read(answer: Partial<Rejection>, from: AdmissionPolicy): Rejection | undefined {
     const { reason, policy = from.type, cause, retryAfterMs } = answer;
     const isTime = retryAfterMs === undefined || (typeof retryAfterMs === 'number' && retryAfterMs >= 0);
     if (typeof reason === 'string' && typeof policy === 'string' && causes.includes(cause) && isTime) {
@@ -126,7 +126,7 @@ export class GuardedAdmission {
     }
     const guard = this.guardOf(from);
     const rule =
-      'a refusal must have a reason, and may have a policy, a cause ("saturated" or "overloaded") and a retryAfterMs from 0 up';
+      'a rejection must have a reason, and may have a policy, a cause ("saturated" or "overloaded") and a retryAfterMs from 0 up';
     guard.violated(rule, answer);
     for (const field of [reason, policy, cause, retryAfterMs]) guard.ignored(field);
     return undefined;

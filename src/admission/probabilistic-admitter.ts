@@ -38,7 +38,7 @@ const optionsSchema = object(withKeys(shape, { random: randomSource() }));
  * Rejects priority < 0 with the probability `min(1, k · saturation^power)`. The saturation is the mean over endpoints
  * of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint without reports counts 1.
  * Priority ≥ 0 comes in, and an empty pool rejects no request. O(endpoints), for sheddable requests only. Differs from
- * llm-d-router: a refusal is a 429, not an internal error. Source: llm-d-router, probabilistic-admitter.
+ * llm-d-router: a rejection is a 429, not an internal error. Source: llm-d-router, probabilistic-admitter.
  * @throws FlowConfigError
  */
 export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): AdmissionPolicy {
@@ -55,7 +55,7 @@ export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): Ad
       const probability = Math.min(1, k * saturation ** power);
       if (random() >= probability) return 'admit';
       return {
-        reason: `saturation ${saturation.toFixed(2)}: ${(100 * probability).toFixed(1)} % of sheddable requests are refused`,
+        reason: `saturation ${saturation.toFixed(2)}: ${(100 * probability).toFixed(1)} % of sheddable requests are rejected`,
       };
     },
   };

@@ -1,10 +1,10 @@
 /** While every worker is busy, no request waits: each is rejected at once, whatever its priority. */
 import { withoutParameters } from '../base/policy-definition.js';
-import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
+import type { AdmissionDefinition, AdmissionPolicy, Rejection } from './admission-policy.js';
 
 const type = 'all-workers-busy';
 
-const refusal: Refusal = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
+const rejection: Rejection = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
 /**
  * Rejects every request at saturation ≥ 1; with `busyThresholdDetector()` that is when all workers are busy. A pool
@@ -16,7 +16,7 @@ export function refuseWhenAllBusy(): AdmissionPolicy {
     type,
     admit(_request, _key, view) {
       // A NaN saturation rejects the request.
-      return view.pool.endpoints.length === 0 || view.saturation() < 1 ? 'admit' : refusal;
+      return view.pool.endpoints.length === 0 || view.saturation() < 1 ? 'admit' : rejection;
     },
   };
 }

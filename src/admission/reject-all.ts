@@ -1,14 +1,14 @@
 /** Rejects every request: for drills, maintenance, and tests of how clients handle rejections. */
 import { withoutParameters } from '../base/policy-definition.js';
-import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
+import type { AdmissionDefinition, AdmissionPolicy, Rejection } from './admission-policy.js';
 
 const type = 'reject-all';
 
-const refusal: Refusal = { reason: 'every request is refused' };
+const rejection: Rejection = { reason: 'every request is rejected' };
 
 /** Rejects every request, whatever its priority. Source: BLIS, reject-all. */
 export function rejectAll(): AdmissionPolicy {
-  return { type, admit: () => refusal };
+  return { type, admit: () => rejection };
 }
 
 export const rejectAllPlugin: AdmissionDefinition = withoutParameters('admission', type, rejectAll);

@@ -13,7 +13,7 @@ import {
   type AdmissionDefinition,
   type AdmissionPolicy,
   admissionPolicyShape,
-  type Refusal,
+  type Rejection,
 } from './admission-policy.js';
 
 export interface TenantBudgetsOptions {
@@ -71,8 +71,8 @@ export function tenantBudgets<R = unknown>(
     held: (fairnessId) => ofTenant.get(fairnessId)?.held ?? 0,
     admit(request, key, view) {
       const budget = ofTenant.get(key.fairnessId);
-      if (budget !== undefined && key.priority < 0 && isUsedUp(budget)) return refusal(budget);
-      let answer: 'admit' | Refusal | undefined;
+      if (budget !== undefined && key.priority < 0 && isUsedUp(budget)) return rejection(budget);
+      let answer: 'admit' | Rejection | undefined;
       try {
         answer = inner?.admit(request, key, view) ?? 'admit';
       } finally {
@@ -90,7 +90,7 @@ export function tenantBudgets<R = unknown>(
 }
 
 /** The text has no fairness ID, because a client may read it. */
-function refusal({ held, maxRequests }: Budget): Refusal {
+function rejection({ held, maxRequests }: Budget): Rejection {
   return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
 }
 

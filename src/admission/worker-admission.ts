@@ -40,11 +40,11 @@ export interface WorkerLease {
  * - `queue-delay`: it waited for `maxQueueDelay`.
  * - `cancelled`: its signal aborted.
  */
-export type WorkerRefusalReason = 'queue-full' | 'queue-delay' | 'cancelled';
+export type WorkerRejectionReason = 'queue-full' | 'queue-delay' | 'cancelled';
 
 export type WorkerOutcome =
   | { readonly type: 'granted'; readonly lease: WorkerLease; readonly queuedMs: number }
-  | { readonly type: 'refused'; readonly reason: WorkerRefusalReason; readonly queuedMs: number };
+  | { readonly type: 'rejected'; readonly reason: WorkerRejectionReason; readonly queuedMs: number };
 
 /** Figures of one moment, and counts since the start. Each request is counted once under `received…`. */
 export interface WorkerAdmissionStats {
@@ -58,8 +58,8 @@ export interface WorkerAdmissionStats {
   readonly receivedQueue: number;
   /** Cancelled when they came. */
   readonly receivedCancelled: number;
-  readonly refusedQueueFull: number;
-  readonly refusedQueueDelay: number;
+  readonly rejectedQueueFull: number;
+  readonly rejectedQueueDelay: number;
   readonly grantedFifo: number;
   readonly grantedLifo: number;
   /** Cancelled while waiting, or between the grant and its delivery. */
@@ -89,7 +89,7 @@ const optionsSchema = object({
  * @example
  * const admission = workerAdmission({ engineRequestLimit: 256, requestQueueLimit: 16 });
  * const outcome = await admission.acquire(request.signal);
- * if (outcome.type === 'refused') return overloaded(outcome.reason);
+ * if (outcome.type === 'rejected') return overloaded(outcome.reason);
  * using lease = outcome.lease;
  */
 export function workerAdmission(options: WorkerAdmissionOptions = {}): WorkerAdmission {
@@ -130,8 +130,8 @@ export class WorkerAdmission {
     receivedDirect: 0,
     receivedQueue: 0,
     receivedCancelled: 0,
-    refusedQueueFull: 0,
-    refusedQueueDelay: 0,
+    rejectedQueueFull: 0,
+    rejectedQueueDelay: 0,
     grantedFifo: 0,
     grantedLifo: 0,
     cancelled: 0,
@@ -153,7 +153,7 @@ export class WorkerAdmission {
   async acquire(signal?: AbortSignal): Promise<WorkerOutcome> {
     if (signal?.aborted) {
       this.counts.receivedCancelled++;
-      return { type: 'refused', reason: 'cancelled', queuedMs: 0 };
+      return { type: 'rejected', reason: 'cancelled', queuedMs: 0 };
     }
     const nowMs = this.clock.now();
     if (this.running < this.engineRequestLimit) {
@@ -164,14 +164,14 @@ export class WorkerAdmission {
     this.counts.receivedQueue++;
     this.expire(nowMs);
     if (this.waiting.size >= this.requestQueueLimit) {
-      this.counts.refusedQueueFull++;
-      return { type: 'refused', reason: 'queue-full', queuedMs: 0 };
+      this.counts.rejectedQueueFull++;
+      return { type: 'rejected', reason: 'queue-full', queuedMs: 0 };
     }
     const outcome = await this.wait(nowMs, signal);
     if (outcome.type === 'granted' && signal?.aborted) {
       this.counts.cancelled++;
       outcome.lease.release();
-      return { type: 'refused', reason: 'cancelled', queuedMs: outcome.queuedMs };
+      return { type: 'rejected', reason: 'cancelled', queuedMs: outcome.queuedMs };
     }
     return outcome;
   }
@@ -231,15 +231,15 @@ export class WorkerAdmission {
   private expire(nowMs: number): void {
     for (let waiter = this.waiting.first; waiter !== undefined; waiter = this.waiting.first) {
       if (nowMs - waiter.enqueuedAtMs < this.maxQueueDelayMs) return;
-      this.counts.refusedQueueDelay++;
+      this.counts.rejectedQueueDelay++;
       this.newestGoesNext = this.adaptiveLifo;
-      this.leave(waiter, { type: 'refused', reason: 'queue-delay', queuedMs: nowMs - waiter.enqueuedAtMs });
+      this.leave(waiter, { type: 'rejected', reason: 'queue-delay', queuedMs: nowMs - waiter.enqueuedAtMs });
     }
   }
 
   private cancel(waiter: Waiter): void {
     this.counts.cancelled++;
-    this.leave(waiter, { type: 'refused', reason: 'cancelled', queuedMs: this.clock.now() - waiter.enqueuedAtMs });
+    this.leave(waiter, { type: 'rejected', reason: 'cancelled', queuedMs: this.clock.now() - waiter.enqueuedAtMs });
   }
 
   private leave(waiter: Waiter, outcome: WorkerOutcome): void {

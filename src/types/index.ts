@@ -3,7 +3,7 @@
  * factories take and return, and what its readers tell. There is no code here.
  */
 
-export type { AdmissionKey, AdmissionView, Refusal } from '../admission/admission-policy.js';
+export type { AdmissionKey, AdmissionView, Rejection } from '../admission/admission-policy.js';
 export type { SloClasses } from '../admission/slo-classes.js';
 export type { TenantBudgets } from '../admission/tenant-budgets.js';
 export type { TokenBucket } from '../admission/token-bucket.js';

@@ -15,7 +15,7 @@ it('rejectAll rejects everybody, whatever the priority', () => {
   expect(policy.type).toBe('reject-all');
   for (const priority of [100, 0, -1]) {
     expect(policy.admit({}, { fairnessId: 'a', priority }, admissionView())).toEqual({
-      reason: 'every request is refused',
+      reason: 'every request is rejected',
     });
   }
 });

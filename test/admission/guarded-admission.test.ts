@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AdmissionPolicy, AdmissionView, Refusal } from '../../src/admission/admission-policy.js';
+import type { AdmissionPolicy, AdmissionView, Rejection } from '../../src/admission/admission-policy.js';
 import { type AdmittedItem, GuardedAdmission } from '../../src/admission/guarded-admission.js';
 import type { Gate } from '../../src/gate/gate.js';
 import { admissionView } from '../support/pools.js';
@@ -25,7 +25,7 @@ function make(policy?: Partial<AdmissionPolicy> | { admit?: unknown; released?: 
     admission,
     faults,
     readAt,
-    refusal: (nowMs = 0, waiting = 0) => admission.refusal({}, standard, nowMs, waiting),
+    rejection: (nowMs = 0, waiting = 0) => admission.rejection({}, standard, nowMs, waiting),
   };
 }
 
@@ -37,30 +37,30 @@ function admitted(policy: AdmissionPolicy | undefined): AdmittedItem {
 describe('a decision', () => {
   it('is told the instant, the pool and how many wait', () => {
     const told: unknown[] = [];
-    const { refusal } = make({
+    const { rejection } = make({
       admit(_request: unknown, key: unknown, view: AdmissionView) {
         told.push([key, view.nowMs, view.waiting, view.pool === pool]);
         return 'admit';
       },
     });
-    expect(refusal(40, 3)).toBeUndefined();
+    expect(rejection(40, 3)).toBeUndefined();
     expect(told).toEqual([[standard, 40, 3, true]]);
   });
 
   it('reads the saturation when it is asked for, once, and anew for the next request', () => {
     const read: number[] = [];
     let times = 0;
-    const { refusal, readAt } = make({
+    const { rejection, readAt } = make({
       admit(_request: unknown, _key: unknown, view: AdmissionView) {
         for (let i = 0; i < times; i++) read.push(view.saturation());
         return 'admit';
       },
     });
-    refusal(1);
+    rejection(1);
     expect(readAt).toEqual([]);
     times = 2;
-    refusal(2);
-    refusal(3);
+    rejection(2);
+    rejection(3);
     expect([readAt, read]).toEqual([
       [2, 3],
       [0.1, 0.1, 0.2, 0.2],
@@ -68,39 +68,39 @@ describe('a decision', () => {
   });
 
   it('is not asked for where there is no policy', () => {
-    const { admission, refusal, faults } = make();
-    expect([refusal(), admission.admittedBy, admission.hearsEnds, faults]).toEqual([undefined, undefined, false, []]);
+    const { admission, rejection, faults } = make();
+    expect([rejection(), admission.admittedBy, admission.hearsEnds, faults]).toEqual([undefined, undefined, false, []]);
   });
 });
 
 describe('the policy that let the last request in', () => {
   it('is known, until the next is rejected', () => {
-    let answer: 'admit' | Refusal = 'admit';
-    const { admission, refusal } = make({ admit: () => answer, released: () => {} });
-    refusal();
+    let answer: 'admit' | Rejection = 'admit';
+    const { admission, rejection } = make({ admit: () => answer, released: () => {} });
+    rejection();
     expect(admission.admittedBy).toBe(admission.policy);
     answer = { reason: 'no' };
-    refusal();
+    rejection();
     expect(admission.admittedBy).toBeUndefined();
   });
 
   it('is none where the policy failed', () => {
-    const { admission, refusal } = make({
+    const { admission, rejection } = make({
       admit() {
         throw new Error('broken');
       },
     });
-    expect([refusal(), admission.admittedBy]).toEqual([undefined, undefined]);
+    expect([rejection(), admission.admittedBy]).toEqual([undefined, undefined]);
   });
 });
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   it('is copied field by field, and named after the policy unless it names one', () => {
-    const { refusal } = make({ admit: () => ({ reason: 'no', other: 1 }) });
-    expect(refusal()).toEqual({ reason: 'no', policy: 'x', cause: undefined, retryAfterMs: undefined });
-    const whole: Refusal = { reason: 'no', policy: 'inner', cause: 'overloaded', retryAfterMs: 0 };
-    expect(make({ admit: () => whole }).refusal()).toEqual(whole);
-    expect(make({ admit: () => ({ ...whole, cause: 'saturated', retryAfterMs: 5 }) }).refusal()).toMatchObject({
+    const { rejection } = make({ admit: () => ({ reason: 'no', other: 1 }) });
+    expect(rejection()).toEqual({ reason: 'no', policy: 'x', cause: undefined, retryAfterMs: undefined });
+    const whole: Rejection = { reason: 'no', policy: 'inner', cause: 'overloaded', retryAfterMs: 0 };
+    expect(make({ admit: () => whole }).rejection()).toEqual(whole);
+    expect(make({ admit: () => ({ ...whole, cause: 'saturated', retryAfterMs: 5 }) }).rejection()).toMatchObject({
       retryAfterMs: 5,
     });
   });
@@ -114,22 +114,22 @@ describe('a refusal', () => {
     ['a time that is NaN', { reason: 'no', retryAfterMs: Number.NaN }],
     ['a time that is text', { reason: 'no', retryAfterMs: '5' }],
   ])('with %s is none: the request comes in, and the fault is told', (_, answer) => {
-    const { refusal, faults } = make({ admit: () => answer, released: () => {} });
-    expect(refusal()).toBeUndefined();
+    const { rejection, faults } = make({ admit: () => answer, released: () => {} });
+    expect(rejection()).toBeUndefined();
     expect(faults).toEqual([
-      expect.stringContaining('admission x: TypeError: a refusal must have a reason, and may have a policy'),
+      expect.stringContaining('admission x: TypeError: a rejection must have a reason, and may have a policy'),
     ]);
   });
 
   it.each([['admitted'], [true], [undefined], [null], [5]])('cannot be %s', (answer) => {
-    const { refusal, faults, admission } = make({ admit: () => answer, released: () => {} });
-    expect([refusal(), admission.admittedBy]).toEqual([undefined, undefined]);
+    const { rejection, faults, admission } = make({ admit: () => answer, released: () => {} });
+    expect([rejection(), admission.admittedBy]).toEqual([undefined, undefined]);
     expect(faults).toEqual([expect.stringContaining('admit must return "admit" or an object with a reason')]);
   });
 
   it('with a promise in a field is told of when that is rejected', async () => {
-    const { refusal, faults } = make({ admit: () => ({ reason: Promise.reject(new Error('late')) }) });
-    refusal();
+    const { rejection, faults } = make({ admit: () => ({ reason: Promise.reject(new Error('late')) }) });
+    rejection();
     await new Promise(setImmediate);
     expect(faults.at(-1)).toBe('admission x: Error: late');
   });

@@ -10,7 +10,7 @@ describe('probabilisticAdmitter', () => {
     // kv 0.16 of 0.8 is a saturation of 0.2, and 300 · 0.2^5 is 0.096.
     const view = admissionView([{ kv: 0.16 }]);
     expect(refusalOf(probabilisticAdmitter({ random: () => 0.095 }).admit({}, sheddable, view)).reason).toBe(
-      'saturation 0.20: 9.6 % of sheddable requests are refused',
+      'saturation 0.20: 9.6 % of sheddable requests are rejected',
     );
     expect(probabilisticAdmitter({ random: () => 0.097 }).admit({}, sheddable, view)).toBe('admit');
   });

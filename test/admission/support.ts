@@ -1,11 +1,11 @@
 /** What tests of admission policies share. */
 import type { AdmissionPolicy } from '../../src/index.js';
-import type { AdmissionKey, Refusal } from '../../src/types/index.js';
+import type { AdmissionKey, Rejection } from '../../src/types/index.js';
 
 export const standard: AdmissionKey = { fairnessId: 'alice', priority: 0 };
 export const sheddable: AdmissionKey = { fairnessId: 'alice', priority: -1 };
 
-export function refusalOf(answer: 'admit' | Refusal): Refusal {
+export function refusalOf(answer: 'admit' | Rejection): Rejection {
   if (answer === 'admit') throw new Error('expected a refusal, got an admission');
   return answer;
 }
@@ -13,7 +13,7 @@ export function refusalOf(answer: 'admit' | Refusal): Refusal {
 /** A policy that answers as it is told and writes down what happens to it. */
 export function scripted(
   type: string,
-  answer: 'admit' | Refusal | Error,
+  answer: 'admit' | Rejection | Error,
   log: string[] = [],
 ): AdmissionPolicy & { readonly log: string[] } {
   return {

@@ -51,7 +51,7 @@ describe('WorkerAdmission', () => {
       waiting: 3,
       receivedDirect: 2,
       receivedQueue: 4,
-      refusedQueueFull: 1,
+      rejectedQueueFull: 1,
     });
   });
 
@@ -106,7 +106,7 @@ describe('WorkerAdmission', () => {
     expect(stateOf(third)).toBe('queue-delay');
     expect(clock.pendingTimers).toBe(0);
     leaseOf(first).release();
-    expect(admission.stats()).toMatchObject({ running: 0, waiting: 0, refusedQueueDelay: 2 });
+    expect(admission.stats()).toMatchObject({ running: 0, waiting: 0, rejectedQueueDelay: 2 });
   });
 
   it('arms its timer anew for whoever is in front when the old front left', async () => {
@@ -256,24 +256,24 @@ describe('WorkerAdmission', () => {
     const second = await come(admission);
     clock.advance(20);
     const third = await come(admission);
-    expect((await come(admission)).outcome).toEqual({ type: 'refused', reason: 'queue-full', queuedMs: 0 });
+    expect((await come(admission)).outcome).toEqual({ type: 'rejected', reason: 'queue-full', queuedMs: 0 });
     clock.advance(30);
     third.abort.abort();
     await turns();
     expect([third.outcome, admission.stats().cancelled]).toEqual([
-      { type: 'refused', reason: 'cancelled', queuedMs: 30 },
+      { type: 'rejected', reason: 'cancelled', queuedMs: 30 },
       1,
     ]);
     const fourth = await come(admission);
     clock.advance(50);
     await turns();
-    expect(second.outcome).toEqual({ type: 'refused', reason: 'queue-delay', queuedMs: 100 });
+    expect(second.outcome).toEqual({ type: 'rejected', reason: 'queue-delay', queuedMs: 100 });
     leaseOf(first).release();
     await turns();
     expect(fourth.outcome).toEqual({ type: 'granted', lease: expect.anything(), queuedMs: 50 });
     const gone = new AbortController();
     gone.abort();
-    expect((await come(admission, gone)).outcome).toEqual({ type: 'refused', reason: 'cancelled', queuedMs: 0 });
+    expect((await come(admission, gone)).outcome).toEqual({ type: 'rejected', reason: 'cancelled', queuedMs: 0 });
   });
 
   it('tells of a request that was cancelled between its grant and the news of it how long that waited', async () => {
@@ -285,7 +285,7 @@ describe('WorkerAdmission', () => {
     leaseOf(first).release();
     second.abort.abort();
     await turns();
-    expect(second.outcome).toEqual({ type: 'refused', reason: 'cancelled', queuedMs: 7 });
+    expect(second.outcome).toEqual({ type: 'rejected', reason: 'cancelled', queuedMs: 7 });
   });
 
   it('lets a request without a signal in after a wait', async () => {
@@ -308,7 +308,7 @@ describe('WorkerAdmission', () => {
     const admission = workerAdmission({ engineRequestLimit: 1, requestQueueLimit: 1, maxQueueDelay: 5 });
     const first = await admission.acquire();
     const second = await admission.acquire();
-    expect([first.type, second.type === 'refused' ? second.reason : second.type]).toEqual(['granted', 'queue-delay']);
+    expect([first.type, second.type === 'rejected' ? second.reason : second.type]).toEqual(['granted', 'queue-delay']);
   });
 
   it('rejects wrong options and limits', () => {
@@ -340,8 +340,8 @@ describe('WorkerAdmission', () => {
         waiting,
         receivedDirect,
         receivedQueue,
-        refusedQueueFull,
-        refusedQueueDelay,
+        rejectedQueueFull,
+        rejectedQueueDelay,
         grantedFifo,
         grantedLifo,
       } = admission.stats();
@@ -350,7 +350,7 @@ describe('WorkerAdmission', () => {
       expect(waiting).toBe(count('waiting'));
       expect(receivedDirect + grantedFifo + grantedLifo).toBe(count('granted'));
       expect(receivedDirect + receivedQueue).toBe(callers.length);
-      expect([refusedQueueFull, refusedQueueDelay]).toEqual([count('queue-full'), count('queue-delay')]);
+      expect([rejectedQueueFull, rejectedQueueDelay]).toEqual([count('queue-full'), count('queue-delay')]);
       expect(running).toBeLessThanOrEqual(3);
       if (waiting > 0) expect(running).toBe(3);
       expect(clock.pendingTimers).toBe(waiting > 0 ? 1 : 0);

@@ -73,7 +73,7 @@ describe('loadBlisPolicy', () => {
     expect(policy.tenantBudgets).toEqual({ alice: 0 });
     const ask = (fairnessId: string) => policy.admission.admit({}, { fairnessId, priority: -1 }, busy);
     expect(ask('alice')).toEqual({ reason: 'the tenant holds 0 requests, and its budget is 0' });
-    expect(ask('bob')).toEqual({ reason: 'every request is refused', policy: 'reject-all' });
+    expect(ask('bob')).toEqual({ reason: 'every request is rejected', policy: 'reject-all' });
     expect(policy.warnings).toEqual([]);
   });
 

@@ -71,7 +71,7 @@ type Field = keyof typeof fields;
 const fieldNames = Object.keys(fields) as readonly Field[];
 
 /** Ends the handling of a request with this answer. */
-class Refusal {
+class Rejection {
   readonly status: number;
   readonly error: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -117,7 +117,7 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
     const detectors = detectorsOf(model);
     if (Object.keys(thresholds).length === 0) return wireForm(model, detectors[0]?.thresholds ?? {});
     if (detectors.length === 0) {
-      throw new Refusal(
+      throw new Rejection(
         404,
         `model ${JSON.stringify(model)} is not known: thresholds can only be set for discovered models`,
       );
@@ -128,13 +128,13 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
 
   return async function handleBusyThreshold(request) {
     try {
-      if ((await authorize(request)) !== true) throw new Refusal(403, 'not authorized');
+      if ((await authorize(request)) !== true) throw new Rejection(403, 'not authorized');
       if (request.method === 'GET') return answer(200, readAll());
       if (request.method === 'POST') return answer(200, readOrUpdate(request));
-      throw new Refusal(405, `method ${request.method} is not allowed`, { allow: 'GET, POST' });
-    } catch (refusal) {
-      if (!(refusal instanceof Refusal)) throw refusal;
-      return answer(refusal.status, { error: refusal.error }, refusal.headers);
+      throw new Rejection(405, `method ${request.method} is not allowed`, { allow: 'GET, POST' });
+    } catch (rejection) {
+      if (!(rejection instanceof Rejection)) throw rejection;
+      return answer(rejection.status, { error: rejection.error }, rejection.headers);
     }
   };
 }
@@ -145,15 +145,15 @@ function readBody(
 ): { readonly model: string; readonly thresholds: BusyThresholds } {
   const mediaType = headerValue(headers, ['content-type'])?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (mediaType !== 'application/json' && !mediaType.endsWith('+json'))
-    throw new Refusal(415, 'expected content-type application/json');
-  if (body.length > maxLength) throw new Refusal(413, `the body is longer than ${maxLength} characters`);
+    throw new Rejection(415, 'expected content-type application/json');
+  if (body.length > maxLength) throw new Rejection(413, `the body is longer than ${maxLength} characters`);
   const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw new Refusal(422, 'expected a JSON object');
+    throw new Rejection(422, 'expected a JSON object');
   const record: Readonly<Record<string, unknown>> = { ...parsed };
   const { model } = record;
   if (typeof model !== 'string')
-    throw new Refusal(422, model === undefined ? 'missing field model' : 'model must be a string');
+    throw new Rejection(422, model === undefined ? 'missing field model' : 'model must be a string');
   const given = fieldNames.filter((name) => record[name] !== undefined && record[name] !== null);
   return {
     model,
@@ -165,17 +165,17 @@ function parseJson(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
-    throw new Refusal(400, 'the body is not valid JSON');
+    throw new Rejection(400, 'the body is not valid JSON');
   }
 }
 
 function readThreshold(name: Field, value: unknown): number {
   const { threshold, isInRange, range } = fields[name];
-  if (typeof value !== 'number') throw new Refusal(422, `${name} must be a number, got ${describeValue(value)}`);
+  if (typeof value !== 'number') throw new Rejection(422, `${name} must be a number, got ${describeValue(value)}`);
   if (threshold === 'activePrefillTokensThreshold' && !(Number.isSafeInteger(value) && value >= 0)) {
-    throw new Refusal(422, `${name} must be an integer from 0 up, got ${value}`);
+    throw new Rejection(422, `${name} must be an integer from 0 up, got ${value}`);
   }
-  if (!isInRange(value)) throw new Refusal(400, `${name} must be ${range}, got ${value}`);
+  if (!isInRange(value)) throw new Rejection(400, `${name} must be ${range}, got ${value}`);
   return value;
 }
 

@@ -44,7 +44,7 @@ export async function relay(
     const flow = flowIn(req);
     if (isOver(req, res) || flow?.signal.aborted === true) return ended(flow);
     options.onError?.(error);
-    refuse(res, flow);
+    reject(res, flow);
     return 'upstream-failed';
   }
 }
@@ -109,7 +109,7 @@ function begin(answer: UpstreamAnswer, res: NodeResponse): void {
   (res as ServerResponse).flushHeaders();
 }
 
-function refuse(res: NodeResponse, flow: RequestFlow | undefined): void {
+function reject(res: NodeResponse, flow: RequestFlow | undefined): void {
   if (res.headersSent) {
     abortResponse(res);
     return;

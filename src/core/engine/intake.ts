@@ -8,7 +8,7 @@
  *
  * Longer than most files, because every step of one decision stands here, in their order.
  */
-import type { Refusal } from '../../admission/admission-policy.js';
+import type { Rejection } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { Gate } from '../../gate/gate.js';
@@ -354,8 +354,8 @@ export class Intake {
     if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down');
     if (this.isAborted) return drops.drop(item, 'RejectedOther', 'cancelled');
     if (admission.policy !== undefined) {
-      const refusal = admission.refusal(item.request, item, nowMs, backlog.waiting);
-      if (refusal !== undefined) return this.rejectedBy(refusal, item);
+      const rejection = admission.rejection(item.request, item, nowMs, backlog.waiting);
+      if (rejection !== undefined) return this.rejectedBy(rejection, item);
       item.admittedBy = admission.admittedBy;
     }
     if (item.band === undefined) item.band = backlog.bands.bandOf(item.priority, nowMs);
@@ -380,7 +380,7 @@ export class Intake {
     return item.band === undefined ? drops.drop(item, this.limits.dropType, 'max-bands') : undefined;
   }
 
-  private rejectedBy({ reason, cause, retryAfterMs, policy }: Refusal, item: QueueItem): Drop {
+  private rejectedBy({ reason, cause, retryAfterMs, policy }: Rejection, item: QueueItem): Drop {
     const details = { policy, detail: reason, retryAfterMs };
     return this.engine.drops.drop(item, 'RejectedCapacity', cause === 'overloaded' ? 'overloaded' : 'refused', details);
   }

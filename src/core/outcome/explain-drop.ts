@@ -127,7 +127,7 @@ function describe(cause: DropCause, drop: Drop): string {
       if (drop.limit !== undefined) return describeLimit(drop.limit, drop);
       if (drop.reason === 'over-quota')
         return `The request cannot be served in time: the quota has no room for ${drop.detail ?? 'it'}.`;
-      if (drop.detail !== undefined) return `The request was refused: ${drop.detail}.`;
+      if (drop.detail !== undefined) return `The request was rejected: ${drop.detail}.`;
       return drop.reason === 'displaced'
         ? 'The queue was full, and a request of higher priority took the place of this one.'
         : `The gateway takes no more requests of priority ${drop.priority} now.`;

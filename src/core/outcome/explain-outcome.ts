@@ -24,7 +24,7 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
       return {
         decidedBy: 'admission',
         policy,
-        text: `refused by ${policy ?? 'an admission policy'}${detail === undefined ? '' : `: ${detail}`}`,
+        text: `rejected by ${policy ?? 'an admission policy'}${detail === undefined ? '' : `: ${detail}`}`,
       };
     case 'displaced':
       if (limit !== undefined) {

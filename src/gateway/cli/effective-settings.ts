@@ -70,7 +70,7 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
         [
           'without a key',
           auth.anonymous === undefined
-            ? 'refused with 401'
+            ? 'rejected with 401'
             : `tenant ${auth.anonymous.tenant}, priority ${auth.anonymous.priority}`,
         ],
         ['largest request', bytes(limits.maxRequestBytes)],

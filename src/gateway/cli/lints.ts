@@ -193,7 +193,7 @@ function metricsLints(
       : []),
     ...(scrape === undefined ? [] : stale.flatMap((threshold) => tooSlow(scrape, threshold))),
     ...(hasThresholds && admin.token === undefined
-      ? ['/busy_threshold refuses everybody: there is no admin.token']
+      ? ['/busy_threshold rejects everybody: there is no admin.token']
       : []),
   ];
 }

@@ -3,7 +3,7 @@
  * looks or not.
  *
  *     served   [3, 5, 4, …]   one number for each span of five seconds, in a ring; `current` is being filled
- *     refused  [0, 0, 9, …]   drops of any kind
+ *     dropped  [0, 0, 9, …]   drops of any kind
  *
  * Invariant: at most `mostFlows` flows are kept apart; those that come later wait until another one had nothing for a
  * minute.
@@ -16,16 +16,16 @@ const mostFlows = 1_000;
 
 class FlowCounts {
   readonly served = new Uint32Array(spans);
-  readonly refused = new Uint32Array(spans);
+  readonly dropped = new Uint32Array(spans);
 
   get isEmpty(): boolean {
-    return this.served.every((count) => count === 0) && this.refused.every((count) => count === 0);
+    return this.served.every((count) => count === 0) && this.dropped.every((count) => count === 0);
   }
 }
 
 export interface RecentCounts {
   readonly served: number;
-  readonly refused: number;
+  readonly dropped: number;
 }
 
 export class FlowHistory {
@@ -45,7 +45,7 @@ export class FlowHistory {
       flow.on('dropped', ({ outcome }) => {
         if (outcome.reason === 'cancelled') return; // the client's doing
         const counts = this.countsOf(outcome.fairnessId, outcome.priority);
-        if (counts !== undefined) counts.refused[this.current]!++;
+        if (counts !== undefined) counts.dropped[this.current]!++;
       }),
     ];
   }
@@ -61,7 +61,7 @@ export class FlowHistory {
     for (const [priority, flows] of this.byPriority) {
       for (const [fairnessId, counts] of flows) {
         counts.served[this.current] = 0;
-        counts.refused[this.current] = 0;
+        counts.dropped[this.current] = 0;
         if (!counts.isEmpty) continue;
         flows.delete(fairnessId);
         this.size--;
@@ -73,7 +73,7 @@ export class FlowHistory {
   /** The time that the whole ring covers: about a minute. */
   recent(fairnessId: string, priority: number): RecentCounts {
     const counts = this.byPriority.get(priority)?.get(fairnessId);
-    return { served: sum(counts?.served), refused: sum(counts?.refused) };
+    return { served: sum(counts?.served), dropped: sum(counts?.dropped) };
   }
 
   /** Requests dispatched in the last minute, of all flows of a band that are kept apart. */
@@ -100,7 +100,7 @@ export class FlowHistory {
       for (let back = 0; back < 3; back++) total += ring?.[(this.current - back + spans) % spans] ?? 0;
       return total / seconds;
     };
-    return { served: lately(counts?.served), refused: lately(counts?.refused) };
+    return { served: lately(counts?.served), dropped: lately(counts?.dropped) };
   }
 
   private countsOf(fairnessId: string, priority: number): FlowCounts | undefined {

@@ -75,12 +75,13 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
 
   async function answer(request: InspectorRequest): Promise<Response> {
     if (authorize === undefined)
-      return refusal(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
-    if (!hosts(hostOf(request))) return refusal(421, 'This page is not known by the name in `Host`.');
+      return rejection(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
+    if (!hosts(hostOf(request))) return rejection(421, 'This page is not known by the name in `Host`.');
     const verdict = await authorize(request);
     if (verdict instanceof Response) return verdict;
-    if (verdict !== true) return refusal(403, 'not authorized');
-    if (request.method !== 'GET' && request.method !== 'HEAD') return refusal(405, 'read-only', { allow: 'GET, HEAD' });
+    if (verdict !== true) return rejection(403, 'not authorized');
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return rejection(405, 'read-only', { allow: 'GET, HEAD' });
     const { searchParams } = new URL(request.url, 'http://localhost');
     const response = view(searchParams.get('view'), request.method === 'HEAD', searchParams.get('id'));
     return request.method === 'HEAD' ? new Response(null, response) : response;
@@ -93,15 +94,15 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
       case 'json':
         return respond(200, 'application/json', currentFrame());
       case 'find':
-        if (id === null || id === '') return refusal(400, 'expected id=…, the name of a request');
+        if (id === null || id === '') return rejection(400, 'expected id=…, the name of a request');
         return respond(200, 'application/json', JSON.stringify(found(flow, resolved.idOf, id)));
       case 'events':
         if (isHead) return respond(200, 'text/event-stream', null);
         if (broadcast.size >= maxWatchers)
-          return refusal(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
+          return rejection(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
         return respond(200, 'text/event-stream', broadcast.watch(), { 'x-accel-buffering': 'no' });
       default:
-        return refusal(404, 'views are: none for the page, events, json, find');
+        return rejection(404, 'views are: none for the page, events, json, find');
     }
   }
 
@@ -143,7 +144,7 @@ function page(): Response {
   return respond(200, 'text/html; charset=utf-8', pageHtml(nonce), { 'content-security-policy': pagePolicy(nonce) });
 }
 
-function refusal(status: number, error: string, headers: Readonly<Record<string, string>> = {}): Response {
+function rejection(status: number, error: string, headers: Readonly<Record<string, string>> = {}): Response {
   return respond(status, 'application/json', JSON.stringify({ error }), headers);
 }
 

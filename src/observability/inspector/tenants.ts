@@ -13,7 +13,7 @@ export interface FrameTenant {
   readonly running: number;
   readonly waiting: number;
   readonly servedPerSecond: number;
-  readonly refusedPerSecond: number;
+  readonly droppedPerSecond: number;
   /**
    * Of its band, 0 … 1: by the cost that the fairness policy goes by, or by requests; null where nothing of the band
    * was served lately.
@@ -63,7 +63,7 @@ export function tenantTable(
       running: inFlight,
       waiting,
       servedPerSecond: rounded(rates?.served ?? 0),
-      refusedPerSecond: rounded(rates?.refused ?? 0),
+      droppedPerSecond: rounded(rates?.dropped ?? 0),
       receivedShare: shares === undefined ? null : rounded(shares.received, 3),
       owedShare: shares === undefined ? null : rounded(shares.owed, 3),
       oldestWaitMs: oldestWaitMs === undefined ? null : Math.round(oldestWaitMs),

@@ -1,4 +1,4 @@
-/** Requests refused because every worker is busy, by model and API endpoint, as Dynamo's front end counts them. */
+/** Requests rejected because every worker is busy, by model and API endpoint, as Dynamo's front end counts them. */
 
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { Drop } from '../../index.js';

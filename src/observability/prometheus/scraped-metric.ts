@@ -143,7 +143,7 @@ export function expose<S>(
 ): () => void {
   const metrics = families.map((family) => metricFor(register, `${prefix}${family.name}`, family));
   if (metrics.some(({ sources }) => sources.has(pool))) {
-    throw refusal(
+    throw misuse(
       'a registry that has no other source for this pool: give `inferencePool` or `prefix`',
       `one with ${JSON.stringify(pool)}`,
     );
@@ -167,9 +167,9 @@ function metricFor<S>(register: MetricsRegister, name: string, family: Family<S>
   const registered = register.getSingleMetric(name);
   if (registered === undefined) return new ScrapedMetric(name, family);
   if (registered instanceof ScrapedMetric) return registered;
-  throw refusal(`a registry in which the name ${name} is free: give \`prefix\``, 'one that has a metric of that name');
+  throw misuse(`a registry in which the name ${name} is free: give \`prefix\``, 'one that has a metric of that name');
 }
 
-function refusal(expected: string, got: string): FlowConfigError {
+function misuse(expected: string, got: string): FlowConfigError {
   return new FlowConfigError('headgate/prometheus', [{ path: 'register', expected, got }]);
 }

@@ -13,11 +13,11 @@ export const workerFamilies: readonly Family<Worker>[] = [
   {
     name: 'dynamo_rejection_request_total',
     type: 'counter',
-    help: 'Requests refused because the engine and its queue are full, or because they waited too long.',
+    help: 'Requests rejected because the engine and its queue are full, or because they waited too long.',
     labels: [],
     samples: (worker) => {
-      const { refusedQueueFull, refusedQueueDelay } = worker.stats();
-      return sample(refusedQueueFull + refusedQueueDelay);
+      const { rejectedQueueFull, rejectedQueueDelay } = worker.stats();
+      return sample(rejectedQueueFull + rejectedQueueDelay);
     },
   },
   {

@@ -11,7 +11,7 @@ import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero } from '../../base/schema/types.js';
 import type { AdmissionPolicy, Usage } from '../../index.js';
-import type { AdmissionKey, Refusal } from '../../types/index.js';
+import type { AdmissionKey, Rejection } from '../../types/index.js';
 import { BucketStore } from '../buckets/bucket-store.js';
 import type { HeldTaking } from '../buckets/holdings.js';
 import { SharedWindow } from '../buckets/shared-window.js';
@@ -94,7 +94,7 @@ export function sharedBudgetAdmission<R = unknown>(
       return store.figures;
     },
     onProblem: (listener) => store.onProblem(listener),
-    admit(request: R, key: AdmissionKey): 'admit' | Refusal {
+    admit(request: R, key: AdmissionKey): 'admit' | Rejection {
       const nowMs = clock.now();
       const payer = settings.payerOf(request, key);
       const costs = costsOf(settings, request, key, undefined);

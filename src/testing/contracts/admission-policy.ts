@@ -61,7 +61,7 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
       name: 'admits, or rejects with a reason, whatever the request carries',
       run() {
         for (const answer of live(make(), 1))
-          expectThat(answer === 'admit' || isRefusal(answer), `it answers ${JSON.stringify(answer)}`);
+          expectThat(answer === 'admit' || isRejection(answer), `it answers ${JSON.stringify(answer)}`);
       },
     },
     {
@@ -97,7 +97,7 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
   ];
 }
 
-function isRefusal(answer: unknown): boolean {
+function isRejection(answer: unknown): boolean {
   if (typeof answer !== 'object' || answer === null || !('reason' in answer)) return false;
   const { cause, retryAfterMs } = answer as { cause?: unknown; retryAfterMs?: unknown };
   const isTime = retryAfterMs === undefined || (typeof retryAfterMs === 'number' && retryAfterMs >= 0);

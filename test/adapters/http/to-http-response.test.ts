@@ -201,12 +201,12 @@ describe('problem body', () => {
       'quota-exceeded',
       'At most 5 requests of this flow may wait, and 5 are waiting.',
     ],
-    ['refused', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'The request was refused: the budget of 5 requests is spent.'],
+    ['refused', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'The request was rejected: the budget of 5 requests is spent.'],
     [
       'overloaded',
       'ERR_FLOW_OVERLOADED',
       'temporary-reduced-capacity',
-      'The request was refused: every worker is busy.',
+      'The request was rejected: every worker is busy.',
     ],
     [
       'displaced',

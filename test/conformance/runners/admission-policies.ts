@@ -10,7 +10,7 @@ import {
   tierShed,
   tokenBucket,
 } from '../../../src/index.js';
-import type { AdmissionView, Refusal } from '../../../src/types/index.js';
+import type { AdmissionView, Rejection } from '../../../src/types/index.js';
 import { admissionView, type EndpointFigures } from '../../support/pools.js';
 import { configErrorOf } from '../support/figures.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
@@ -43,7 +43,7 @@ function refusalBy(
   priority: number,
   view: AdmissionView,
   fairnessId = 'tenant',
-): Refusal | undefined {
+): Rejection | undefined {
   const answer = policy.admit({}, { fairnessId, priority }, view);
   return answer === 'admit' ? undefined : answer;
 }
@@ -68,7 +68,7 @@ function expectConfigError(make: () => unknown, config: object, expected: Expect
 }
 
 /** Reasons are worded anew; what is left of a reason is its figures, which must all be told. */
-function expectReason(refusal: Refusal | undefined, reason: string | undefined): void {
+function expectReason(refusal: Rejection | undefined, reason: string | undefined): void {
   if (reason === undefined) return;
   expect(refusal === undefined).toBe(reason === '');
   for (const [, figure = ''] of reason.matchAll(/(?:priority|min|load|saturation)=(-?[\d.]+)/g))

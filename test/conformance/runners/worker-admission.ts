@@ -110,9 +110,9 @@ const limitRunner = flatRunner<Limit>(['config', 'arrivals', 'dispatched', 'queu
   const limits = dynamoEnvironment(env, { release: profile === 'tcp-channel' ? 'tcp-channel' : 'backend-gate' }).worker;
   const worker = new Worker({ limit: limits.engineRequestLimit, queue: limits.requestQueueLimit });
   for (let index = 0; index < input.arrivals; index++) await worker.acquire(String(index));
-  const { running, waiting, refusedQueueFull } = worker.admission.stats();
+  const { running, waiting, rejectedQueueFull } = worker.admission.stats();
   const expected = { dispatched: input.dispatched, queued: input.queued, rejected: input.rejected };
-  expect({ dispatched: running, queued: waiting, rejected: refusedQueueFull }).toEqual(expected);
+  expect({ dispatched: running, queued: waiting, rejected: rejectedQueueFull }).toEqual(expected);
   expect({
     dispatched: worker.count('granted'),
     queued: worker.count('queued'),

@@ -22,7 +22,7 @@ describe('outcome.explanation', () => {
     const { flow } = makeFlow({ admission: rejectAll() });
     const { explanation } = dropOf(await flow.enqueue(request, key()));
     expect(explanation).toMatchObject({ decidedBy: 'admission', policy: 'reject-all' });
-    expect(explanation?.text).toMatch(/^refused by reject-all: ./);
+    expect(explanation?.text).toMatch(/^rejected by reject-all: ./);
   });
 
   it('tells how saturation stood when the time was up, however it stands when it is read', async () => {

@@ -539,7 +539,7 @@ describe('the table of tenants', () => {
     const frame = (await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
     const [first] = frame.tenants;
     expect(first).toMatchObject({ name: 'starved', priority: 0, isStarving: true });
-    expect(first?.refusedPerSecond).toBeGreaterThan(0.5);
+    expect(first?.droppedPerSecond).toBeGreaterThan(0.5);
     expect(frame.tenants.find(({ name }) => name === 'hog')).toMatchObject({ isStarving: false });
   });
 
@@ -635,8 +635,8 @@ describe('a login', () => {
     setUp({ authorize: login }).get('?view=json', authorization === undefined ? {} : { headers: { authorization } });
 
   it('is asked for with a challenge, and needs the password under any name', async () => {
-    const refused = await ask();
-    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+    const dropped = await ask();
+    expect([dropped.status, dropped.headers.get('www-authenticate')]).toEqual([
       401,
       'Basic realm="ops 1", charset="UTF-8"',
     ]);

@@ -16,7 +16,7 @@ function makeRow(tenant: FrameTenant): HTMLElement {
 }
 
 function showRow(row: HTMLElement, tenant: FrameTenant): void {
-  const [who, priority, running, waiting, oldest, served, refused, shares, cap] = parts(row) as HTMLElement[];
+  const [who, priority, running, waiting, oldest, served, dropped, shares, cap] = parts(row) as HTMLElement[];
   const [, name, badge] = parts(who as HTMLElement);
   write(name, tenant.name);
   (badge as HTMLElement).hidden = !tenant.isStarving;
@@ -26,7 +26,7 @@ function showRow(row: HTMLElement, tenant: FrameTenant): void {
   write(waiting, count(tenant.waiting));
   write(oldest, tenant.oldestWaitMs === null ? '' : time(tenant.oldestWaitMs));
   write(served, rate(tenant.servedPerSecond));
-  write(refused, tenant.refusedPerSecond === 0 ? '' : rate(tenant.refusedPerSecond));
+  write(dropped, tenant.droppedPerSecond === 0 ? '' : rate(tenant.droppedPerSecond));
   showShares(shares as HTMLElement, tenant);
   write(cap, capText(tenant.cap));
   mark(cap as HTMLElement, 'reached', tenant.cap?.isReached === true);
