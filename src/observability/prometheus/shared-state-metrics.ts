@@ -1,6 +1,6 @@
 /** Metrics of the part of shared limits that a replica holds, in a registry of prom-client. */
 import type { Observation } from '../metrics/observed-flow.js';
-import { expose, type Family, type MetricsRegister, type Sample } from './scraped-metric.js';
+import { expose, type Family, type Labels, type MetricsRegister, type Sample } from './scraped-metric.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
 export interface ObservedLease {
@@ -47,41 +47,43 @@ export interface ObservedStore {
 
 type Leases = () => readonly ObservedLease[];
 
-function gauge(name: string, help: string, read: (lease: ObservedLease) => number | undefined): Family<Leases> {
-  return {
-    name: `shared_${name}`,
-    type: 'gauge',
+/** Makes families with a sample for each part of a source that has the figure. */
+function familiesOf<S, T>(
+  prefix: string,
+  labels: readonly string[],
+  parts: (source: S) => Iterable<readonly [Labels, T]>,
+) {
+  return (
+    name: string,
+    help: string,
+    read: (part: T) => number | undefined,
+    type: 'gauge' | 'counter' = 'gauge',
+  ): Family<S> => ({
+    name: `${prefix}${name}`,
+    type,
     help,
-    labels: ['pool', 'endpoint'],
-    samples: (leases) => perLease(leases, read),
-  };
+    labels,
+    *samples(source): Generator<Sample, void, undefined> {
+      for (const [labels, part] of parts(source)) {
+        const value = read(part);
+        if (value !== undefined) yield { labels, value };
+      }
+    },
+  });
 }
+
+const gauge = familiesOf('shared_', ['pool', 'endpoint'], (leases: Leases) =>
+  leases().map((lease) => [{ pool: lease.pool, endpoint: lease.endpoint ?? '' }, lease] as const),
+);
 
 /** Counted for all leases of a pool together. */
-function perPool(
-  name: string,
-  type: 'gauge' | 'counter',
-  help: string,
-  read: (lease: ObservedLease) => number | undefined,
-): Family<Leases> {
-  return { name: `shared_${name}`, type, help, labels: ['pool'], samples: (leases) => firstOfPool(leases, read) };
-}
-
-function* perLease(leases: Leases, read: (lease: ObservedLease) => number | undefined): Iterable<Sample> {
-  for (const lease of leases()) {
-    const value = read(lease);
-    if (value !== undefined) yield { labels: { pool: lease.pool, endpoint: lease.endpoint ?? '' }, value };
-  }
-}
-
-function* firstOfPool(leases: Leases, read: (lease: ObservedLease) => number | undefined): Iterable<Sample> {
+const perPool = familiesOf('shared_', ['pool'], function* firstOfPool(leases: Leases) {
   const told = new Set<string>();
   for (const lease of leases()) {
-    const value = told.has(lease.pool) ? undefined : read(lease);
+    if (!told.has(lease.pool)) yield [{ pool: lease.pool }, lease] as const;
     told.add(lease.pool);
-    if (value !== undefined) yield { labels: { pool: lease.pool }, value };
   }
-}
+});
 
 const families: readonly Family<Leases>[] = [
   gauge('limit', 'The limit of all replicas together.', ({ limit }) => limit),
@@ -101,52 +103,36 @@ const families: readonly Family<Leases>[] = [
     'In flight above the safe share while the lease is over.',
     ({ overAdmission }) => overAdmission,
   ),
-  perPool('engine_latency_seconds', 'gauge', 'Time of the last call of the store.', ({ store: { latencyMs } }) =>
+  perPool('engine_latency_seconds', 'Time of the last call of the store.', ({ store: { latencyMs } }) =>
     latencyMs === undefined ? undefined : latencyMs / 1_000,
   ),
-  perPool('engine_breaker_open', 'gauge', '1 while calls are held back.', ({ store }) => Number(store.isBreakerOpen)),
-  perPool('engine_calls_total', 'counter', 'Calls of the store.', ({ store }) => store.calls),
+  perPool('engine_breaker_open', '1 while calls are held back.', ({ store }) => Number(store.isBreakerOpen)),
+  perPool('engine_calls_total', 'Calls of the store.', ({ store }) => store.calls, 'counter'),
   perPool(
     'engine_misses_total',
-    'counter',
     'Calls of the store that did not do their work.',
     ({ store }) => store.misses,
+    'counter',
   ),
   perPool(
     'engine_epoch_changes_total',
-    'counter',
     'Times that the store had lost what it knew.',
     ({ epochChanges }) => epochChanges,
+    'counter',
   ),
 ];
 
 type Quotas = () => ObservedQuotas;
 
-function ofQuota(name: string, help: string, read: (quota: ObservedQuota) => number): Family<Quotas> {
-  return {
-    name: `shared_quota_${name}`,
-    type: 'gauge',
-    help,
-    labels: ['name', 'quota'],
-    samples: (quotas) =>
-      quotas().status.map((quota) => ({ labels: { name: quotas().name, quota: quota.key }, value: read(quota) })),
-  };
-}
+const ofQuota = familiesOf('shared_quota_', ['name', 'quota'], (quotas: Quotas) => {
+  const { name, status } = quotas();
+  return status.map((quota) => [{ name, quota: quota.key }, quota] as const);
+});
 
-function ofQuotaStore(
-  name: string,
-  type: 'gauge' | 'counter',
-  help: string,
-  read: (store: ObservedStore) => number,
-): Family<Quotas> {
-  return {
-    name: `shared_quota_engine_${name}`,
-    type,
-    help,
-    labels: ['name'],
-    samples: (quotas) => [{ labels: { name: quotas().name }, value: read(quotas().store) }],
-  };
-}
+const ofQuotaStore = familiesOf('shared_quota_engine_', ['name'], (quotas: Quotas) => {
+  const { name, store } = quotas();
+  return [[{ name }, store]] as const;
+});
 
 const quotaFamilies: readonly Family<Quotas>[] = [
   ofQuota('limit', 'Units in its span, of all replicas together.', ({ limit }) => limit),
@@ -155,9 +141,9 @@ const quotaFamilies: readonly Family<Quotas>[] = [
   ofQuota('local', '1 while this replica uses its own part, because the store is away.', ({ isLocal }) =>
     Number(isLocal),
   ),
-  ofQuotaStore('breaker_open', 'gauge', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
-  ofQuotaStore('calls_total', 'counter', 'Calls of the store.', ({ calls }) => calls),
-  ofQuotaStore('misses_total', 'counter', 'Calls of the store that did not do their work.', ({ misses }) => misses),
+  ofQuotaStore('breaker_open', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
+  ofQuotaStore('calls_total', 'Calls of the store.', ({ calls }) => calls, 'counter'),
+  ofQuotaStore('misses_total', 'Calls of the store that did not do their work.', ({ misses }) => misses, 'counter'),
 ];
 
 export interface SharedStateMetricsOptions {
