@@ -60,6 +60,18 @@ const steps = [
   ['scripts/declare-for-require.mjs'],
 ];
 
+/** Editors find them in `node_modules/headgate/dist/schemas`. */
+function writeSchemas() {
+  mkdirSync(join(root, 'dist/schemas'), { recursive: true });
+  return ['gateway', 'endpoint-picker', 'scenario'].every((kind) => {
+    const command = [join(root, 'dist/cli.js'), 'schema', kind];
+    const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' });
+    if (status === 0) writeFileSync(join(root, `dist/schemas/${kind}.json`), JSON.stringify(JSON.parse(stdout)));
+    else process.stderr.write(`${stderr}no schema of ${kind}\n`);
+    return status === 0;
+  });
+}
+
 function runSteps() {
   return steps.every(([script, ...args]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, script), ...args], {
@@ -80,7 +92,7 @@ async function build({ onlyIfStale }) {
     for (let round = 0; round < 3; round += 1) {
       await writePage();
       const startedAtMs = Date.now();
-      if (!runSteps()) return false;
+      if (!runSteps() || !writeSchemas()) return false;
       if (newestInput() <= startedAtMs) break;
     }
     return true;

@@ -1,10 +1,11 @@
 /** What editors know of the sections that several files have: the plugins that they declare, and flow control. */
 import { $ZodType } from 'zod/v4/core';
-import type { Json, Keywords, Schema } from '../base/schema/element.js';
+import { anything, type Json, type Keywords, type Schema } from '../base/schema/element.js';
 import { jsonSchemaOf } from '../base/schema/json-schema.js';
 import { defaultRegistry } from '../index.js';
 import { documentTable } from './endpoint-picker-config.js';
-import { type ConfigDefaults, flowControlTable } from './flow-control-section.js';
+import { flowControlTable } from './flow-control-section.js';
+import { objective } from './inference-objectives.js';
 
 /** Each entry has the parameters of its type. A type that is none of ours is the scheduler's, or one of your own. */
 function pluginsJson(of: (schema: Schema<unknown>) => Keywords, ...others: readonly Keywords[]): Keywords {
@@ -43,11 +44,13 @@ export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' 
 };
 
 /**
- * The JSON Schema of an EndpointPickerConfig, whose other sections are the scheduler's.
+ * The JSON Schema of a document with EndpointPickerConfig, whose other sections are the scheduler's, or objectives.
  * @internal
  */
-export function endpointPickerJsonSchema(defaults: ConfigDefaults = 'llm-d'): string {
-  const flowControl: Json = (of) => of(flowControlTable(defaults));
+export function endpointPickerJsonSchema(): string {
+  const flowControl: Json = (of) => of(flowControlTable('llm-d'));
   const { saturationDetector } = flowSectionsJson;
-  return jsonSchemaOf('EndpointPickerConfig', documentTable({ plugins: pluginsJson, saturationDetector, flowControl }));
+  const config = documentTable({ plugins: (of) => pluginsJson(of), saturationDetector, flowControl });
+  const anyOfThem = anything((of) => ({ anyOf: [of(config), of(objective)] }));
+  return jsonSchemaOf('EndpointPickerConfig and InferenceObjective', anyOfThem);
 }

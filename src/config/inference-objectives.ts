@@ -2,15 +2,21 @@
 import { object, openObject } from '../base/schema/containers.js';
 import { anything, optional } from '../base/schema/element.js';
 import { integer, oneOf, text } from '../base/schema/types.js';
+import type { Schema } from '../index.js';
 import type { ConfigDocument } from './documents.js';
 import type { Problems } from './problems.js';
 
-const objective = openObject({
+export const objective: Schema<Objective> = openObject({
   apiVersion: oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
   metadata: openObject({ name: text('the name of the objective') }),
   // The pool is the deployment's business; here one controller stands for one pool.
   spec: optional(object({ priority: optional(integer()), poolRef: anything() })),
 });
+
+interface Objective {
+  readonly metadata: { readonly name: string };
+  readonly spec?: { readonly priority?: number | undefined } | undefined;
+}
 
 /** Objective name → priority; an objective without one has 0. */
 export function readObjectives(documents: readonly ConfigDocument[], problems: Problems): Map<string, number> {

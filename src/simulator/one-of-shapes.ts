@@ -1,6 +1,6 @@
 /** Values of several shapes, told apart by the name in one of their fields. */
 import { describeValue } from '../base/faults/flow-config-error.js';
-import { element } from '../base/schema/element.js';
+import { element, type Keywords } from '../base/schema/element.js';
 import { readBy } from '../base/schema/parse.js';
 import type { Schema } from '../index.js';
 
@@ -12,13 +12,27 @@ export type Shapes<Name extends string> = Readonly<Record<Name, Schema<object>>>
  * object, where that may stand, too.
  */
 export function oneOfShapes<T>(key: string, shapes: Shapes<string>, expected: string, plain?: Schema<T>): Schema<T> {
-  return element((given, report) => {
-    const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
-    if (!isObject && plain !== undefined) return readBy(plain, given, report);
-    const name: unknown = Reflect.get(Object(given), key);
-    const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
-    if (shape !== undefined) return readBy(shape, given, report) as T | undefined;
-    report(expected, [key], describeValue(name));
-    return undefined;
-  });
+  return element(
+    (given, report) => {
+      const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
+      if (!isObject && plain !== undefined) return readBy(plain, given, report);
+      const name: unknown = Reflect.get(Object(given), key);
+      const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+      if (shape !== undefined) return readBy(shape, given, report) as T | undefined;
+      report(expected, [key], describeValue(name));
+      return undefined;
+    },
+    (of) => ({
+      anyOf: [
+        ...Object.entries(shapes).map(([name, shape]) => named(of(shape), key, name)),
+        ...(plain === undefined ? [] : [of(plain)]),
+      ],
+    }),
+  );
+}
+
+/** The shape, whose field `key` is that name. */
+function named(shape: Keywords, key: string, name: string): Keywords {
+  const { properties, required }: { properties?: object; required?: readonly string[] } = shape;
+  return { ...shape, properties: { ...properties, [key]: { const: name } }, required: [...(required ?? []), key] };
 }

@@ -117,12 +117,15 @@ export function concurrencyDetector(
  * In llm-d the detector reads its counters from a producer plugin that a parameter names; here the controller counts.
  */
 function withoutProducer<T>(schema: Schema<T>): Schema<T> {
-  return element((given, report) => {
-    if (typeof given !== 'object' || given === null || !('inFlightLoadProducerName' in given))
-      return readBy(schema, given, report);
-    const { inFlightLoadProducerName: _, ...parameters } = given;
-    return readBy(schema, parameters, report);
-  });
+  return element(
+    (given, report) => {
+      if (typeof given !== 'object' || given === null || !('inFlightLoadProducerName' in given))
+        return readBy(schema, given, report);
+      const { inFlightLoadProducerName: _, ...parameters } = given;
+      return readBy(schema, parameters, report);
+    },
+    (of) => ({ ...of(schema), additionalProperties: { description: 'inFlightLoadProducerName alone, as in llm-d.' } }),
+  );
 }
 
 export const concurrencyDetectorPlugin: DetectorDefinition<ConcurrencyDetectorOptions> = {

@@ -5,8 +5,14 @@ export type Command =
   | ({ readonly name: 'gateway' } & GatewayArguments)
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
+  | { readonly name: 'schema'; readonly kind: SchemaKind }
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
+
+/** The kinds of files that editors can check. */
+export type SchemaKind = 'gateway' | 'endpoint-picker' | 'scenario';
+
+const schemaKinds: readonly SchemaKind[] = ['gateway', 'endpoint-picker', 'scenario'];
 
 export interface GatewayArguments {
   readonly config: string;
@@ -49,6 +55,9 @@ Usage
                                    EndpointPickerConfig, and explain it
   headgate simulate FILE           run a scenario with the gateway's own
                                    controller, faster than time
+  headgate schema KIND             print the JSON Schema of a gateway,
+                                   an endpoint-picker or a scenario file,
+                                   for editors
   headgate --help | --version
 
 gateway
@@ -118,7 +127,8 @@ export function parseCommand(args: readonly string[]): Command {
     if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], modules, files);
     if (name === 'check') return checkCommand(files, { json, probe, modules });
     if (name === 'simulate') return simulateCommand(files, values);
-    return wrong(`expected "gateway", "check" or "simulate"; got "${name}"`);
+    if (name === 'schema') return schemaCommand(files);
+    return wrong(`expected "gateway", "check", "simulate" or "schema"; got "${name}"`);
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
   }
@@ -141,6 +151,13 @@ function checkCommand([file, ...others]: readonly string[], options: Omit<CheckA
   return file === undefined || others.length > 0
     ? wrong('expected check and one file')
     : { name: 'check', file, ...options };
+}
+
+function schemaCommand([given, ...others]: readonly string[]): Command {
+  const kind = schemaKinds.find((each) => each === given);
+  return kind === undefined || others.length > 0
+    ? wrong(`expected schema and one of ${schemaKinds.join(', ')}`)
+    : { name: 'schema', kind };
 }
 
 type SimulateValues = {

@@ -16,6 +16,8 @@ async function main(): Promise<number> {
       return (await import('./commands.js')).runGateway(command);
     case 'check':
       return (await import('./commands.js')).runCheck(command);
+    case 'schema':
+      return (await import('./commands.js')).runSchema(command);
     case 'simulate':
       return (await import('./commands.js')).runSimulate(command);
     case 'wrong':

@@ -3,7 +3,8 @@
  * gateway's own sections.
  */
 import { list, object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
+import { optional, type Shape } from '../../base/schema/element.js';
+import { row } from '../../base/schema/json-schema.js';
 import { validate } from '../../base/schema/parse.js';
 import {
   aboveZero,
@@ -106,25 +107,34 @@ const differenceShape = object({
 
 /** The keys of a scenario, but those of flow control. */
 const scenarioShape = {
-  name: optional(text('a name')),
-  seed: optional(integer()),
-  duration: durationAboveZero('10m'),
-  warmUp: optional(duration('30s')),
-  drain: optional(duration('10m')),
-  bucket: optional(durationAboveZero('5s')),
-  servers: list(serverSpec),
-  traffic: list(trafficSpec),
-  outages: optional(list(outageShape)),
-  slowdowns: optional(list(slowdownShape)),
-  reports: optional(object({ interval: optional(durationAboveZero('50ms')), delay: optional(duration('0ms')) })),
-  usageReports: optional(oneOf('end', 'stream')),
-  onEvicted: optional(oneOf('requeue', 'drop')),
-  keepRequests: optional(flag()),
-  serviceDifference: optional(differenceShape),
+  name: row('Its name, in reports.', optional(text('a name'))),
+  seed: row('Draws with the same seed are the same.', optional(integer())),
+  duration: row('How long traffic comes.', durationAboveZero('10m')),
+  warmUp: row('What ends before it does not count.', optional(duration('30s'))),
+  drain: row('How long what has come may take to end after that.', optional(duration('10m'))),
+  bucket: row('The width of a point of the charts.', optional(durationAboveZero('5s'))),
+  servers: row('The model servers.', list(serverSpec)),
+  traffic: row('Who sends what, and when.', list(trafficSpec)),
+  outages: row('Servers that die, and come back.', optional(list(outageShape))),
+  slowdowns: row('Servers that become slow.', optional(list(slowdownShape))),
+  reports: row(
+    'How old the load is that detectors see.',
+    optional(object({ interval: optional(durationAboveZero('50ms')), delay: optional(duration('0ms')) })),
+  ),
+  usageReports: row('When servers tell what a request consumed.', optional(oneOf('end', 'stream'))),
+  onEvicted: row(
+    'What becomes of a request that is evicted before its first token.',
+    optional(oneOf('requeue', 'drop')),
+  ),
+  keepRequests: row('Keep a record of each request.', optional(flag())),
+  serviceDifference: row('Compute the service difference of the VTC paper.', optional(differenceShape)),
 };
 
 /** A recording of a second may have answers of a minute. */
 const leastDrainMs = 600_000;
+
+/** The table, for those who read more than these keys from one object. */
+export const scenarioTable: Shape = scenarioShape;
 
 /** Names of the keys, for those who read more than these from one object. */
 export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);

@@ -8,8 +8,9 @@
  * Servers and the controller are never called from inside one of their own calls. Longer than most files, because these
  * few steps are one loop.
  */
-import { type Drop, FlowController } from '../../index.js';
+
 import { parse } from '../../base/schema/parse.js';
+import { type Drop, FlowController } from '../../index.js';
 import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { RandomStreams } from '../random/random-streams.js';
