@@ -19,7 +19,7 @@ import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { Flow, InFlightCap } from '../../src/tiers/flow.js';
 import type { FlowView } from '../../src/types/index.js';
 import type { CountedSignal } from './counted-signal.js';
-import { constraintsOf, isSilent, engineOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
+import { constraintsOf, engineOf, isPaused, isSilent, itemInside, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
 import { TurnsTaken } from './turns-taken.js';
 import type { WorldClock } from './world-clock.js';

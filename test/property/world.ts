@@ -4,9 +4,9 @@
  */
 import {
   type AdmissionPolicy,
+  type Constraint,
   concurrencyDetector,
   EndpointPool,
-  type Constraint,
   type EndpointView,
   edf,
   type FairnessPolicy,

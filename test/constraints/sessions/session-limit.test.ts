@@ -452,9 +452,7 @@ describe('options', () => {
 
   it('do not go with a holBlocking that lets a new session block a resident one', () => {
     const constraints = [sessionLimit({ maxSessions: 1 })];
-    expect(() => new FlowController({ constraints, holBlocking: 'flow' })).toThrow(
-      /holBlocking: expected "none"/,
-    );
+    expect(() => new FlowController({ constraints, holBlocking: 'flow' })).toThrow(/holBlocking: expected "none"/);
     expect(() => new FlowController({ constraints, holBlocking: 'none' })).not.toThrow();
   });
 
