@@ -2,8 +2,6 @@
 import { withoutParameters } from '../base/policy-definition.js';
 import type { AdmissionDefinition, AdmissionPolicy, Rejection } from './admission-policy.js';
 
-const type = 'all-workers-busy';
-
 const rejection: Rejection = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
 /**
@@ -13,7 +11,7 @@ const rejection: Rejection = { reason: 'All workers are busy, please retry later
  */
 export function refuseWhenAllBusy(): AdmissionPolicy {
   return {
-    type,
+    type: 'all-workers-busy',
     admit(_request, _key, view) {
       // A NaN saturation rejects the request.
       return view.pool.endpoints.length === 0 || view.saturation() < 1 ? 'admit' : rejection;
@@ -21,4 +19,4 @@ export function refuseWhenAllBusy(): AdmissionPolicy {
   };
 }
 
-export const refuseWhenAllBusyPlugin: AdmissionDefinition = withoutParameters('admission', type, refuseWhenAllBusy);
+export const refuseWhenAllBusyPlugin: AdmissionDefinition = withoutParameters('admission', refuseWhenAllBusy);

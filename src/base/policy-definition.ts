@@ -14,12 +14,11 @@ export interface PolicyDefinition<K extends string, P, T, R = unknown> {
   create(parameters: P, references: R): T;
 }
 
-/** The definition of a policy without parameters: any key is an error. */
+/** The definition of a policy without parameters, under the type that it bears itself: any key is an error. */
 // @__NO_SIDE_EFFECTS__
-export function withoutParameters<K extends string, T>(
+export function withoutParameters<K extends string, T extends { readonly type: string }>(
   kind: K,
-  type: string,
   create: () => T,
 ): PolicyDefinition<K, object, T> {
-  return { kind, type, parameters: object({}), create };
+  return { kind, type: create().type, parameters: object({}), create };
 }

@@ -1,4 +1,5 @@
 /** An attempt that is given up when a stream brings no content token in time. */
+import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import type { Clock } from '../index.js';
 import { signalOf } from './replayable-input.js';
@@ -19,7 +20,7 @@ export function awaitsTokenMs(
   body: RequestInit['body'] | undefined,
 ): number {
   if (typeof body !== 'string') return Number.POSITIVE_INFINITY;
-  const { model, stream } = fieldsOf(body);
+  const { model, stream } = fieldsOf(parseJson(body)) ?? {};
   return stream === true ? firstTokenMsOf(model, firstToken, firstTokenByModel) : Number.POSITIVE_INFINITY;
 }
 
@@ -69,12 +70,4 @@ function joined(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8A
     },
     { highWaterMark: 0 },
   );
-}
-
-function fieldsOf(text: string): { readonly model?: unknown; readonly stream?: unknown } {
-  try {
-    return (JSON.parse(text) as object | null) ?? {};
-  } catch {
-    return {};
-  }
 }

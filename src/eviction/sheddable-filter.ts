@@ -2,14 +2,12 @@
 import { withoutParameters } from '../base/policy-definition.js';
 import type { EvictionFilter, EvictionFilterDefinition } from './eviction-policy.js';
 
-const type = 'sheddable-eviction-filter';
-
 /**
  * Accepts priority < 0.
  * Source: llm-d-router, sheddable-eviction-filter.
  */
 export function sheddableOnly(): EvictionFilter {
-  return { type, accepts: (request) => request.priority < 0 };
+  return { type: 'sheddable-eviction-filter', accepts: (request) => request.priority < 0 };
 }
 
-export const sheddableOnlyPlugin: EvictionFilterDefinition = withoutParameters('evictionFilter', type, sheddableOnly);
+export const sheddableOnlyPlugin: EvictionFilterDefinition = withoutParameters('evictionFilter', sheddableOnly);

@@ -46,18 +46,12 @@ export function largestFootprint(): EvictionOrdering {
 
 export const priorityThenTimePlugin: EvictionOrderingDefinition = withoutParameters(
   'evictionOrdering',
-  'priority-then-time-eviction-order-policy',
   priorityThenTime,
 );
 
-export const leastProgressPlugin: EvictionOrderingDefinition = withoutParameters(
-  'evictionOrdering',
-  'least-progress-eviction-order-policy',
-  leastProgress,
-);
+export const leastProgressPlugin: EvictionOrderingDefinition = withoutParameters('evictionOrdering', leastProgress);
 
 export const largestFootprintPlugin: EvictionOrderingDefinition = withoutParameters(
   'evictionOrdering',
-  'largest-footprint-eviction-order-policy',
   largestFootprint,
 );

@@ -4,6 +4,7 @@
  */
 import { controlHeaders } from '../adapters/http/index.js';
 import { isReplayable } from '../base/replayable-body.js';
+import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
 import { callerSignal } from './caller-signal.js';
 
 interface BodyFacts {
@@ -162,12 +163,7 @@ function isCount(value: unknown): value is number {
 }
 
 function parsed(text: string): BodyFacts {
-  if (!/^\s*\{/.test(text)) return noFacts;
-  try {
-    return JSON.parse(text) as BodyFacts;
-  } catch {
-    return noFacts;
-  }
+  return /^\s*\{/.test(text) ? (fieldsOf(parseJson(text)) ?? noFacts) : noFacts;
 }
 
 /** The length of the text in UTF-8, counted without encoding it. */

@@ -2,11 +2,10 @@
  * The policies of the package: the factories for hosts, and the list of policies that configuration files can name.
  * Each policy's definition stands beside its code.
  */
-import { alwaysAdmitPlugin } from '../admission/always-admit.js';
+import { alwaysAdmitPlugin, rejectAllPlugin } from '../admission/fixed-answers.js';
 import { gaieLegacyPlugin } from '../admission/gaie-legacy.js';
 import { probabilisticAdmitterPlugin } from '../admission/probabilistic-admitter.js';
 import { refuseWhenAllBusyPlugin } from '../admission/refuse-when-all-busy.js';
-import { rejectAllPlugin } from '../admission/reject-all.js';
 import { tenantBudgetsPlugin } from '../admission/tenant-budgets.js';
 import { tierShedPlugin } from '../admission/tier-shed.js';
 import { tokenBucketPlugin } from '../admission/token-bucket.js';
@@ -55,11 +54,10 @@ import { definePlugin, type PluginBlueprint } from './definition.js';
 import type { ConfigurableKind } from './kinds.js';
 import { PluginRegistry } from './registry.js';
 
-export { alwaysAdmit } from '../admission/always-admit.js';
+export { alwaysAdmit, rejectAll } from '../admission/fixed-answers.js';
 export { gaieLegacy } from '../admission/gaie-legacy.js';
 export { probabilisticAdmitter } from '../admission/probabilistic-admitter.js';
 export { refuseWhenAllBusy } from '../admission/refuse-when-all-busy.js';
-export { rejectAll } from '../admission/reject-all.js';
 export { tenantBudgets } from '../admission/tenant-budgets.js';
 export { tierShed } from '../admission/tier-shed.js';
 export { tokenBucket } from '../admission/token-bucket.js';

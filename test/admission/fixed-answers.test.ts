@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { alwaysAdmit } from '../../src/admission/always-admit.js';
-import { rejectAll } from '../../src/admission/reject-all.js';
+import { alwaysAdmit, rejectAll } from '../../src/admission/fixed-answers.js';
 import { admissionView } from '../support/pools.js';
 import { sheddable, standard } from './support.js';
 

@@ -7,6 +7,15 @@ export function fieldsOf(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
 }
 
+/** Undefined when the text is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Keys of a delta that hold what the model wrote: text, reasoning, tool calls, in the words of the three interfaces.
  */

@@ -4,7 +4,7 @@
  * Comments, keep-alive events and deltas with nothing but a role are no content. Bounded: after `mostHeldBytes` the
  * answer counts as begun, whatever it holds.
  */
-import { contentPieces } from './content-pieces.js';
+import { contentPieces, parseJson } from './content-pieces.js';
 import { GatheredBytes } from './gathered-bytes.js';
 import { SseData } from './sse-data.js';
 
@@ -37,7 +37,7 @@ export class FirstTokenWatch {
 
   constructor() {
     this.events = new SseData(mostHeldBytes, (data) => {
-      this.hasContent ||= contentPieces(eventOf(data)) > 0;
+      this.hasContent ||= contentPieces(parseJson(data)) > 0;
     });
   }
 
@@ -72,14 +72,4 @@ export function firstTokenMsOf(
   byModel: Readonly<Record<string, number>> = {},
 ): number {
   return typeof model === 'string' && Object.hasOwn(byModel, model) ? (byModel[model] ?? otherwise) : otherwise;
-}
-
-/** Undefined for `[DONE]` and other texts that are no object. */
-function eventOf(data: string): unknown {
-  if (!data.startsWith('{')) return undefined;
-  try {
-    return JSON.parse(data);
-  } catch {
-    return undefined;
-  }
 }

@@ -5,7 +5,7 @@ import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
-import { isLessLoaded } from '../../endpoints/pickers/load-order.js';
+import { isLessLoaded } from '../../endpoints/pickers/least-loaded.js';
 import type { ConstraintReferences } from '../../gate/constraint.js';
 import type { QuotaDetector } from './quota-detector.js';
 

@@ -3,9 +3,9 @@ import { withoutParameters } from '../../base/policy-definition.js';
 import { object } from '../../base/schema/containers.js';
 import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
+import type { EndpointView } from '../endpoint.js';
 import { requestField } from '../request-field.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
-import { endpointsInSubset, subsetHintFromText } from './subset-hint.js';
 
 /**
  * Addresses, as a list or as one text with commas. Undefined and null are no hint; no addresses at all allow nothing.
@@ -42,8 +42,49 @@ export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): End
   };
 }
 
-export const subsetHintPlugin: EndpointFilterDefinition = withoutParameters(
-  'endpointFilter',
-  'subset-hint-filter',
-  () => subsetHint(),
-);
+/**
+ * The endpoints that a hint allows, in the order of `endpoints`. No hint at all (undefined or null) allows all of them;
+ * a hint without addresses allows none. Entries are `ip:port` and compared by the IP alone; entries that are no text
+ * are ignored. An endpoint's address is its label `address`, else its `id`, either with or without scheme, port and
+ * path. O(endpoints + entries). Source: llm-d-router, the metadata `envoy.lb.subset_hint` with the key
+ * `x-gateway-destination-endpoint-subset`.
+ */
+export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>(
+  endpoints: readonly E[],
+  hint: readonly unknown[] | undefined | null,
+): readonly E[] {
+  if (hint === undefined || hint === null) return endpoints;
+  const hosts = new Set(hint.filter((entry) => typeof entry === 'string').map(hostOf));
+  hosts.delete('');
+  return endpoints.filter(({ id, labels }) => hosts.has(hostOf(labels.address ?? id)));
+}
+
+/**
+ * A hint that came as one text, `10.0.0.1:8000, 10.0.0.2:8000`. An empty text is a hint without addresses; none is no
+ * hint.
+ */
+export function subsetHintFromText(text: string | undefined | null): readonly string[] | undefined {
+  if (text === undefined || text === null) return undefined;
+  return text
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}
+
+/**
+ * `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. Several colons without brackets are IPv6 without a
+ * port.
+ */
+function hostOf(address: string): string {
+  const authority = address
+    .trim()
+    .replace(/^[a-z][a-z\d+.-]*:\/\//i, '')
+    .replace(/\/.*$/, '');
+  const bracketed = /^\[([^\]]*)\]/.exec(authority)?.[1];
+  if (bracketed !== undefined) return bracketed.toLowerCase();
+  const colon = authority.indexOf(':');
+  const hasPort = colon >= 0 && colon === authority.lastIndexOf(':');
+  return (hasPort ? authority.slice(0, colon) : authority).toLowerCase();
+}
+
+export const subsetHintPlugin: EndpointFilterDefinition = withoutParameters('endpointFilter', () => subsetHint());

@@ -14,7 +14,7 @@ import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 import { requestField } from '../request-field.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
-import { leastLoadedOf } from './load-order.js';
+import { leastLoadedOf } from './least-loaded.js';
 
 /** Parameters that a configuration file can hold. */
 export interface AffinityParameters {
@@ -88,6 +88,15 @@ export function affinity<R = unknown>(options: AffinityOptions<R> = {}): Endpoin
       return best ?? leastLoadedOf(endpoints);
     },
   };
+}
+
+/**
+ * A key for `affinity` that prompts with the same first `characters` share. Choose `characters` so large that system
+ * prompts differ within them, and so small that users of one system prompt do not. Two different beginnings get the
+ * same key once in 2³²; they then share a server. O(characters).
+ */
+export function prefixKey(prompt: string, characters = 256): string {
+  return textHash(prompt, undefined, Math.min(characters, prompt.length)).toString(36);
 }
 
 export const affinityPlugin: EndpointPickerDefinition<AffinityParameters> = {

@@ -2,9 +2,7 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
-import { isLessLoaded } from './load-order.js';
-
-const type = 'least-kv-picker';
+import { isLessLoaded } from './least-loaded.js';
 
 /** The share of a cache that a request is assumed to need if no report tells: a hundred requests fill it. */
 const unknownShare = 0.01;
@@ -28,7 +26,7 @@ function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: Endpoin
  */
 export function leastKvUsage(): EndpointPicker {
   return {
-    type,
+    type: 'least-kv-picker',
     pick(endpoints) {
       let best: EndpointView | undefined;
       let least = Number.POSITIVE_INFINITY;
@@ -43,4 +41,4 @@ export function leastKvUsage(): EndpointPicker {
   };
 }
 
-export const leastKvUsagePlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', type, leastKvUsage);
+export const leastKvUsagePlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', leastKvUsage);

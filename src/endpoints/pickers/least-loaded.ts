@@ -1,16 +1,33 @@
-/** Sends a request where the fewest are running. */
+/** Sends a request where the fewest are running: the order by load, which other pickers share. */
 import { withoutParameters } from '../../base/policy-definition.js';
+import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
-import { leastLoadedOf } from './load-order.js';
 
-const type = 'least-loaded-picker';
+/**
+ * True when `a` has less to do for its weight: fewer requests in flight, among equals fewer tokens in flight, among
+ * these fewer requests ever sent. Equal in all three is not less.
+ */
+export function isLessLoaded(a: EndpointView, b: EndpointView): boolean {
+  const requests = a.inFlightRequests / a.weight - b.inFlightRequests / b.weight;
+  if (requests !== 0) return requests < 0;
+  const tokens = a.inFlightTokens / a.weight - b.inFlightTokens / b.weight;
+  if (tokens !== 0) return tokens < 0;
+  return a.dispatchedRequests / a.weight < b.dispatchedRequests / b.weight;
+}
+
+/** The first of the least loaded endpoints; undefined if there are none. O(endpoints). */
+export function leastLoadedOf(endpoints: readonly EndpointView[]): EndpointView | undefined {
+  let best: EndpointView | undefined;
+  for (const endpoint of endpoints) if (best === undefined || isLessLoaded(endpoint, best)) best = endpoint;
+  return best;
+}
 
 /**
  * Picks the endpoint with the fewest requests in flight for its weight. Ties go to the fewest tokens in flight, then to
  * the fewest requests ever sent, both for its weight, then to the order of the pool. O(endpoints).
  */
 export function leastLoaded(): EndpointPicker {
-  return { type, pick: leastLoadedOf };
+  return { type: 'least-loaded-picker', pick: leastLoadedOf };
 }
 
-export const leastLoadedPlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', type, leastLoaded);
+export const leastLoadedPlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', leastLoaded);

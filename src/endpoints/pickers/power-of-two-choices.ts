@@ -6,7 +6,7 @@ import { integer, randomSource } from '../../base/schema/types.js';
 import { seededRandom } from '../../base/seeded-random.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
-import { isLessLoaded } from './load-order.js';
+import { isLessLoaded } from './least-loaded.js';
 
 /** Parameters that a configuration file can hold. */
 export interface PowerOfTwoChoicesParameters {

@@ -1,4 +1,7 @@
 /** The result of a simulation. Plain data: the same scenario and seed give the same text as JSON, on every engine. */
+import { list } from '../../base/schema/containers.js';
+import { value } from '../../base/schema/element.js';
+import type { Schema } from '../../index.js';
 import type { GroupFigures } from '../measures/group.js';
 import type { RequestRecord } from '../measures/request-record.js';
 import type { ServiceDifference } from '../measures/service-difference.js';
@@ -58,3 +61,10 @@ export interface SimulationResult {
   /** Faults of policies and detectors: not 0 means that something is wrong. */
   readonly pluginErrors: number;
 }
+
+export const oneResult: Schema<SimulationResult> = value('a result of simulate', (given): given is SimulationResult => {
+  const { all, classes, tenants, servers, series }: Record<string, unknown> = { ...Object(given) };
+  return [all, classes, tenants, servers, series].every((part) => typeof part === 'object' && part !== null);
+});
+
+export const results: Schema<readonly SimulationResult[]> = list(oneResult);

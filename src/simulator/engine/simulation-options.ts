@@ -20,9 +20,8 @@ import {
 import { type Duration, FlowConfigError, type FlowControllerOptions, type Schema } from '../../index.js';
 import type { ServiceDifferenceOptions } from '../measures/service-difference.js';
 import type { SimRequest } from '../requests/sim-request.js';
-import { type Outage, outageShape } from '../servers/outage.js';
+import { type Outage, outageShape, type Slowdown, slowdownShape } from '../servers/server-faults.js';
 import { namesOf, type ServerSpec, serverSpec } from '../servers/server-spec.js';
-import { type Slowdown, slowdownShape } from '../servers/slowdown.js';
 import { type TrafficSpec, trafficSpec } from '../traffic/traffic-spec.js';
 
 /** How servers tell the gateway of their load. */

@@ -15,8 +15,8 @@ import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { RandomStreams } from '../random/random-streams.js';
 import { type Ending, type RequestDraft, SimRequest } from '../requests/sim-request.js';
+import { scheduleSlowdowns } from '../servers/server-faults.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
-import { scheduleSlowdowns } from '../servers/slowdown.js';
 import { type TrafficHost, type TrafficSource, tenantsOf, trafficSource } from '../traffic/traffic-source.js';
 import { Clients } from './clients.js';
 import { Fleet } from './fleet.js';
@@ -373,7 +373,7 @@ export class Simulation implements ServerHost, TrafficHost {
         const name = twins === 0 ? plain : `${plain}#${twins}`;
         const index = this.clients.length;
         this.clients.push(new Clients(spec.client ?? {}, traffic, streams, name));
-        trafficSource(spec, index, tenant, name, this, streams).start();
+        trafficSource(spec.arrivals, spec, index, tenant, name, this, streams).start();
       }
     }
   }

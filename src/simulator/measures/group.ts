@@ -50,22 +50,23 @@ export class Group {
   private readonly total = new Samples();
   private readonly queued = new Samples();
   private readonly dropped = new Map<string, number>();
-  private arrived = 0;
-  private completed = 0;
-  private cancelled = 0;
-  private evicted = 0;
-  private failed = 0;
-  private retries = 0;
-  private good = 0;
-  private promptTokens = 0;
-  private outputTokens = 0;
+  private readonly counts = {
+    arrived: 0,
+    completed: 0,
+    cancelled: 0,
+    evicted: 0,
+    failed: 0,
+    retries: 0,
+    good: 0,
+    promptTokens: 0,
+    outputTokens: 0,
+  };
   service = 0;
   /** Seats in use, between the end of the warm-up and the end of the traffic. */
   private readonly seats = new TimeAverage();
 
   sent(isRetry: boolean): void {
-    if (isRetry) this.retries++;
-    else this.arrived++;
+    this.counts[isRetry ? 'retries' : 'arrived']++;
   }
 
   /** `seats` more are in use, or fewer, from that time of the measured ones on. */
@@ -74,39 +75,30 @@ export class Group {
   }
 
   ended(request: SimRequest, ending: Ending, isGood: boolean, nowMs: number): void {
-    if (ending === 'completed') {
-      this.completed++;
-      if (isGood) this.good++;
-      this.promptTokens += request.promptTokens;
-      this.outputTokens += request.outputTokens;
-      this.ttft.add(request.firstTokenAtMs - request.arrivedAtMs);
-      this.total.add(nowMs - request.arrivedAtMs);
-      this.queued.add(request.dispatchedAtMs - request.enqueuedAtMs);
-      if (request.tokensOut > 1) this.perToken.add((nowMs - request.firstTokenAtMs) / (request.tokensOut - 1));
-    } else if (ending === 'cancelled') this.cancelled++;
-    else if (ending === 'evicted') this.evicted++;
-    else if (ending === 'failed') this.failed++;
-    else this.dropped.set(request.dropReason, (this.dropped.get(request.dropReason) ?? 0) + 1);
+    const { counts, dropped } = this;
+    if (ending === 'dropped') dropped.set(request.dropReason, (dropped.get(request.dropReason) ?? 0) + 1);
+    else counts[ending]++;
+    if (ending !== 'completed') return;
+    if (isGood) counts.good++;
+    counts.promptTokens += request.promptTokens;
+    counts.outputTokens += request.outputTokens;
+    this.ttft.add(request.firstTokenAtMs - request.arrivedAtMs);
+    this.total.add(nowMs - request.arrivedAtMs);
+    this.queued.add(request.dispatchedAtMs - request.enqueuedAtMs);
+    if (request.tokensOut > 1) this.perToken.add((nowMs - request.firstTokenAtMs) / (request.tokensOut - 1));
   }
 
   /** `measuredMs` for rates, `trafficMs` for seats. */
   figures(measuredMs: number, trafficMs: number): GroupFigures {
+    const { arrived, completed, good, promptTokens, outputTokens } = this.counts;
     const perSecond = (figure: number): number => (measuredMs > 0 ? (figure * 1000) / measuredMs : Number.NaN);
     return {
-      arrived: this.arrived,
-      completed: this.completed,
+      ...this.counts,
       dropped: Object.fromEntries([...this.dropped].sort(([a], [b]) => (a < b ? -1 : 1))),
-      cancelled: this.cancelled,
-      evicted: this.evicted,
-      failed: this.failed,
-      retries: this.retries,
-      good: this.good,
-      served: this.completed / this.arrived,
-      goodput: this.good / this.arrived,
-      promptTokens: this.promptTokens,
-      outputTokens: this.outputTokens,
-      tokensPerSecond: perSecond(this.promptTokens + this.outputTokens),
-      completedPerSecond: perSecond(this.completed),
+      served: completed / arrived,
+      goodput: good / arrived,
+      tokensPerSecond: perSecond(promptTokens + outputTokens),
+      completedPerSecond: perSecond(completed),
       service: this.service,
       servicePerSecond: perSecond(this.service),
       meanRunning: this.seats.mean(trafficMs),

@@ -82,13 +82,12 @@ function cosineOfTurn(part: number): number {
 }
 
 function profileOf(given: Rate): Profile {
-  if (typeof given === 'number')
-    return { pieces: [{ lengthMs: 1e12, from: given / 1000, to: given / 1000 }], repeats: false };
   const flat = (lengthMs: number, perSecond: number): Piece => ({
     lengthMs,
     from: perSecond / 1000,
     to: perSecond / 1000,
   });
+  if (typeof given === 'number') return { pieces: [flat(1e12, given)], repeats: false };
   switch (given.type) {
     case 'ramp':
       return { pieces: [{ lengthMs: given.over, from: given.from / 1000, to: given.to / 1000 }], repeats: false };

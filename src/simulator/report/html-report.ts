@@ -1,7 +1,6 @@
 /** One page that needs nothing else: figures, and charts over time, of one result or of several beside each other. */
 import { anyText, checkArguments } from '../check-arguments.js';
-import type { SimulationResult } from '../engine/result.js';
-import { results as someResults } from '../engine/result-schema.js';
+import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { TimeSeries } from '../measures/time-series.js';
 import { count, ms } from './format.js';
 import { groupTable } from './group-table.js';

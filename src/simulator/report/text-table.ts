@@ -1,8 +1,7 @@
 /** Results for a terminal. */
 import { list, openObject } from '../../base/schema/containers.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
-import type { SimulationResult } from '../engine/result.js';
-import { oneResult, results as someResults } from '../engine/result-schema.js';
+import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
 import { parseMeasure } from '../search/measure.js';
 import { spreadOf } from '../search/seeds.js';
 import { columns, count, decimals, figure, ms, percent } from './format.js';

@@ -4,8 +4,7 @@ import { parseDuration } from '../../base/schema/duration.js';
 import { objectWith } from '../../base/schema/element.js';
 import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
-import type { SimulationResult } from '../engine/result.js';
-import { results as someResults } from '../engine/result-schema.js';
+import { type SimulationResult, results as someResults } from '../engine/result.js';
 import { type Measure, parseMeasure } from './measure.js';
 
 export interface Condition {

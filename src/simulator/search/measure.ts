@@ -9,7 +9,6 @@ import { anyText, checkArguments } from '../check-arguments.js';
 import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
 import type { Latency } from '../measures/samples.js';
-import { meanOf } from './mean-of.js';
 
 /** One figure of a result. */
 export interface Measure {
@@ -94,4 +93,9 @@ function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined
 
 function measured(group: GroupFigures | undefined, read: (group: GroupFigures) => number): number {
   return group === undefined ? Number.NaN : read(group);
+}
+
+/** The mean of figures; NaN of none, and where one of them is. */
+export function meanOf(figures: readonly number[]): number {
+  return figures.reduce((sum, figure) => sum + figure, 0) / figures.length;
 }

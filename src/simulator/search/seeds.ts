@@ -1,12 +1,10 @@
 /** Runs the same scenario with several seeds, to tell which part of a figure is chance. */
 import { positiveInteger } from '../../base/schema/types.js';
 import { checkArguments, fields, hooks as ofHooks, some } from '../check-arguments.js';
-import type { SimulationResult } from '../engine/result.js';
-import { results as someResults } from '../engine/result-schema.js';
+import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { SimulationOptions } from '../engine/simulation-options.js';
 import { type SimulateHooks, simulate } from '../simulate.js';
-import { meanOf } from './mean-of.js';
-import { type Measure, oneMeasure } from './measure.js';
+import { type Measure, meanOf, oneMeasure } from './measure.js';
 
 /** The seed of the scenario and those that follow it. @throws FlowConfigError */
 export function simulateSeeds(
@@ -14,11 +12,8 @@ export function simulateSeeds(
   seeds: number,
   hooks: SimulateHooks = {},
 ): SimulationResult[] {
-  checkArguments(
-    'simulateSeeds',
-    { options, seeds, hooks },
-    { options: fields, seeds: positiveInteger(), hooks: ofHooks },
-  );
+  const shape = { options: fields, seeds: positiveInteger(), hooks: ofHooks };
+  checkArguments('simulateSeeds', { options, seeds, hooks }, shape);
   const first = options.seed ?? 1;
   return Array.from({ length: seeds }, (_, index) =>
     simulate(
@@ -42,9 +37,5 @@ export interface Spread {
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
   checkArguments('spreadOf', { measure, results }, { measure: oneMeasure, results: some(someResults) });
   const figures = results.map((result) => measure.read(result));
-  return {
-    mean: meanOf(figures),
-    least: Math.min(...figures),
-    greatest: Math.max(...figures),
-  };
+  return { mean: meanOf(figures), least: Math.min(...figures), greatest: Math.max(...figures) };
 }

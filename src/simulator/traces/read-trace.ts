@@ -6,9 +6,9 @@ import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { object, record } from '../../base/schema/containers.js';
 import { optional, value } from '../../base/schema/element.js';
 import { flag, text } from '../../base/schema/types.js';
+import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { type ConfigIssue, FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
-import { splitCsvLine } from './csv.js';
 import {
   figureColumns,
   formatOf,
@@ -148,8 +148,8 @@ class TraceReading {
   }
 
   private readJson(text: string, number: number): void {
-    const line = jsonLine(text);
-    if (line === undefined) {
+    const line = fieldsOf(parseJson(text));
+    if (line === undefined || Array.isArray(line)) {
       this.wrong(number, notALine, 'something else');
       return;
     }
@@ -269,12 +269,16 @@ function lineOf({ path }: ConfigIssue): number {
   return Number(/^line (\d+)$/.exec(path)?.[1] ?? 0);
 }
 
-function jsonLine(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
-  } catch {
-    return undefined;
+/** One line of CSV, as RFC 4180 has it, without line breaks inside of quotes. */
+function splitCsvLine(line: string): string[] {
+  const cells: string[] = [];
+  const cell = /("(?:[^"]|"")*"|[^",]*)(,|$)/y;
+  for (;;) {
+    const match = cell.exec(line);
+    if (match === null) return [];
+    const [, text = '', end] = match;
+    cells.push(text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text.trim());
+    if (end !== ',') return cells;
   }
 }
 

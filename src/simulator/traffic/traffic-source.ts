@@ -1,9 +1,9 @@
 /** The traffic of one tenant: makes its requests, sends them when they are due, and is told of their ends. */
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';
-import type { RandomStreams } from '../random/random-streams.js';
+import { exponential, gamma, type Random, type RandomStreams } from '../random/random-streams.js';
+import { RateWalk } from '../random/rate-profile.js';
 import type { Ending, RequestDraft, RequestOwner, SimRequest } from '../requests/sim-request.js';
-import { arrivalTimes } from './arrival-times.js';
 import type { Arrivals, TrafficSpec } from './traffic-spec.js';
 
 /** The simulation, as sources see it. */
@@ -28,8 +28,8 @@ class Drafts {
   private readonly ttlMargin: number | undefined;
   private readonly bytes: number | undefined;
 
-  constructor(spec: TrafficSpec, streams: RandomStreams, name: string) {
-    const of = (what: string, given: Distribution): Sampler => samplerOf(given, streams.of(`${name}/${what}`));
+  constructor(spec: TrafficSpec, random: (name: string) => Random) {
+    const of = (what: string, given: Distribution): Sampler => samplerOf(given, random(what));
     this.prompt = of('prompt', spec.promptTokens ?? 0);
     this.output = of('output', spec.outputTokens ?? 1);
     this.service = spec.serviceTime === undefined ? undefined : of('service', spec.serviceTime);
@@ -56,29 +56,60 @@ class Drafts {
   }
 }
 
-export abstract class TrafficSource implements RequestOwner {
+type Of<T extends Arrivals['type']> = Extract<Arrivals, { type: T }>;
+
+/** When requests of an open loop come, ms from the start of the traffic: gaps of mean 1, laid out along the rate. */
+function arrivalTimes(arrivals: Of<'poisson' | 'gamma' | 'fixed' | 'sessions'>, random: Random): () => number {
+  const walk = new RateWalk(arrivals.rate);
+  switch (arrivals.type) {
+    case 'poisson':
+    case 'sessions':
+      return () => walk.advance(exponential(random));
+    case 'gamma': {
+      const shape = 1 / (arrivals.cv * arrivals.cv);
+      return () => walk.advance(gamma(random, shape) / shape);
+    }
+    case 'fixed': {
+      let gap = arrivals.offset ?? random();
+      return () => {
+        const atMs = walk.advance(gap);
+        gap = 1;
+        return atMs;
+      };
+    }
+  }
+}
+
+/** What every source is made of. `name` names the random numbers: that of no other source. */
+type Place = [
+  spec: TrafficSpec,
+  index: number,
+  tenant: string,
+  name: string,
+  host: TrafficHost,
+  streams: RandomStreams,
+];
+
+export abstract class TrafficSource<A extends Arrivals = Arrivals> implements RequestOwner {
   readonly spec: TrafficSpec;
   readonly index: number;
   readonly tenant: string;
+  protected readonly arrivals: A;
   protected readonly host: TrafficHost;
   protected readonly drafts: Drafts;
+  /** Random numbers of that name, which no other source draws. */
+  protected readonly random: (name: string) => Random;
   protected readonly startsAtMs: number;
   protected readonly endsAtMs: number;
 
-  /** `name` names the random numbers: that of no other source. */
-  constructor(
-    spec: TrafficSpec,
-    index: number,
-    tenant: string,
-    name: string,
-    host: TrafficHost,
-    streams: RandomStreams,
-  ) {
+  constructor(arrivals: A, ...[spec, index, tenant, name, host, streams]: Place) {
+    this.arrivals = arrivals;
     this.spec = spec;
     this.index = index;
     this.tenant = tenant;
     this.host = host;
-    this.drafts = new Drafts(spec, streams, name);
+    this.random = (part) => streams.of(`${name}/${part}`);
+    this.drafts = new Drafts(spec, this.random);
     this.startsAtMs = spec.startAt ?? 0;
     this.endsAtMs = Math.min(spec.endAt ?? Number.POSITIVE_INFINITY, host.trafficEndsAtMs);
   }
@@ -97,16 +128,8 @@ export abstract class TrafficSource implements RequestOwner {
   }
 }
 
-type Of<T extends Arrivals['type']> = Extract<Arrivals, { type: T }>;
-
-class OpenLoop extends TrafficSource {
-  private readonly next: () => number;
-
-  constructor(arrivals: Of<'poisson' | 'gamma' | 'fixed'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
-    super(...rest);
-    const [, , , name, , streams] = rest;
-    this.next = arrivalTimes(arrivals, streams.of(`${name}/arrivals`));
-  }
+class OpenLoop extends TrafficSource<Of<'poisson' | 'gamma' | 'fixed'>> {
+  private readonly next = arrivalTimes(this.arrivals, this.random('arrivals'));
 
   start(): void {
     this.at(this.startsAtMs + this.next(), this.arrive);
@@ -126,17 +149,9 @@ class OpenLoop extends TrafficSource {
  */
 const soonestMs = 1;
 
-class ClosedLoop extends TrafficSource {
-  private readonly arrivals: Of<'closed-loop'>;
-  private readonly think: Sampler;
-  private left: number;
-
-  constructor(arrivals: Of<'closed-loop'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
-    super(...rest);
-    this.arrivals = arrivals;
-    this.think = samplerOf(arrivals.think ?? 0, rest[5].of(`${rest[3]}/think`));
-    this.left = arrivals.threads * (arrivals.requestsPerThread ?? Number.POSITIVE_INFINITY);
-  }
+class ClosedLoop extends TrafficSource<Of<'closed-loop'>> {
+  private readonly think = samplerOf(this.arrivals.think ?? 0, this.random('think'));
+  private left = this.arrivals.threads * (this.arrivals.requestsPerThread ?? Number.POSITIVE_INFINITY);
 
   start(): void {
     const { threads, stagger = 0 } = this.arrivals;
@@ -156,20 +171,12 @@ class ClosedLoop extends TrafficSource {
   }
 }
 
-class Sessions extends TrafficSource {
-  private readonly next: () => number;
-  private readonly turns: Sampler;
-  private readonly toolTime: Sampler;
+class Sessions extends TrafficSource<Of<'sessions'>> {
+  private readonly next = arrivalTimes(this.arrivals, this.random('arrivals'));
+  private readonly turns = samplerOf(this.arrivals.turns, this.random('turns'));
+  private readonly toolTime = samplerOf(this.arrivals.toolTime ?? 0, this.random('tools'));
   /** Turns left of the session whose request this is. */
   private readonly turnsLeft = new Map<SimRequest, number>();
-
-  constructor(arrivals: Of<'sessions'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
-    super(...rest);
-    const [, , , name, , streams] = rest;
-    this.next = arrivalTimes(arrivals, streams.of(`${name}/arrivals`));
-    this.turns = samplerOf(arrivals.turns, streams.of(`${name}/turns`));
-    this.toolTime = samplerOf(arrivals.toolTime ?? 0, streams.of(`${name}/tools`));
-  }
 
   start(): void {
     this.at(this.startsAtMs + this.next(), () => {
@@ -193,14 +200,8 @@ class Sessions extends TrafficSource {
   }
 }
 
-class Trace extends TrafficSource {
-  private readonly arrivals: Of<'trace'>;
+class Trace extends TrafficSource<Of<'trace'>> {
   private nextRow = 0;
-
-  constructor(arrivals: Of<'trace'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
-    super(...rest);
-    this.arrivals = arrivals;
-  }
 
   start(): void {
     const { rows, speed = 1 } = this.arrivals;
@@ -225,8 +226,7 @@ class Trace extends TrafficSource {
 }
 
 /** The source of one tenant's traffic. */
-export function trafficSource(...args: ConstructorParameters<typeof TrafficSource>): TrafficSource {
-  const { arrivals } = args[0];
+export function trafficSource(arrivals: Arrivals, ...args: Place): TrafficSource {
   switch (arrivals.type) {
     case 'closed-loop':
       return new ClosedLoop(arrivals, ...args);

@@ -2,14 +2,12 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
 
-const type = 'strict-band-selection-policy';
-
 /**
  * Higher priority first, always: the same as `bandOrder: 'strict'`. Costs nothing, because it is never asked.
  * Source: llm-d-router, strict-band-selection-policy.
  */
 export function strictBands(): BandOrderPolicy {
-  return { type, strict: true, rank: () => undefined };
+  return { type: 'strict-band-selection-policy', strict: true, rank: () => undefined };
 }
 
-export const strictBandsPlugin: BandOrderDefinition = withoutParameters('bandOrder', type, strictBands);
+export const strictBandsPlugin: BandOrderDefinition = withoutParameters('bandOrder', strictBands);

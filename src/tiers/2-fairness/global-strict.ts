@@ -2,8 +2,6 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import type { FairnessDefinition, FairnessPolicy } from './fairness-policy.js';
 
-const type = 'global-strict-fairness-policy';
-
 /**
  * The band as one queue: flows are labels, and the best request of the band under its ordering policy goes next.
  * O(1) with `fcfs()`, O(log requests) otherwise.
@@ -13,7 +11,7 @@ const type = 'global-strict-fairness-policy';
  * global-strict-fairness-policy.
  */
 export function globalStrict(): FairnessPolicy {
-  return { type, sharedQueue: true };
+  return { type: 'global-strict-fairness-policy', sharedQueue: true };
 }
 
-export const globalStrictPlugin: FairnessDefinition = withoutParameters('fairness', type, globalStrict);
+export const globalStrictPlugin: FairnessDefinition = withoutParameters('fairness', globalStrict);

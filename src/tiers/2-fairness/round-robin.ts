@@ -4,8 +4,6 @@ import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView } from '../views.js';
 import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 
-const type = 'round-robin-fairness-policy';
-
 /** A flow's place in the rounds; it is in a list while the flow is active. */
 class Turn implements Linked<Turn> {
   previous: Turn | undefined = undefined;
@@ -115,7 +113,7 @@ class RoundRobinSelector implements FlowSelector {
  * llm-d-router, round-robin-fairness-policy.
  */
 export function roundRobin(): FlowFairnessPolicy {
-  return { type, createSelector: () => new RoundRobinSelector() };
+  return { type: 'round-robin-fairness-policy', createSelector: () => new RoundRobinSelector() };
 }
 
-export const roundRobinPlugin: FairnessDefinition = withoutParameters('fairness', type, roundRobin);
+export const roundRobinPlugin: FairnessDefinition = withoutParameters('fairness', roundRobin);

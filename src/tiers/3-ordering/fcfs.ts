@@ -2,14 +2,12 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
-const type = 'fcfs-ordering-policy';
-
 /**
  * Arrival order. O(1).
  * Source: llm-d-router, fcfs-ordering-policy.
  */
 export function fcfs(): OrderingPolicy {
-  return { type, arrivalOrder: true, compare: (a, b) => a.sequence - b.sequence };
+  return { type: 'fcfs-ordering-policy', arrivalOrder: true, compare: (a, b) => a.sequence - b.sequence };
 }
 
-export const fcfsPlugin: OrderingDefinition = withoutParameters('ordering', type, fcfs);
+export const fcfsPlugin: OrderingDefinition = withoutParameters('ordering', fcfs);

@@ -3,8 +3,6 @@ import { withoutParameters } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
-const type = 'slo-deadline-ordering-policy';
-
 function compareSloDeadlines(a: ItemView, b: ItemView): number {
   if (a.ttftDeadlineAtMs !== b.ttftDeadlineAtMs) return a.ttftDeadlineAtMs < b.ttftDeadlineAtMs ? -1 : 1;
   return a.receivedAtMs - b.receivedAtMs;
@@ -16,7 +14,7 @@ function compareSloDeadlines(a: ItemView, b: ItemView): number {
  * a target or a TTL. O(log requests). Source: llm-d-router, slo-deadline-ordering-policy.
  */
 export function sloDeadline(): OrderingPolicy {
-  return { type, compare: compareSloDeadlines };
+  return { type: 'slo-deadline-ordering-policy', compare: compareSloDeadlines };
 }
 
-export const sloDeadlinePlugin: OrderingDefinition = withoutParameters('ordering', type, sloDeadline);
+export const sloDeadlinePlugin: OrderingDefinition = withoutParameters('ordering', sloDeadline);

@@ -4,6 +4,8 @@
  * Follows strings and brackets and keeps nothing but the member, up to `longest` characters; of several of that name
  * the last counts.
  */
+import { parseJson } from '../../base/stream/content-pieces.js';
+
 const structure = /["{}[\]:]/g;
 const inString = /["\\]/g;
 
@@ -79,14 +81,5 @@ export class JsonMember {
     } else {
       this.depth--;
     }
-  }
-}
-
-/** Undefined when the text is no JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

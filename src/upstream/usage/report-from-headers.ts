@@ -1,10 +1,10 @@
 /** The load that a model server attaches to its responses. */
+import { type HeaderSource, headerText } from '../../base/headers/header-source.js';
+import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
 
 /** `Headers`, or what Node calls headers. */
-export type LoadHeaders =
-  | { get(name: string): string | null }
-  | Readonly<Record<string, string | readonly string[] | undefined>>;
+export type LoadHeaders = HeaderSource;
 
 /** The response header. A server sends it when the request asks by `endpoint-load-metrics-format: JSON` (or `TEXT`). */
 export const loadMetricsHeader = 'endpoint-load-metrics';
@@ -26,7 +26,7 @@ const names = {
  * aggregation), formats `TEXT` and `JSON`, as sent by vLLM.
  */
 export function reportFromHeaders(pool: EndpointPool, server: string | EndpointView, headers: LoadHeaders): boolean {
-  const text = headerOf(headers);
+  const text = headerText(headers, loadMetricsHeader);
   if (text === undefined || text.length > longestHeader) return false;
   const load = parseLoad(text);
   const [waitingQueueSize, kvCacheUsage] = [figureOf(load, names.waitingQueueSize), figureOf(load, names.kvCacheUsage)];
@@ -39,14 +39,8 @@ export function reportFromHeaders(pool: EndpointPool, server: string | EndpointV
   });
 }
 
-function headerOf(headers: LoadHeaders): string | undefined {
-  if (typeof headers.get === 'function') return headers.get(loadMetricsHeader) ?? undefined;
-  const value: unknown = Reflect.get(headers, loadMetricsHeader);
-  return typeof value === 'string' ? value : undefined;
-}
-
 /** The format stands in front, `TEXT` or `JSON`; a server that leaves it out shows it by the first letter. */
-function parseLoad(text: string): ReadonlyMap<string, number> {
+function parseLoad(text: string): ReadonlyMap<string, unknown> {
   const [, format = '', rest = ''] = /^(?:(TEXT|JSON)\s+)?(.*)$/is.exec(text.trim()) ?? [];
   return format.toUpperCase() === 'JSON' || rest.startsWith('{') ? parseJsonLoad(rest) : parseTextLoad(rest);
 }
@@ -59,15 +53,8 @@ function parseTextLoad(text: string): ReadonlyMap<string, number> {
   return new Map(pairs);
 }
 
-function parseJsonLoad(text: string): ReadonlyMap<string, number> {
-  try {
-    const load: unknown = JSON.parse(text);
-    if (typeof load !== 'object' || load === null) return new Map();
-    const named: unknown = Reflect.get(load, 'named_metrics');
-    return new Map(Object.entries(typeof named === 'object' && named !== null ? named : {}));
-  } catch {
-    return new Map();
-  }
+function parseJsonLoad(text: string): ReadonlyMap<string, unknown> {
+  return new Map(Object.entries(fieldsOf(fieldsOf(parseJson(text))?.named_metrics) ?? {}));
 }
 
 function figureOf(load: ReadonlyMap<string, unknown>, aliases: readonly string[]): number | undefined {

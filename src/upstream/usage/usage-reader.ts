@@ -1,15 +1,17 @@
-/** Reads the usage from a response while it passes, and reports it to the lease. */
+/**
+ * Reads the usage from a response while it passes, and reports it to the lease: the token counts of OpenAI's and of
+ * Anthropic's interfaces.
+ */
 import { object } from '../../base/schema/containers.js';
 import { callable, optional, value } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { flag, positiveInteger } from '../../base/schema/types.js';
-import { contentPieces } from '../../base/stream/content-pieces.js';
+import { contentPieces, fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';
 import { TextPieces } from '../../base/stream/text-pieces.js';
 import type { Lease, Usage } from '../../index.js';
-import { JsonMember, parseJson } from './json-member.js';
+import { JsonMember } from './json-member.js';
 import { RepeatedDelta } from './repeated-delta.js';
-import { readUsage, usageOfEvent } from './wire-usage.js';
 
 export interface UsageReaderOptions {
   /** Is told the usage: at the first token, then every `reportEveryTokens`, and when the server tells it. */
@@ -200,4 +202,44 @@ export function usageReader(given: UsageReaderOptions = {}): UsageReader {
     now = () => performance.now(),
   } = parse(options, given, 'usageReader');
   return new UsageReader(lease, reportEveryTokens, longestEvent, now, cachedTokens);
+}
+
+/** No sum of a few of them is beyond what a lease takes. */
+const mostTokens = Number.MAX_SAFE_INTEGER;
+
+function tokens(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && value <= mostTokens ? value : undefined;
+}
+
+/**
+ * A `usage` object, of chat completions, completions and embeddings (`prompt_tokens`), of responses, or of Anthropic's
+ * messages (`input_tokens`, where only the latter counts the cached part of the prompt beside it), with what was cached
+ * of the prompt where it is told. Undefined when it says nothing.
+ */
+function readUsage(value: unknown): Partial<Usage> | undefined {
+  const usage = fieldsOf(value);
+  if (usage === undefined) return undefined;
+  const input = tokens(usage.input_tokens);
+  const readFromCache = tokens(usage.cache_read_input_tokens);
+  const beside = (readFromCache ?? 0) + (tokens(usage.cache_creation_input_tokens) ?? 0);
+  const promptTokens = tokens(usage.prompt_tokens) ?? (input === undefined ? undefined : input + beside);
+  const details = fieldsOf(usage.prompt_tokens_details) ?? fieldsOf(usage.input_tokens_details);
+  const cachedPromptTokens = tokens(details?.cached_tokens) ?? readFromCache;
+  const completionTokens = tokens(usage.completion_tokens) ?? tokens(usage.output_tokens);
+  if (promptTokens === undefined && completionTokens === undefined) return undefined;
+  return {
+    ...(promptTokens === undefined ? {} : { promptTokens }),
+    ...(completionTokens === undefined ? {} : { completionTokens }),
+    ...(cachedPromptTokens === undefined ? {} : { cachedPromptTokens }),
+  };
+}
+
+/** The usage in one event of a stream: at its top, in `response` (responses), or in `message` (Anthropic). */
+function usageOfEvent(event: unknown): Partial<Usage> | undefined {
+  const fields = fieldsOf(event);
+  return (
+    readUsage(fields?.usage) ??
+    readUsage(fieldsOf(fields?.response)?.usage) ??
+    readUsage(fieldsOf(fields?.message)?.usage)
+  );
 }

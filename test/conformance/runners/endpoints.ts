@@ -1,6 +1,6 @@
 /** What is known of endpoints and requests: subset hints, token estimates, and how long a request counts as running. */
 import { expect } from 'vitest';
-import { endpointsInSubset } from '../../../src/endpoints/filters/subset-hint.js';
+import { endpointsInSubset } from '../../../src/endpoints/filters/subset-hint-filter.js';
 import {
   estimatedOutputTokens,
   type PrefixMatch,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endpointsInSubset, subsetHintFromText } from '../../../src/endpoints/filters/subset-hint.js';
+import { endpointsInSubset, subsetHintFromText } from '../../../src/endpoints/filters/subset-hint-filter.js';
 import { EndpointPool } from '../../../src/index.js';
 
 function pool(...ids: string[]): EndpointPool {

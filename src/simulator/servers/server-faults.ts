@@ -1,34 +1,44 @@
 /**
- * Servers that become slow and later fast again, for example because a GPU throttles, or because a neighbour takes the
- * memory's bandwidth. Nobody is told: the gateway sees only that requests take longer there.
+ * What befalls servers. The gateway learns of an outage at once, as from a connection that breaks: the endpoint counts
+ * as ill. A request that ran there and has sent nothing yet is tried again, as a gateway tries another server; an answer
+ * that has begun is lost. Nobody is told of a slowdown, for example because a GPU throttles, or because a neighbour takes
+ * the memory's bandwidth: the gateway sees only that requests take longer there.
  *
  * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none
  * does.
  */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { aboveZero, duration, durationAboveZero, text } from '../../base/schema/types.js';
 import { FlowConfigError, type Schema } from '../../index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { SimServer } from './sim-server.js';
 
-export interface Slowdown {
+/** A server that dies, and comes back. */
+export interface Outage {
   /** Name of the server, with its number where there are several alike: `gpu-1`. */
   readonly server: string;
-  /** When it becomes slow, ms. */
+  /** When it begins, ms. */
   readonly at: number;
-  /** How long it stays slow, ms. @default for ever */
+  /** How long it lasts, ms. @default for ever */
   readonly for?: number | undefined;
+}
+
+/** A server that becomes slow, and is fast again later. */
+export interface Slowdown extends Outage {
   /** How many times as long everything takes there; above 0. Factors of slowdowns that overlap are multiplied. */
   readonly factor: number;
 }
 
-export const slowdownShape: Schema<Slowdown> = object({
+const shape = {
   server: text('the name of a server'),
   at: duration('20s'),
   for: optional(durationAboveZero('15s')),
-  factor: aboveZero(),
-}) as Schema<Slowdown>;
+};
+
+export const outageShape: Schema<Outage> = object(shape);
+
+export const slowdownShape: Schema<Slowdown> = object(withKeys(shape, { factor: aboveZero() }));
 
 /** @throws FlowConfigError for a server whose model has one pace only */
 export function scheduleSlowdowns(
