@@ -56,6 +56,8 @@ interface OwnDetectors {
 export class Gate {
   readonly constraints: ConstraintList;
   readonly seats: SeatListeners;
+  /** True when somebody hears of dispatches. */
+  hearsDispatches = false;
   /** The seats that bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
   private readonly pool: PoolView;
@@ -146,7 +148,9 @@ export class Gate {
 
   /** Ranks the bands and judges one of them by the last reading. */
   judge(band: PriorityBand): boolean {
-    this.ceilings.rank(band, this.saturation);
+    // Asked here, because ceilings mostly stay as they are (test/structural/request-path).
+    const isRanked = this.ceilings.isConstant && (band.isConfigured || band.waiting > 0);
+    if (!isRanked || this.ceilings.version !== this.bands.version) this.ceilings.rank(band, this.shared.saturation);
     if (this.own !== undefined || this.reserve !== undefined) return this.isOpenFor(band);
     return this.shared.saturation < band.ceiling && !(this.shared.isFailing && this.shared.holdsBackAll);
   }
@@ -214,11 +218,6 @@ export class Gate {
     return this.shared.seatsOf(endpoint, nowMs);
   }
 
-  /** True when somebody hears of dispatches. */
-  get hearsDispatches(): boolean {
-    return this.seats.hears.dispatched || this.ceilings.hearsDispatches;
-  }
-
   /** Tells of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
   dispatched(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
     this.seats.tell('dispatched', endpoint, nowMs, seat);
@@ -273,6 +272,7 @@ export class Gate {
     this.constraints.configure(terms, gate.recheckIntervalMs);
     const parts = partsOf(...constraints, ...this.detectors().map(({ detector }) => detector));
     this.seats.configure(parts, seatListener, running);
+    this.hearsDispatches = this.seats.hears.dispatched || this.ceilings.hearsDispatches;
   }
 
   /** The constraints that a detector has as parts judge the requests that it judges. */

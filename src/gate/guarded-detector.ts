@@ -55,6 +55,8 @@ export class GuardedDetector {
   private part: VisiblePart | undefined = undefined;
   /** Of the parts that are not made of others. */
   private readonly subscriptions: readonly Subscription[];
+  /** True when each of them announces its changes. */
+  private isSubscribed: boolean;
   private settings: GuardedDetectorSettings;
   private readonly guard: PluginGuard;
 
@@ -78,6 +80,7 @@ export class GuardedDetector {
         ? new Subscription(guardOf(plugin, errors), plugin, listener)
         : [],
     );
+    this.isSubscribed = this.subscriptions.every(({ isOpen }) => isOpen);
   }
 
   configure(settings: GuardedDetectorSettings): void {
@@ -102,7 +105,7 @@ export class GuardedDetector {
       const reading = this.detector.saturation(visible, nowMs);
       if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
         isFailing = false;
-        announces = this.detector.isGuessing !== true && this.subscriptions.every(({ isOpen }) => isOpen);
+        announces = this.isSubscribed && this.detector.isGuessing !== true;
         saturation = Math.max(reading, floor) / settings.closeAt;
       } else {
         this.guard.failed(new RangeError(`saturation must be a finite number from 0 up; got ${textOf(reading)}`));
@@ -149,6 +152,7 @@ export class GuardedDetector {
   /** Ends the announcements. */
   stop(): void {
     for (const subscription of this.subscriptions) subscription.stop();
+    this.isSubscribed = this.subscriptions.length === 0;
   }
 
   /**

@@ -6,6 +6,8 @@ interface Announcer {
 }
 
 export class Subscription {
+  /** False where nothing is announced. */
+  isOpen = false;
   private unsubscribe: (() => void) | undefined = undefined;
   private readonly guard: PluginGuard;
 
@@ -14,16 +16,12 @@ export class Subscription {
     try {
       if (announcer.subscribe === undefined) return;
       const unsubscribe: unknown = announcer.subscribe(listener);
-      if (typeof unsubscribe === 'function') this.unsubscribe = unsubscribe as () => void;
+      this.isOpen = typeof unsubscribe === 'function';
+      if (this.isOpen) this.unsubscribe = unsubscribe as () => void;
       else guard.violated('subscribe must return a function', unsubscribe);
     } catch (error) {
       guard.failed(error);
     }
-  }
-
-  /** False where nothing is announced. */
-  get isOpen(): boolean {
-    return this.unsubscribe !== undefined;
   }
 
   stop(): void {
@@ -33,5 +31,6 @@ export class Subscription {
       this.guard.failed(error);
     }
     this.unsubscribe = undefined;
+    this.isOpen = false;
   }
 }

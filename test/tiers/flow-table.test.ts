@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { FlowTable, type FlowTableSettings } from '../../src/tiers/band-registry.js';
 import type { Flow, FlowProfile } from '../../src/tiers/flow.js';
-import { FlowTable, type FlowTableSettings } from '../../src/tiers/flow-table.js';
 import { makeBand } from '../support/bands.js';
 
 function profile(weight: number): FlowProfile {

@@ -15,7 +15,7 @@ import type { ResolvedOptions } from '../options.js';
 import type { ShadowFigures } from '../outcome/shadow-figures.js';
 import { Backlog } from './backlog.js';
 import { BandAccounts } from './band-accounts.js';
-import { Dispatcher } from './dispatcher.js';
+import { Dispatcher, Wakeups } from './dispatcher.js';
 import { Drops } from './drops.js';
 import { InFlightEviction } from './in-flight-eviction.js';
 import { Intake } from './intake.js';
@@ -29,7 +29,6 @@ import { Placement } from './placement.js';
 import { Revalidation } from './revalidation.js';
 import { Seats } from './seats.js';
 import { Shutdown } from './shutdown.js';
-import { Wakeups } from './wakeups.js';
 
 export class Engine {
   readonly operation: Operation;

@@ -23,7 +23,7 @@ import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, Outcome } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
-import { type Dispatcher, timedOneIn } from './dispatcher.js';
+import { type Dispatcher, timedOneIn, type Wakeups } from './dispatcher.js';
 import { type Drops, overQuota } from './drops.js';
 import type { InFlightCaps } from './in-flight-caps.js';
 import type { LeaseDesk } from './lease-desk.js';
@@ -36,7 +36,6 @@ import { QueueItem, type Settle } from './queue-item.js';
 import { QueueLimits } from './queue-limits.js';
 import type { SeatLease, Seats } from './seats.js';
 import type { Shutdown } from './shutdown.js';
-import type { Wakeups } from './wakeups.js';
 
 export interface IntakeParts {
   readonly operation: Operation;

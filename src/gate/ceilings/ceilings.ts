@@ -15,8 +15,9 @@ export class Ceilings {
   /** True when the policy may open a band though the saturation stays where it is. */
   reopens = false;
   /** True when the ceilings depend on the priorities alone. */
-  private isConstant = false;
-  private version = -1;
+  isConstant = false;
+  /** The set of bands that they were computed for; -1: they hold for one judgement. */
+  version = -1;
   private policy: UsageLimitPolicy;
   private guard: PluginGuard;
   private readonly bands: BandRegistry;
@@ -45,11 +46,6 @@ export class Ceilings {
 
   /** Sets the ceilings of the configured bands, of those with requests waiting, and of the one that is judged. */
   rank(judged: PriorityBand, saturation: number): void {
-    const isKnown = this.isConstant && isRanked(judged);
-    if (!isKnown || this.version !== this.bands.version) this.compute(judged, saturation);
-  }
-
-  private compute(judged: PriorityBand, saturation: number): void {
     this.version = isRanked(judged) ? this.bands.version : -1;
     const bands = this.bands.all().filter((band) => isRanked(band) || band === judged);
     const ceilings = new Array<number>(bands.length).fill(1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CalendarQueue } from '../../../src/core/engine/calendar-queue.js';
+import { CalendarQueue } from '../../../src/core/engine/expiry.js';
 import { QueueItem } from '../../../src/core/engine/queue-item.js';
 import { Random } from '../../property/random.js';
 

@@ -1,5 +1,5 @@
 /** The one timer of all deadlines, without a controller around it. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Expiry } from '../../../src/core/engine/expiry.js';
 import { QueueItem } from '../../../src/core/engine/queue-item.js';
 import { CountingClock } from '../../support/clocks.js';
@@ -91,23 +91,26 @@ describe('a regime', () => {
     expiry.arm(0);
     regime.budgetMs = never;
     expiry.restart(0, [item]);
-    expect([clock.pendingTimers, expiry.isUsed, expiry.isTimerLate]).toEqual([0, false, true]);
+    expect([clock.pendingTimers, expiry.isUsed]).toEqual([0, false]);
     expect(item.deadlines).toBeUndefined();
   });
 });
 
 describe('the timer', () => {
-  it('is late while there is none, and while an earlier deadline than its own is there', () => {
-    const { expiry, wait } = makeExpiry();
+  it('is set anew only while there is none, or while an earlier deadline than its own is there', () => {
+    const { expiry, clock, wait } = makeExpiry();
+    const set = vi.spyOn(clock, 'setTimeout');
     wait(100);
-    expect(expiry.isTimerLate).toBe(true);
     expiry.arm(0);
-    expect(expiry.isTimerLate).toBe(false);
+    expect(set).toHaveBeenCalledTimes(1);
     wait(200);
     wait(100);
-    expect(expiry.isTimerLate).toBe(false);
+    expiry.arm(0);
+    expect(set).toHaveBeenCalledTimes(1);
     wait(99);
-    expect(expiry.isTimerLate).toBe(true);
+    expiry.arm(0);
+    expect(set).toHaveBeenCalledTimes(2);
+    expect(clock.pendingTimers).toBe(1);
   });
 
   it('is the only one, and calls once, no earlier than the earliest deadline', () => {
@@ -120,7 +123,7 @@ describe('the timer', () => {
     clock.advance(50);
     expect(calls()).toBe(0);
     clock.advance(1);
-    expect([calls(), clock.pendingTimers, expiry.isTimerLate]).toEqual([1, 0, true]);
+    expect([calls(), clock.pendingTimers]).toEqual([1, 0]);
     expiry.arm(51);
     expect(clock.pendingTimers).toBe(1);
   });
@@ -144,7 +147,8 @@ describe('the timer', () => {
     expiry.disarm();
     expect([clock.pendingTimers, expiry.isUsed, expiry.mayBeDue(1e12)]).toEqual([0, false, false]);
     wait(300);
-    expect(expiry.isTimerLate).toBe(true);
+    expiry.arm(0);
+    expect(clock.pendingTimers).toBe(1);
   });
 
   it('alone is in use when its deadlines are gone', () => {
