@@ -10,7 +10,6 @@ import { Engine } from './engine/engine.js';
 import type { Intake } from './engine/intake.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
-import type { FlowGate } from './flow-gate.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 import { explainWait, findWaiting } from './inspect/explain-wait.js';
 import { type ControllerFigures, takeFigures } from './inspect/figures.js';
@@ -23,8 +22,12 @@ import type { Lease } from './outcome/lease.js';
 import type { Outcome } from './outcome/outcome.js';
 import { resolveOptions } from './resolve-options.js';
 import { engineOrShadow, ShadowMode } from './shadow/shadow-mode.js';
-import { warnOfLimitSums } from './warn-of-limit-sums.js';
-import { warnOfShortTtls } from './warn-of-short-ttls.js';
+import { warnOfLimitSums, warnOfShortTtls } from './warn-of-options.js';
+
+/** The least that an adapter needs of a controller. */
+export interface FlowGate<R extends FlowRequest = FlowRequest> {
+  enqueue(request: R, key: FlowKey): Promise<Outcome>;
+}
 
 export interface CloseOptions {
   /** How long waiting requests may still be dispatched, ms. @default 0 */

@@ -23,24 +23,14 @@ export interface FlowSettingsSource extends FlowProfiles {
 }
 
 /** The settings that an object names. */
-export class NamedFlows implements FlowSettingsSource {
-  readonly size: number;
-  readonly mayCap: boolean;
-  private readonly profiles: ReadonlyMap<string, FlowProfile>;
-
-  constructor(profiles: ReadonlyMap<string, FlowProfile>) {
-    this.profiles = profiles;
-    this.size = profiles.size;
-    this.mayCap = [...profiles.values()].some(({ maxInFlight }) => maxInFlight !== undefined);
-  }
-
-  get(fairnessId: string): FlowProfile | undefined {
-    return this.profiles.get(fairnessId);
-  }
-
-  reportTo(): void {}
-
-  refresh(): void {}
+export function namedFlows(profiles: ReadonlyMap<string, FlowProfile>): FlowSettingsSource {
+  return {
+    size: profiles.size,
+    mayCap: [...profiles.values()].some(({ maxInFlight }) => maxInFlight !== undefined),
+    get: (fairnessId) => profiles.get(fairnessId),
+    reportTo: () => undefined,
+    refresh: () => undefined,
+  };
 }
 
 interface Answer {
@@ -49,61 +39,56 @@ interface Answer {
   isFresh: boolean;
 }
 
-/** The settings that the host's function tells. */
-export class AskedFlows implements FlowSettingsSource {
-  readonly size: number = Number.POSITIVE_INFINITY;
-  readonly mayCap: boolean = true;
-  private readonly answers = new Map<string, Answer>();
-  private guard: PluginGuard | undefined = undefined;
-  private readonly ask: (fairnessId: string) => unknown;
-  private readonly schema: Schema<FlowProfile>;
-  private readonly most: number;
+/** The settings that the host's function tells; the answers for `most` fairness IDs are kept. */
+export function askedFlows(
+  ask: (fairnessId: string) => unknown,
+  schema: Schema<FlowProfile>,
+  most: number,
+): FlowSettingsSource {
+  const answers = new Map<string, Answer>();
+  let guard: PluginGuard | undefined;
 
-  constructor(ask: (fairnessId: string) => unknown, schema: Schema<FlowProfile>, most: number) {
-    this.ask = ask;
-    this.schema = schema;
-    this.most = most;
-  }
-
-  get(fairnessId: string): FlowProfile | undefined {
-    const known = this.answers.get(fairnessId);
-    if (known?.isFresh === true) return known.profile;
-    const profile = this.answerFor(fairnessId, known);
-    if (known === undefined && this.answers.size >= this.most) this.forgetOldest();
-    this.answers.set(fairnessId, { profile, isFresh: true });
-    return profile;
-  }
-
-  reportTo(errors: PluginErrorSink): void {
-    this.guard = new PluginGuard('flows', { type: 'flows' }, errors);
-  }
-
-  refresh(fairnessId: string): void {
-    const known = this.answers.get(fairnessId);
-    if (known !== undefined) known.isFresh = false;
-  }
-
-  private answerFor(fairnessId: string, known: Answer | undefined): FlowProfile | undefined {
+  function answerFor(fairnessId: string, known: Answer | undefined): FlowProfile | undefined {
     try {
-      const answer: unknown = this.ask(fairnessId);
+      const answer: unknown = ask(fairnessId);
       if (answer === undefined) return undefined;
-      const verdict = isPromise(answer) ? undefined : validate(this.schema, answer);
+      const verdict = isPromise(answer) ? undefined : validate(schema, answer);
       if (verdict?.ok === true) return verdict.value;
       const wrong = verdict?.issues.map(
         ({ path, expected }) => `${path === '' ? '' : `${path}: `}expected ${expected}`,
       );
-      this.guard?.violated(
+      guard?.violated(
         `flows must return settings at once, or undefined${wrong === undefined ? '' : `: ${wrong.join(', ')}`}`,
         answer,
       );
     } catch (error) {
-      this.guard?.failed(error);
+      guard?.failed(error);
     }
     return known?.profile;
   }
 
-  private forgetOldest(): void {
-    const oldest = this.answers.keys().next();
-    if (oldest.done !== true) this.answers.delete(oldest.value);
+  function forgetOldest(): void {
+    const oldest = answers.keys().next();
+    if (oldest.done !== true) answers.delete(oldest.value);
   }
+
+  return {
+    size: Number.POSITIVE_INFINITY,
+    mayCap: true,
+    get(fairnessId) {
+      const known = answers.get(fairnessId);
+      if (known?.isFresh === true) return known.profile;
+      const profile = answerFor(fairnessId, known);
+      if (known === undefined && answers.size >= most) forgetOldest();
+      answers.set(fairnessId, { profile, isFresh: true });
+      return profile;
+    },
+    reportTo(errors) {
+      guard = new PluginGuard('flows', { type: 'flows' }, errors);
+    },
+    refresh(fairnessId) {
+      const known = answers.get(fairnessId);
+      if (known !== undefined) known.isFresh = false;
+    },
+  };
 }

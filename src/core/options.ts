@@ -18,10 +18,10 @@ import type { SaturationDetector, SaturationFunction } from '../gate/saturation-
 import type { SeatListener } from '../gate/seat-listener.js';
 import type { BandOrder } from '../tiers/1-priority/band-order.js';
 import type { BandOrderPolicy } from '../tiers/1-priority/band-order-policy.js';
-import type { ShareUnit } from '../tiers/1-priority/band-shares.js';
 import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
-import type { InFlightCap } from '../tiers/flow.js';
+import type { BandRegistrySettings } from '../tiers/band-registry.js';
+import type { BandSettings } from '../tiers/priority-band.js';
 import type { ItemView } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
 import type { FlowSettingsSource } from './flow-settings.js';
@@ -269,18 +269,8 @@ export interface Limits {
   readonly maxBytes: number;
 }
 
-export interface ResolvedBand {
-  readonly limits: Limits;
-  readonly flowLimits: Limits;
-  /** Infinity = for ever. */
-  readonly requestTtlMs: number;
-  readonly fairness: FairnessPolicy;
-  readonly ordering: OrderingPolicy;
+export interface ResolvedBand extends BandSettings {
   readonly saturationDetector: SaturationDetector | undefined;
-  readonly holdsFlows: boolean;
-  readonly parksFlows: boolean;
-  readonly maxInFlightPerFlow: InFlightCap | undefined;
-  readonly minShare: number;
 }
 
 export interface ResolvedEviction extends ReclamationSettings {
@@ -293,7 +283,7 @@ export interface ResolvedEviction extends ReclamationSettings {
  * Every option with its unit resolved and its default filled in. Plugins see the host's requests as `unknown` from here
  * on.
  */
-export interface ResolvedOptions {
+export interface ResolvedOptions extends BandRegistrySettings {
   readonly saturationDetector: SaturationDetector;
   readonly constraints: readonly Constraint[];
   readonly seatListener: SeatListener | undefined;
@@ -307,11 +297,9 @@ export interface ResolvedOptions {
   readonly mode: 'queue' | 'admission' | 'shadow';
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
-  readonly overflow: 'reject' | 'displace' | 'fair';
   readonly onDispatch: ((item: ItemView) => string | undefined) | undefined;
   /** @internal */
   readonly bandOrder: BandOrder;
-  readonly minShareUnit: ShareUnit;
   /** @internal */
   readonly flows: FlowSettingsSource;
   readonly limits: Limits;
@@ -319,10 +307,6 @@ export interface ResolvedOptions {
   readonly bands: readonly (ResolvedBand & { readonly priority: number })[];
   readonly defaultBand: ResolvedBand;
   readonly defaultNegativeBand: ResolvedBand;
-  readonly maxBands: number;
-  readonly maxFlows: number;
-  readonly flowIdleTimeoutMs: number;
-  readonly bandIdleTimeoutMs: number;
   readonly noEndpointRequestTtlMs: number;
   /** True when the host gave `noEndpointRequestTtl`. */
   readonly hasOwnNoEndpointTtl: boolean;

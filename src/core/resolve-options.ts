@@ -8,6 +8,7 @@ import type { output } from 'zod/v4/core';
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
+import { memberOf } from '../base/faults/foreign-values.js';
 import { isDevelopment } from '../base/is-development.js';
 import { list, type Output, object, orEmpty, record, withKeys } from '../base/schema/containers.js';
 import {
@@ -57,9 +58,8 @@ import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
 import type { ItemView } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
-import { AskedFlows, type FlowSettingsSource, NamedFlows } from './flow-settings.js';
+import { askedFlows, type FlowSettingsSource, namedFlows } from './flow-settings.js';
 import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
-import { sessionFilters, tellsSessions } from './session-filter.js';
 
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
@@ -123,10 +123,10 @@ const flowProfile = element<FlowProfile>((given, report) => {
   const read = readBy(flowSettings, given, report);
   return read && resolveFlow(read);
 });
-const namedFlows = record(flowProfile);
+const profiles = record(flowProfile);
 const flows = element<Record<string, FlowProfile> | AskFlows>((given, report) => {
   if (typeof given === 'function' && !isAsyncFunction(given)) return given as AskFlows;
-  return readBy(namedFlows, given, (expected, path = [], got) => {
+  return readBy(profiles, given, (expected, path = [], got) => {
     if (path.length > 0) report(expected, path, got);
     else report('an object, or a function that answers at once');
   });
@@ -225,25 +225,20 @@ export function resolveOptions<R extends FlowRequest>(
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
   bands.sort((a, b) => b.priority - a.priority);
   return {
+    ...parsed,
     saturationDetector,
-    constraints: parsed.constraints,
     seatListener: parsed.seatListener,
     gate: { ...gate, openAt: gate.openAt ?? gate.closeAt },
-    usageLimitPolicy: parsed.usageLimitPolicy,
-    mode,
     admission: parsed.admission ?? (mode === 'admission' ? gaieLegacy() : undefined),
     eviction: resolveEviction(parsed, saturationDetector),
-    overflow: parsed.overflow,
     onDispatch: parsed.onDispatch,
     bandOrder: orderOf(parsed),
-    minShareUnit: parsed.minShareUnit,
     flows: flowsOf(parsed),
     limits: fill(parsed.limits, defaultLimits),
     bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed, holBlocking) })),
     defaultBand: resolveBand(defaultBand, parsed, holBlocking),
     defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed, holBlocking),
     maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, countBands(bands)),
-    maxFlows: parsed.maxFlows,
     flowIdleTimeoutMs: flowIdleTimeout,
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
@@ -254,11 +249,7 @@ export function resolveOptions<R extends FlowRequest>(
       bySession.length > 0 ? [...(endpointFilters ?? noFilters), ...bySession] : (endpointFilters ?? noFilters),
     headroom: parsed.headroom ?? (endpointFilters === undefined ? 'preferred' : 'required'),
     holBlocking,
-    maxDispatchesPerTurn: parsed.maxDispatchesPerTurn,
-    maxLeaseMs: parsed.maxLeaseMs,
-    overdueLeases: parsed.overdueLeases,
     traceLeases: parsed.traceLeases ?? isDevelopment(),
-    clock: parsed.clock,
   };
 }
 
@@ -301,7 +292,9 @@ function detectorOf({ saturationDetector, maxConcurrency }: Parsed): SaturationD
 
 function hasOneDetector({ saturationDetector, maxConcurrency, constraints }: Parsed, report: Report): void {
   if (maxConcurrency === undefined && saturationDetector === undefined && !constraints?.length)
-    report('a saturation detector, or maxConcurrency, such as 15, which is short for one; or constraints', ['saturationDetector']);
+    report('a saturation detector, or maxConcurrency, such as 15, which is short for one; or constraints', [
+      'saturationDetector',
+    ]);
   else if (maxConcurrency !== undefined && saturationDetector !== undefined)
     report('no saturationDetector beside it, which it is short for', ['maxConcurrency'], 'both');
 }
@@ -322,8 +315,8 @@ function resolveFlow({ weight, limits: given, maxInFlight }: output<typeof flowS
 }
 
 function flowsOf({ flows: given, maxFlows }: Parsed): FlowSettingsSource {
-  if (typeof given === 'function') return new AskedFlows(given, flowProfile, maxFlows);
-  return new NamedFlows(new Map(Object.entries(given)));
+  if (typeof given === 'function') return askedFlows(given, flowProfile, maxFlows);
+  return namedFlows(new Map(Object.entries(given)));
 }
 
 function mayCap(given: Parsed['flows']): boolean {
@@ -390,6 +383,22 @@ function letsSessionsPass(parsed: Parsed, report: Report): void {
       ['holBlocking'],
       `"${holBlocking}"`,
     );
+}
+
+/**
+ * One filter for each constraint that tells sessions apart: it makes each session a class of requests, which queues
+ * apart. Every endpoint serves every session.
+ */
+function sessionFilters(constraints: readonly Constraint[]): EndpointFilter[] {
+  return constraints.filter(tellsSessions).map((constraint) => ({
+    type: constraint.type,
+    classOf: (item) => constraint.sessionOf?.(item),
+    keep: (endpoints) => endpoints,
+  }));
+}
+
+function tellsSessions(constraint: Constraint): boolean {
+  return memberOf(constraint, 'sessionOf') !== undefined;
 }
 
 /** Those of the list, and those that detectors have as parts. */

@@ -39,12 +39,14 @@ import { weightedBandsPlugin } from '../tiers/1-priority/weighted-bands.js';
 import { deficitRoundRobinPlugin } from '../tiers/2-fairness/deficit-round-robin.js';
 import { globalStrictPlugin } from '../tiers/2-fairness/global-strict.js';
 import { hierarchicalPlugin } from '../tiers/2-fairness/hierarchical.js';
-import { leastServicePlugin } from '../tiers/2-fairness/least-service.js';
 import { programAwarePlugin } from '../tiers/2-fairness/program-aware.js';
 import { roundRobinPlugin } from '../tiers/2-fairness/round-robin.js';
 import { shuffleShardedPlugin } from '../tiers/2-fairness/shuffle-sharded.js';
-import { startTimeFairQueueingPlugin } from '../tiers/2-fairness/start-time-fair-queueing.js';
-import { virtualTokenCounterPlugin } from '../tiers/2-fairness/virtual-token-counter.js';
+import {
+  leastServicePlugin,
+  startTimeFairQueueingPlugin,
+  virtualTokenCounterPlugin,
+} from '../tiers/2-fairness/virtual-token-counter.js';
 import { edfPlugin } from '../tiers/3-ordering/edf.js';
 import { fcfsPlugin } from '../tiers/3-ordering/fcfs.js';
 import { prefixOrderPlugin } from '../tiers/3-ordering/prefix-order.js';
@@ -91,12 +93,10 @@ export { weightedBands } from '../tiers/1-priority/weighted-bands.js';
 export { deficitRoundRobin } from '../tiers/2-fairness/deficit-round-robin.js';
 export { globalStrict } from '../tiers/2-fairness/global-strict.js';
 export { hierarchical } from '../tiers/2-fairness/hierarchical.js';
-export { leastService } from '../tiers/2-fairness/least-service.js';
 export { programAware } from '../tiers/2-fairness/program-aware.js';
 export { roundRobin } from '../tiers/2-fairness/round-robin.js';
 export { shuffleSharded } from '../tiers/2-fairness/shuffle-sharded.js';
-export { startTimeFairQueueing } from '../tiers/2-fairness/start-time-fair-queueing.js';
-export { virtualTokenCounter } from '../tiers/2-fairness/virtual-token-counter.js';
+export { leastService, startTimeFairQueueing, virtualTokenCounter } from '../tiers/2-fairness/virtual-token-counter.js';
 export { edf } from '../tiers/3-ordering/edf.js';
 export { fcfs } from '../tiers/3-ordering/fcfs.js';
 export { prefixOrder } from '../tiers/3-ordering/prefix-order.js';

@@ -11,7 +11,7 @@
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { LinkedList } from '../base/queues/linked-list.js';
 import { textHash } from '../base/text-hash.js';
-import { position } from './1-priority/band-position.js';
+import { position } from './1-priority/band-order.js';
 import { BandShares, type ShareUnit } from './1-priority/band-shares.js';
 import { Flow, type FlowProfiles } from './flow.js';
 import { PolicyReuse } from './policy-reuse.js';

@@ -1,7 +1,7 @@
 /** Does one more request fit? Global, then its band, then its flow; bytes before requests. */
 
 import type { Limits } from '../options.js';
-import type { LimitHit } from '../outcome/limit-hit.js';
+import type { LimitHit } from '../outcome/explanation.js';
 
 /** Requests that wait in the whole controller, in one band or in one flow. */
 export interface Occupancy {

@@ -13,7 +13,7 @@ import { type LongestQueues, loadOf, type Resource } from '../../tiers/longest-q
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
-import type { LimitHit } from '../outcome/limit-hit.js';
+import type { LimitHit } from '../outcome/explanation.js';
 import type { Backlog } from './backlog.js';
 import { exceededLimit, type Occupancy } from './capacity-limits.js';
 import type { QueueItem } from './queue-item.js';

@@ -5,7 +5,7 @@
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ResolvedOptions } from '../options.js';
-import type { LimitHit } from '../outcome/limit-hit.js';
+import type { LimitHit } from '../outcome/explanation.js';
 import type { Drop, DropType } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';

@@ -202,7 +202,8 @@ function bandFigures(band: PriorityBand, queuesByClass: boolean, nowMs: number):
   };
 }
 
-function sumByFairnessId(band: PriorityBand): Map<string, WaitingFigures> {
+/** O(flows that wait). */
+export function sumByFairnessId(band: PriorityBand): Map<string, WaitingFigures> {
   const sums = new Map<string, { waiting: number; waitingBytes: number }>();
   for (const { fairnessId, waiting, waitingBytes } of band.waitingFlows()) {
     const sum = sums.get(fairnessId);

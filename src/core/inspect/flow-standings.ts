@@ -11,6 +11,7 @@ import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Engine } from '../engine/engine.js';
 import type { CapState } from '../engine/in-flight-caps.js';
 import type { QueueItem } from '../engine/queue-item.js';
+import { sumByFairnessId, type WaitingFigures } from './figures.js';
 import type { FlowInFlight, InFlightByFlow } from './in-flight.js';
 import { TopN } from './top-n.js';
 
@@ -22,12 +23,10 @@ export interface FlowCap {
 }
 
 /** One flow that has requests waiting or running. */
-export interface FlowStanding {
+export interface FlowStanding extends WaitingFigures {
   readonly fairnessId: string;
   readonly priority: number;
   readonly weight: number;
-  readonly waiting: number;
-  readonly waitingBytes: number;
   /** True while it is held back because no endpoint can take its first request. */
   readonly isHeld: boolean;
   /** True while it waits for the end of one of its own requests, because it is at its cap. */
@@ -93,78 +92,33 @@ function oldestByFlow(queue: ItemQueue<WaitingItem> | undefined, most: number): 
   return oldest;
 }
 
-/**
- * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among
- * them. Waiting flows come first, the longest wait first.
- */
-export class Standings {
-  private readonly engine: Engine;
-  private readonly inFlight: InFlightByFlow;
-  private readonly count: number;
-  private readonly depth: Depth;
-  private readonly nowMs: number;
-  private readonly longest: TopN<Examined>;
+export interface Standings {
+  offer(examined: Examined): void;
+  of(examined: Examined): FlowStanding;
+  /**
+   * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among
+   * them. Waiting flows come first, the longest wait first.
+   */
+  take(): FlowStanding[];
+}
 
-  constructor(engine: Engine, inFlight: InFlightByFlow, count: number, depth: Depth, nowMs: number) {
-    this.engine = engine;
-    this.inFlight = inFlight;
-    this.count = count;
-    this.depth = depth;
-    this.nowMs = nowMs;
-    this.longest = new TopN(count, (a, b) => sinceMs(a) - sinceMs(b) || b.flow.waiting - a.flow.waiting);
-  }
+export function standings(
+  { backlog: { bands }, parking }: Engine,
+  inFlightByFlow: InFlightByFlow,
+  count: number,
+  depth: Depth,
+  nowMs: number,
+): Standings {
+  const longest = new TopN<Examined>(count, (a, b) => sinceMs(a) - sinceMs(b) || b.flow.waiting - a.flow.waiting);
 
-  offer(examined: Examined): void {
-    this.longest.offer(examined);
-  }
-
-  of({ flow, oldest }: Examined): FlowStanding {
-    return this.standing(flow, flow.priority, oldest);
-  }
-
-  take(): FlowStanding[] {
-    const { count } = this;
-    const waiting = this.merged();
-    const isListed = new Set(waiting.map(nameOf));
-    const busiest = new TopN<FlowInFlight>(count, (a, b) => b.inFlight - a.inFlight);
-    for (const flows of this.inFlight.values())
-      for (const running of flows.values()) if (!isListed.has(nameOf(running))) busiest.offer(running);
-    const forBusiest = Math.max(count - waiting.length, Math.floor(count / 3));
-    const others = busiest.members.slice(0, forBusiest);
-    return [...waiting.slice(0, count - others.length), ...this.running(others)];
-  }
-
-  /** One for each fairness ID of a band: where requests queue by class, several flows have one name. */
-  private merged(): FlowStanding[] {
-    const standings = new Map<string, FlowStanding>();
-    for (const examined of this.longest.members) {
-      const name = nameOf(examined.flow);
-      // The one that has waited longest stands for all.
-      if (!standings.has(name)) standings.set(name, { ...this.of(examined), ...waitingOf(examined.flow) });
-    }
-    return [...standings.values()];
-  }
-
-  private running(flows: readonly FlowInFlight[]): FlowStanding[] {
-    const oldest = new Map<PriorityBand, OldestOf>();
-    return flows.map(({ fairnessId, priority }) => {
-      const flow = this.engine.backlog.bands.get(priority)?.flows.get(fairnessId);
-      if (flow === undefined || flow.waiting === 0) return this.standing(flow ?? { fairnessId }, priority, undefined);
-      const oldestOf = oldest.get(flow.band) ?? oldestIn(flow.band, this.depth);
-      oldest.set(flow.band, oldestOf);
-      return this.standing(flow, priority, oldestOf(flow));
-    });
-  }
-
-  private standing(
+  function standing(
     flow: Pick<Flow, 'fairnessId'> & Partial<Flow>,
     priority: number,
     oldest: QueueItem | undefined,
   ): FlowStanding {
     const { fairnessId, weight = 1, waiting = 0, waitingBytes = 0 } = flow;
-    const { backlog, parking } = this.engine;
-    const { inFlight = 0, inFlightTokens = 0 } = this.inFlight.get(priority)?.get(fairnessId) ?? {};
-    const band = backlog.bands.get(priority);
+    const { inFlight = 0, inFlightTokens = 0 } = inFlightByFlow.get(priority)?.get(fairnessId) ?? {};
+    const band = bands.get(priority);
     return {
       fairnessId,
       priority,
@@ -173,12 +127,51 @@ export class Standings {
       waitingBytes,
       isHeld: flow.heldIn !== undefined,
       isAtCap: flow.parkedFor !== undefined,
-      oldestWaitMs: oldest && this.nowMs - oldest.waitingSinceMs,
+      oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs,
       inFlight,
       inFlightTokens,
       cap: band && capOf(parking.caps?.stateOf(flow, band)),
     };
   }
+
+  function of({ flow, oldest }: Examined): FlowStanding {
+    return standing(flow, flow.priority, oldest);
+  }
+
+  /** One for each fairness ID of a band: where requests queue by class, several flows have one name. */
+  function merged(): FlowStanding[] {
+    const byName = new Map<string, FlowStanding>();
+    for (const examined of longest.members) {
+      const name = nameOf(examined.flow);
+      // The one that has waited longest stands for all.
+      if (!byName.has(name)) byName.set(name, { ...of(examined), ...waitingOf(examined.flow) });
+    }
+    return [...byName.values()];
+  }
+
+  function running(flows: readonly FlowInFlight[]): FlowStanding[] {
+    const oldest = new Map<PriorityBand, OldestOf>();
+    return flows.map(({ fairnessId, priority }) => {
+      const flow = bands.get(priority)?.flows.get(fairnessId);
+      if (flow === undefined || flow.waiting === 0) return standing(flow ?? { fairnessId }, priority, undefined);
+      const oldestOf = oldest.get(flow.band) ?? oldestIn(flow.band, depth);
+      oldest.set(flow.band, oldestOf);
+      return standing(flow, priority, oldestOf(flow));
+    });
+  }
+
+  function take(): FlowStanding[] {
+    const waiting = merged();
+    const isListed = new Set(waiting.map(nameOf));
+    const busiest = new TopN<FlowInFlight>(count, (a, b) => b.inFlight - a.inFlight);
+    for (const flows of inFlightByFlow.values())
+      for (const running of flows.values()) if (!isListed.has(nameOf(running))) busiest.offer(running);
+    const forBusiest = Math.max(count - waiting.length, Math.floor(count / 3));
+    const others = busiest.members.slice(0, forBusiest);
+    return [...waiting.slice(0, count - others.length), ...running(others)];
+  }
+
+  return { offer: (examined) => longest.offer(examined), of, take };
 }
 
 function capOf(state: CapState | undefined): FlowCap | undefined {
@@ -194,14 +187,7 @@ function sinceMs({ oldest }: Examined): number {
 }
 
 /** O(1), and O(flows of the band) for a flow of one class. */
-function waitingOf(flow: Flow): Pick<FlowStanding, 'waiting' | 'waitingBytes'> {
+function waitingOf(flow: Flow): WaitingFigures {
   const { name, fairnessId, waiting, waitingBytes } = flow;
-  if (name === fairnessId) return { waiting, waitingBytes };
-  const sum = { waiting: 0, waitingBytes: 0 };
-  for (const other of flow.band.waitingFlows()) {
-    if (other.fairnessId !== fairnessId) continue;
-    sum.waiting += other.waiting;
-    sum.waitingBytes += other.waitingBytes;
-  }
-  return sum;
+  return (name === fairnessId ? undefined : sumByFairnessId(flow.band).get(fairnessId)) ?? { waiting, waitingBytes };
 }

@@ -6,15 +6,21 @@
 import { object } from '../../base/schema/containers.js';
 import { optional, type Schema, value } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
+import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
-import { type EndpointOverview, endpointOverviews } from './endpoint-overview.js';
 import { explainWait } from './explain-wait.js';
 import { type BandTotals, bandTotals, type ControllerTotals, controllerTotals } from './figures.js';
-import { type Depth, type Examined, examineFlows, type FlowStanding, Standings } from './flow-standings.js';
+import {
+  type Depth,
+  type Examined,
+  examineFlows,
+  type FlowStanding,
+  standings as standingsOf,
+} from './flow-standings.js';
 import { countInFlight, type InFlightByFlow } from './in-flight.js';
 import { type ServiceOverview, serviceOverview } from './service-overview.js';
 import { TopN } from './top-n.js';
@@ -53,6 +59,24 @@ export interface BandOverview extends BandTotals {
   readonly otherWaiting: number;
   /** Undefined where the fairness policy does not share by cost. Counted from the first overview on. */
   readonly service: ServiceOverview | undefined;
+}
+
+/** A model server. */
+export interface EndpointOverview {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly inFlightRequests: number;
+  readonly inFlightTokens: number;
+  /** Requests that fit there by the controller's detector; undefined where that goes by something else. */
+  readonly seats: number | undefined;
+  /** True while it gets no work because it refused some requests. */
+  readonly isOverloaded: boolean;
+  /**
+   * True when it may get requests: it is not ill, draining or overloaded, and has the metrics that the detector needs.
+   */
+  readonly isAvailable: boolean;
+  readonly state: EndpointState;
+  readonly metrics: EndpointMetrics | undefined;
 }
 
 /** One of the requests that wait longest. */
@@ -116,7 +140,7 @@ export function takeOverview(
   const totals = new Map(bands.map((band) => [band, bandTotals(band, nowMs)]));
   const shown = mostRelevant(bands, showsAll ? all : mostBands);
   const longest = new TopN<QueueItem>(waits, (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence);
-  const standings = new Standings(engine, inFlight, Math.floor(1.5 * flows), depth, nowMs);
+  const standings = standingsOf(engine, inFlight, Math.floor(1.5 * flows), depth, nowMs);
   let left = showsAll ? all : mostExamined;
   const overviews = shown.map((band): BandOverview => {
     const largest = new TopN<Examined>(flows, (a, b) => b.flow.waiting - a.flow.waiting);
@@ -201,4 +225,19 @@ function bandOverview(
     otherFlows: waitingFlowsOf(band) - flows.length,
     otherWaiting: band.waiting - flows.reduce((sum, { waiting }) => sum + waiting, 0),
   };
+}
+
+/** The first `count` members of the pool. */
+function endpointOverviews({ seats: { pool }, gate }: Engine, nowMs: number, count: number): EndpointOverview[] {
+  const available = new Set(gate.available(nowMs));
+  return pool.endpoints
+    .slice(0, count)
+    .filter((endpoint) => !endpoint.isImplicit)
+    .map((endpoint) => {
+      const { id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics, state } = endpoint;
+      const isOverloaded = overloadedUntilMs > pool.now();
+      const seats = gate.seatsOf(endpoint, nowMs);
+      const isAvailable = available.has(endpoint);
+      return { id, labels, inFlightRequests, inFlightTokens, seats, isOverloaded, isAvailable, state, metrics };
+    });
 }

@@ -1,7 +1,6 @@
 /** A drop as the host gets it: plain fields, and an explanation that is computed when it is read. */
 import { explainOutcome, type GateReading } from './explain-outcome.js';
-import type { Explanation } from './explanation.js';
-import type { LimitHit } from './limit-hit.js';
+import type { Explanation, LimitHit } from './explanation.js';
 import type { Drop, DropReason, DropType } from './outcome.js';
 
 /**

@@ -2,8 +2,7 @@
  * Explains a drop to a client: its cause, a status, a sentence. Error contracts and `FlowControlError` both start from
  * here.
  */
-import { inSeconds } from './explanation.js';
-import type { LimitHit } from './limit-hit.js';
+import { inSeconds, type LimitHit } from './explanation.js';
 import type { Drop } from './outcome.js';
 
 /**

@@ -1,6 +1,5 @@
 /** Explains the decision to drop a request. */
-import { type Explanation, inSeconds } from './explanation.js';
-import type { LimitHit } from './limit-hit.js';
+import { type Explanation, inSeconds, type LimitHit } from './explanation.js';
 import type { Drop } from './outcome.js';
 
 /** The gate as it stood when a request was dropped. */

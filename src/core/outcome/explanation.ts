@@ -2,7 +2,6 @@
  * The decision about a request: one readable sentence, and the same as data. Sentences name figures and policies, never
  * a fairness ID.
  */
-import type { LimitHit } from './limit-hit.js';
 
 /**
  * The part that decided.
@@ -34,6 +33,16 @@ export type DecidedBy =
   | 'client'
   | 'host'
   | 'controller';
+
+/** The limit that a request did not fit into. */
+export interface LimitHit {
+  readonly scope: 'global' | 'band' | 'flow';
+  readonly resource: 'requests' | 'bytes';
+  /** The configured limit. */
+  readonly max: number;
+  /** The part that was occupied when the request came. */
+  readonly used: number;
+}
 
 export interface Explanation {
   readonly decidedBy: DecidedBy;

@@ -1,9 +1,8 @@
 /** How a request can end at the gate: one closed union, in the mission's names. */
 
-import type { Explanation } from './explanation.js';
+import type { Explanation, LimitHit } from './explanation.js';
 // biome-ignore lint/suspicious/noImportCycles: an outcome hands out a lease, and a lease that is put back has an outcome.
 import type { Lease } from './lease.js';
-import type { LimitHit } from './limit-hit.js';
 
 /** Rejected = never queued; evicted = was queued. Also the label values of metrics. */
 export type DropType =

@@ -21,26 +21,19 @@ export interface FrameFlow {
   readonly isAtCap: boolean;
 }
 
-export interface FrameBand {
-  readonly priority: number;
-  readonly waiting: number;
-  readonly held: number;
+export interface FrameBand
+  extends Pick<
+      BandOf,
+      'priority' | 'waiting' | 'held' | 'saturation' | 'ceiling' | 'inFlight' | 'fairness' | 'ordering'
+    >,
+    Pick<BandOf, 'arrivedPerSecond' | 'dispatchedPerSecond' | 'otherFlows' | 'otherWaiting'> {
   /** Null: unlimited. */
   readonly maxRequests: number | null;
-  readonly saturation: number;
-  readonly ceiling: number;
   readonly gate: GateState;
-  readonly inFlight: number;
   /** True when more requests arrive than leave. */
   readonly isGrowing: boolean;
-  readonly fairness: string;
-  readonly ordering: string;
-  readonly arrivedPerSecond: number;
-  readonly dispatchedPerSecond: number;
   readonly timeToDrainMs: number | null;
   readonly flows: readonly FrameFlow[];
-  readonly otherFlows: number;
-  readonly otherWaiting: number;
   /** Requests that its limits, or those of its flows, dropped in the last five minutes; 0 where no history is kept. */
   readonly dropped: number;
 }

@@ -5,6 +5,7 @@
  * Invariant: at most one count for each reason, one for the whole queue, and one for each band that dropped lately.
  */
 import type { DropReason } from '../../index.js';
+import { sum } from './flow-history.js';
 import type { ControllerEvents } from './options.js';
 
 export class DropHistory {
@@ -65,10 +66,4 @@ export class DropHistory {
       if (ring.every((requests) => requests === 0)) counts.delete(key);
     }
   }
-}
-
-function sum(ring: Uint32Array | undefined): number {
-  let total = 0;
-  for (const requests of ring ?? []) total += requests;
-  return total;
 }

@@ -115,7 +115,8 @@ export class FlowHistory {
   }
 }
 
-function sum(ring: Uint32Array | undefined): number {
+/** What a ring counted. */
+export function sum(ring: Uint32Array | undefined): number {
   let total = 0;
   for (const count of ring ?? []) total += count;
   return total;

@@ -6,9 +6,9 @@ import type { ShadowFigures } from '../../types/index.js';
 import { type FrameBand, frameBand, type GateState, isGrowing, stateOf } from './bands.js';
 import { limitOrNull, orNull, rounded } from './figures.js';
 import type { History } from './history.js';
+import { shortenName } from './names.js';
 import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
 import type { FrameShared } from './shared-limits.js';
-import { shortenName } from './shorten-name.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
 
 /** Dispatched, rejected and evicted in one span; null before the history began. */
@@ -184,13 +184,8 @@ export function toFrame(
   };
 }
 
-function shadowOf({
-  passed,
-  running,
-  wouldHaveWaited,
-  wouldHaveBeenDropped,
-  wouldHaveBeenEvicted,
-}: ShadowFigures): InspectorFrame['shadow'] {
+function shadowOf(figures: ShadowFigures): InspectorFrame['shadow'] {
+  const { passed, running, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = figures;
   const dropped = wouldHaveBeenDropped.reduce((sum, { requests }) => sum + requests, 0);
   return { passed, running, wouldHaveWaited, wouldHaveBeenDropped: dropped, wouldHaveBeenEvicted };
 }

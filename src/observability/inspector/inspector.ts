@@ -1,9 +1,9 @@
 /** A live page of one controller: a page, its stream of frames, and the same as JSON, all under one path. */
 import { headerText } from '../../base/headers/header-source.js';
-import { Aliases } from './aliases.js';
 import { Broadcast } from './broadcast.js';
 import { toFrame } from './frame.js';
 import { History } from './history.js';
+import { Aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
 import {
   type InspectedFlow,
@@ -13,7 +13,6 @@ import {
 } from './options.js';
 import { pageHtml, pagePolicy } from './page/document.js';
 import { sharedTable } from './shared-limits.js';
-import { shortenName } from './shorten-name.js';
 
 /** Mount one of the two. Neither reads a body, and neither changes anything. */
 export interface Inspector {
@@ -56,7 +55,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
   const { authorize, hosts, intervalMs, maxWatchers, clock } = resolved;
   let history: History | undefined = resolved.history ? new History(flow, clock) : undefined;
   const aliases = new Aliases();
-  const nameOf = resolved.hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortenName;
+  const nameOf = resolved.fairnessIds === 'hidden' ? (fairnessId: string) => aliases.of(fairnessId) : shortenName;
   let frame: { readonly json: string; readonly madeAtMs: number } | undefined;
 
   /** However many ask, a controller is looked at no more than twice in an interval. */

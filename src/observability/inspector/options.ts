@@ -78,17 +78,12 @@ export interface InspectorOptions {
   clock?: Clock | undefined;
 }
 
-export interface ResolvedInspectorOptions {
-  readonly authorize: InspectorOptions['authorize'];
+type Filled<K extends keyof InspectorOptions> = { readonly [P in K]: NonNullable<InspectorOptions[P]> };
+
+export interface ResolvedInspectorOptions
+  extends Filled<'idOf' | 'history' | 'fairnessIds' | 'intervalMs' | 'maxWatchers' | 'bounds' | 'clock'>,
+    Pick<InspectorOptions, 'authorize' | 'shared'> {
   readonly hosts: (host: string) => boolean;
-  readonly idOf: (request: never) => string | undefined;
-  readonly history: boolean;
-  readonly hidesFairnessIds: boolean;
-  readonly intervalMs: number;
-  readonly maxWatchers: number;
-  readonly bounds: OverviewBounds;
-  readonly shared: InspectorOptions['shared'];
-  readonly clock: Clock;
 }
 
 /** Where hosts usually have it. */
@@ -140,11 +135,5 @@ const optionsSchema = object({
 
 /** @throws FlowConfigError that lists every problem */
 export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
-  const { fairnessIds, ...others } = parse(optionsSchema, options, 'inspector');
-  return {
-    ...others,
-    authorize: others.authorize,
-    shared: others.shared,
-    hidesFairnessIds: fairnessIds === 'hidden',
-  };
+  return parse(optionsSchema, options, 'inspector');
 }

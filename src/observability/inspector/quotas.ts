@@ -4,7 +4,8 @@
  */
 import type { ControllerOverview } from '../../index.js';
 import type { QuotaFigure, SessionFigures } from '../../types/index.js';
-import { shortenName } from './shorten-name.js';
+import { limitOrNull } from './figures.js';
+import { shortenName } from './names.js';
 
 /** One quota of one group. Times in ms. */
 export type FrameQuota = QuotaFigure;
@@ -39,7 +40,7 @@ export function quotaTable({ quotas }: ControllerOverview): FrameQuotas | null {
 /** Null where no detector limits sessions. */
 export function sessionsOf({ sessions }: ControllerOverview): FrameSessions | null {
   if (sessions === undefined) return null;
-  return { ...sessions, maxSessions: sessions.maxSessions === Number.POSITIVE_INFINITY ? null : sessions.maxSessions };
+  return { ...sessions, maxSessions: limitOrNull(sessions.maxSessions) };
 }
 
 function shareOf({ used, reserved, limit }: QuotaFigure): number {
@@ -47,35 +48,20 @@ function shareOf({ used, reserved, limit }: QuotaFigure): number {
 }
 
 /** A group has the name of an endpoint, or of a model that a client made up. */
-function toRow({
-  group,
-  unit,
-  limit,
-  perMs,
-  used,
-  reserved,
-  resetsInMs,
-  waitMs,
-  restsForMs,
-  isLearnt,
-  isShared,
-}: QuotaFigure): FrameQuota {
+function toRow(quota: QuotaFigure): FrameQuota {
   return {
-    group: shortenName(group),
-    unit,
-    limit: rounded(limit),
-    perMs,
-    used: rounded(used),
-    reserved: rounded(reserved),
-    resetsInMs: Math.ceil(resetsInMs),
-    waitMs: Math.ceil(waitMs),
-    restsForMs: Math.ceil(restsForMs),
-    isLearnt,
-    ...(isShared === true && { isShared }),
+    ...quota,
+    group: shortenName(quota.group),
+    limit: inShort(quota.limit),
+    used: inShort(quota.used),
+    reserved: inShort(quota.reserved),
+    resetsInMs: Math.ceil(quota.resetsInMs),
+    waitMs: Math.ceil(quota.waitMs),
+    restsForMs: Math.ceil(quota.restsForMs),
   };
 }
 
 /** Costs may be small. */
-function rounded(amount: number): number {
+function inShort(amount: number): number {
   return Number(amount.toPrecision(6));
 }

@@ -1,5 +1,5 @@
 /** The table of the parts of shared limits that this replica holds, and the state of the store. */
-import { shortenName } from './shorten-name.js';
+import { shortenName } from './names.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
 export interface InspectedLease {

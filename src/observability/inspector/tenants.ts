@@ -5,6 +5,7 @@
  * lately while others were served, or it got less than half of its share of its band in the last minute.
  */
 import type { ControllerOverview } from '../../index.js';
+import { limitOrNull, rounded } from './figures.js';
 import type { FlowHistory } from './flow-history.js';
 
 export interface FrameTenant {
@@ -82,11 +83,13 @@ export function tenantTable(
 function capOf({ cap, isAtCap }: Standing): FrameCap | null {
   if (cap === undefined) return null;
   const { requests, maxRequests, tokens, maxTokens } = cap;
-  return { requests, maxRequests: orNull(maxRequests), tokens, maxTokens: orNull(maxTokens), isReached: isAtCap };
-}
-
-function orNull(limit: number): number | null {
-  return limit === Number.POSITIVE_INFINITY ? null : limit;
+  return {
+    requests,
+    maxRequests: limitOrNull(maxRequests),
+    tokens,
+    maxTokens: limitOrNull(maxTokens),
+    isReached: isAtCap,
+  };
 }
 
 /**
@@ -112,8 +115,4 @@ function sharesOf(
     if (isActive) weights += other.weight;
   }
   return { received: history.recent(fairnessId, priority).served / served, owed: weights === 0 ? 0 : weight / weights };
-}
-
-function rounded(figure: number, digits = 1): number {
-  return Number(figure.toFixed(digits));
 }

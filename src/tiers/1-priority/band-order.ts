@@ -2,7 +2,6 @@
 
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { PriorityBand } from '../priority-band.js';
-import { position } from './band-position.js';
 
 /**
  * An order of bands.
@@ -20,6 +19,18 @@ export interface BandOrder {
   dispatched?(priority: number): void;
   /** Sets the receiver of faults, for an order that is foreign code. */
   reportTo?(errors: PluginErrorSink): void;
+}
+
+/** The place of `priority` in `bands`, or the place where it belongs. O(log n). */
+export function position(bands: readonly { readonly priority: number }[], priority: number): number {
+  let low = 0;
+  let high = bands.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((bands[middle] as { readonly priority: number }).priority > priority) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function highest(open: readonly PriorityBand[]): PriorityBand {

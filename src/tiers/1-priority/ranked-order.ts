@@ -54,11 +54,6 @@ export class RankedOrder implements BandOrder {
   }
 
   dispatched(priority: number): void {
-    try {
-      const answer: unknown = this.policy.recordDispatch?.(priority);
-      this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.policy, 'recordDispatch', priority);
   }
 }

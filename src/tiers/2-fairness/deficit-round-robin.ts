@@ -13,7 +13,7 @@ const type = 'deficit-round-robin-fairness-policy';
 /** Smaller quanta, and larger ones, could not be told from none and from infinity beside costs of up to 2^53. */
 const quantumRange = { from: 1e-6, to: mostCost };
 
-export interface DeficitRoundRobinParameters extends CostParameters {
+interface QuantumOption {
   /**
    * Cost per weight that a flow may use in a round, from 1e-6 to 2^53.
    * @default the largest cost of late, by weights above 1
@@ -21,13 +21,13 @@ export interface DeficitRoundRobinParameters extends CostParameters {
   quantum?: number | undefined;
 }
 
-export interface DeficitRoundRobinOptions extends CostOptions {
-  /** As in DeficitRoundRobinParameters. @default the largest cost of late, by weights above 1 */
-  quantum?: number | undefined;
-}
+export interface DeficitRoundRobinParameters extends CostParameters, QuantumOption {}
+export interface DeficitRoundRobinOptions extends CostOptions, QuantumOption {}
 
-const fileParameters = object({ ...costShape, quantum: optional(number(quantumRange)) });
-const codeOptions = object({ ...costCodeShape, quantum: optional(number(quantumRange)) });
+const quantum = optional(number(quantumRange));
+
+const fileParameters = object({ ...costShape, quantum });
+const codeOptions = object({ ...costCodeShape, quantum });
 
 /**
  * Shares a band by tokens in rounds. In each round a flow may use one quantum per weight, and goes on until it is used
@@ -38,8 +38,8 @@ const codeOptions = object({ ...costCodeShape, quantum: optional(number(quantumR
  * @throws FlowConfigError
  */
 export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowFairnessPolicy {
-  const { quantum, ...costs } = parse(codeOptions, options, 'deficitRoundRobin');
-  return costFairPolicy(type, costs, () => new DeficitRounds(quantum));
+  const { quantum: given, ...costs } = parse(codeOptions, options, 'deficitRoundRobin');
+  return costFairPolicy(type, costs, () => new DeficitRounds(given));
 }
 
 export const deficitRoundRobinPlugin: FairnessDefinition<DeficitRoundRobinParameters> = {

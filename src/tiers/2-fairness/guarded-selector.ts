@@ -5,7 +5,7 @@
  * to pick.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
-import { PluginGuard } from '../../base/faults/plugin-guard.js';
+import { PluginGuard, type Question, wrong } from '../../base/faults/plugin-guard.js';
 import { misspelledHooks } from '../../base/misspelled-hooks.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorMethods } from './fairness-policy.js';
@@ -20,6 +20,22 @@ export interface PickedBand extends BandView {
 }
 
 const retryAfterMs = 1000;
+
+const lead: Question<'lead', number | undefined> = {
+  hook: 'lead',
+  rule: 'a number, or undefined',
+  read: (answer) => (isNumberOrNone(answer) ? answer : wrong),
+};
+
+const service: Question<'service', ServiceFigures> = {
+  hook: 'service',
+  rule: 'figures whose flows have a fairnessId, and numbers',
+  read: (answer) => readServiceFigures(answer) ?? wrong,
+};
+
+function isNumberOrNone(answer: unknown): answer is number | undefined {
+  return answer === undefined || (typeof answer === 'number' && !Number.isNaN(answer));
+}
 
 export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   /** True when dispatches that never waited must be told as well. */
@@ -58,8 +74,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowActivated(flow: FlowView): void {
     try {
-      if (this.selector.flowActivated === undefined) return;
-      const answer: unknown = this.selector.flowActivated(flow);
+      const answer: unknown = this.selector.flowActivated?.(flow);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
@@ -68,8 +83,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowDeactivated(flow: FlowView, isParked = false): void {
     try {
-      if (this.selector.flowDeactivated === undefined) return;
-      const answer: unknown = this.selector.flowDeactivated(flow, isParked);
+      const answer: unknown = this.selector.flowDeactivated?.(flow, isParked);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
@@ -78,8 +92,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   itemAdded(flow: FlowView, item: ItemView): void {
     try {
-      if (this.selector.itemAdded === undefined) return;
-      const answer: unknown = this.selector.itemAdded(flow, item);
+      const answer: unknown = this.selector.itemAdded?.(flow, item);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
@@ -88,8 +101,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   itemRemoved(flow: FlowView, item: ItemView): void {
     try {
-      if (this.selector.itemRemoved === undefined) return;
-      const answer: unknown = this.selector.itemRemoved(flow, item);
+      const answer: unknown = this.selector.itemRemoved?.(flow, item);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
@@ -98,8 +110,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
     try {
-      if (this.selector.dispatched === undefined) return;
-      const answer: unknown = this.selector.dispatched(flow, item, nowMs);
+      const answer: unknown = this.selector.dispatched?.(flow, item, nowMs);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
@@ -108,8 +119,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   consumed(flow: FlowView, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
     try {
-      if (this.selector.consumed === undefined) return;
-      const answer: unknown = this.selector.consumed(flow, usage, nowMs, item, total);
+      const answer: unknown = this.selector.consumed?.(flow, usage, nowMs, item, total);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
@@ -118,8 +128,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     try {
-      if (this.selector.settled === undefined) return;
-      const answer: unknown = this.selector.settled(flow, usage, nowMs, tokens, item, ending);
+      const answer: unknown = this.selector.settled?.(flow, usage, nowMs, tokens, item, ending);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
@@ -128,26 +137,14 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   /** Undefined where the policy keeps no account of it. */
   lead(flow: FlowView): number | undefined {
-    try {
-      if (this.selector.lead === undefined) return undefined;
-      const lead: unknown = this.selector.lead(flow);
-      if (lead === undefined || (typeof lead === 'number' && !Number.isNaN(lead))) return lead;
-      this.guard.violated('lead must return a number, or undefined', lead);
-    } catch (error) {
-      this.guard.failed(error);
-    }
-    return undefined;
+    return this.guard.ask(this.selector, lead, flow);
   }
 
   /** Undefined where the policy keeps no account of it. */
   get fairnessIndex(): number | undefined {
-    try {
-      const index: unknown = this.policy.fairnessIndex;
-      if (index === undefined || (typeof index === 'number' && !Number.isNaN(index))) return index;
-      this.guard.violated('fairnessIndex must be a number, or undefined', index);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    const index: unknown = this.guard.read(this.policy, 'fairnessIndex');
+    if (isNumberOrNone(index)) return index;
+    this.guard.violated('fairnessIndex must be a number, or undefined', index);
     return undefined;
   }
 
@@ -157,27 +154,14 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   /** Undefined where the policy keeps no account of it. */
   service(nowMs: number): ServiceFigures | undefined {
-    try {
-      if (this.selector.service === undefined) return undefined;
-      const answer: unknown = this.selector.service(nowMs);
-      const figures = readServiceFigures(answer);
-      if (figures !== undefined) return figures;
-      this.guard.violated('service must return figures whose flows have a fairnessId, and numbers', answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
-    return undefined;
+    return this.guard.ask(this.selector, service, nowMs);
   }
 
   get ignoredReports(): number {
-    try {
-      const count: unknown = this.selector.ignoredReports;
-      if (count === undefined) return 0;
-      if (Number.isFinite(count)) return count as number;
-      this.guard.violated('ignoredReports must be a number', count);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    const count: unknown = this.guard.read(this.selector, 'ignoredReports');
+    if (count === undefined) return 0;
+    if (typeof count === 'number' && Number.isFinite(count)) return count;
+    this.guard.violated('ignoredReports must be a number', count);
     return 0;
   }
 
@@ -195,8 +179,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   flowRemoved(flow: FlowView): void {
     try {
-      if (this.selector.flowRemoved === undefined) return;
-      const answer: unknown = this.selector.flowRemoved(flow);
+      const answer: unknown = this.selector.flowRemoved?.(flow);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);

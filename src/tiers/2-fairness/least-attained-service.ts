@@ -1,7 +1,6 @@
 /** Least attained service: the flow that consumed least of late goes next, and a long wait counts a little. */
 import type { FlowView } from '../views.js';
-import type { ProgramStrategy } from './program-strategy.js';
-import type { Program } from './program-table.js';
+import type { Program, ProgramStrategy } from './program-table.js';
 
 export interface LeastAttainedServiceSettings {
   readonly weightService: number;

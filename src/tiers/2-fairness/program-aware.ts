@@ -5,11 +5,10 @@ import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
-import type { BandView, FlowView, ItemView, Usage } from '../views.js';
+import type { BandView, FlowView } from '../views.js';
 import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 import { leastAttainedService } from './least-attained-service.js';
-import type { ProgramStrategy } from './program-strategy.js';
-import { type Program, ProgramTable } from './program-table.js';
+import { type Program, type ProgramStrategy, ProgramTable } from './program-table.js';
 import { turnPriority } from './turn-priority.js';
 
 /**
@@ -67,63 +66,39 @@ export interface ProgramAwarePolicy extends FlowFairnessPolicy {
   readonly fairnessIndex: number;
 }
 
-interface Prices {
-  readonly promptTokenWeight: number;
-  readonly completionTokenWeight: number;
-}
-
-class ProgramAwareSelector implements FlowSelector {
-  private readonly band: BandView;
-  private readonly programs: ProgramTable;
-  private readonly strategy: ProgramStrategy;
-  private readonly prices: Prices;
-  private readonly programOf: (flow: FlowView) => Program | undefined;
-
-  constructor(band: BandView, programs: ProgramTable, strategy: ProgramStrategy, prices: Prices) {
-    this.band = band;
-    this.programs = programs;
-    this.strategy = strategy;
-    this.prices = prices;
-    this.programOf = (flow) => programs.find(flow.fairnessId);
-  }
-
-  pick(nowMs: number): FlowView | undefined {
-    this.programs.sweep(nowMs);
-    return this.strategy.pick(this.band.activeFlows(), this.programOf, nowMs);
-  }
-
-  forHeld(band: BandView): FlowSelector {
-    return { pick: (nowMs) => this.strategy.pick(band.activeFlows(), this.programOf, nowMs) };
-  }
-
-  flowActivated(flow: FlowView): void {
-    this.programs.beganWaiting(this.programs.of(flow.fairnessId));
-  }
-
-  flowDeactivated(flow: FlowView): void {
-    this.programs.stoppedWaiting(this.programs.of(flow.fairnessId));
-  }
-
-  dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
-    this.programs.sweep(nowMs);
-    const program = this.programs.of(flow.fairnessId);
-    this.strategy.dispatching?.(program, item);
-    this.programs.dispatched(program, nowMs - item.enqueuedAtMs);
-  }
-
-  consumed(flow: FlowView, usage: Usage, nowMs: number): void {
-    const { promptTokenWeight, completionTokenWeight } = this.prices;
-    const cost = promptTokenWeight * usage.promptTokens + completionTokenWeight * usage.completionTokens;
-    this.strategy.charge?.(this.programs.of(flow.fairnessId), cost, nowMs);
-  }
-
-  settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number): void {
-    this.programs.sweep(nowMs);
-    const program = this.programs.of(flow.fairnessId);
-    const wasReported = usage.promptTokens > 0 || usage.completionTokens > 0;
-    if (!wasReported) this.strategy.charge?.(program, tokens > 0 ? tokens : 1, nowMs);
-    this.programs.ended(program, nowMs);
-  }
+function programAwareSelector(
+  band: BandView,
+  programs: ProgramTable,
+  strategy: ProgramStrategy,
+  { promptTokenWeight, completionTokenWeight }: Settings,
+): FlowSelector {
+  const programOf = (flow: FlowView): Program | undefined => programs.find(flow.fairnessId);
+  return {
+    pick(nowMs) {
+      programs.sweep(nowMs);
+      return strategy.pick(band.activeFlows(), programOf, nowMs);
+    },
+    forHeld: (held) => ({ pick: (nowMs) => strategy.pick(held.activeFlows(), programOf, nowMs) }),
+    flowActivated: ({ fairnessId }) => programs.beganWaiting(programs.of(fairnessId)),
+    flowDeactivated: ({ fairnessId }) => programs.stoppedWaiting(programs.of(fairnessId)),
+    dispatched({ fairnessId }, item, nowMs) {
+      programs.sweep(nowMs);
+      const program = programs.of(fairnessId);
+      strategy.dispatching?.(program, item);
+      programs.dispatched(program, nowMs - item.enqueuedAtMs);
+    },
+    consumed({ fairnessId }, { promptTokens, completionTokens }, nowMs) {
+      const cost = promptTokenWeight * promptTokens + completionTokenWeight * completionTokens;
+      strategy.charge?.(programs.of(fairnessId), cost, nowMs);
+    },
+    settled({ fairnessId }, usage, nowMs, tokens) {
+      programs.sweep(nowMs);
+      const program = programs.of(fairnessId);
+      const wasReported = usage.promptTokens > 0 || usage.completionTokens > 0;
+      if (!wasReported) strategy.charge?.(program, tokens > 0 ? tokens : 1, nowMs);
+      programs.ended(program, nowMs);
+    },
+  };
 }
 
 /**
@@ -142,7 +117,7 @@ export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePol
   const strategy = strategyOf(settings);
   return {
     type: 'program-aware-fairness',
-    createSelector: (band) => new ProgramAwareSelector(band, programs, strategy, settings),
+    createSelector: (band) => programAwareSelector(band, programs, strategy, settings),
     get programs() {
       return programs.size;
     },

@@ -6,6 +6,7 @@
  * `mostIdle`.
  */
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
+import type { FlowView, ItemView } from '../views.js';
 
 /** Idle programs remembered at most, so that invented fairness IDs cannot fill memory. */
 const mostIdle = 10_000;
@@ -33,6 +34,20 @@ export class Program implements Linked<Program> {
   constructor(fairnessId: string) {
     this.fairnessId = fairnessId;
   }
+}
+
+/** How programs are ranked. A strategy keeps what it knows in them. */
+export interface ProgramStrategy {
+  /** The flow that goes next; undefined when none has a request waiting. */
+  pick(
+    flows: Iterable<FlowView>,
+    programOf: (flow: FlowView) => Program | undefined,
+    nowMs: number,
+  ): FlowView | undefined;
+  /** A request is about to be counted as dispatched. */
+  dispatching?(program: Program, item: ItemView): void;
+  /** A program consumed `cost`; negative when an earlier report was too high. */
+  charge?(program: Program, cost: number, nowMs: number): void;
 }
 
 export class ProgramTable {

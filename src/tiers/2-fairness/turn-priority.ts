@@ -3,8 +3,7 @@
  * for depth.
  */
 import type { FlowView, ItemView } from '../views.js';
-import type { ProgramStrategy } from './program-strategy.js';
-import type { Program } from './program-table.js';
+import type { Program, ProgramStrategy } from './program-table.js';
 
 export interface TurnPrioritySettings {
   /** Turns that one second of waiting is worth. */

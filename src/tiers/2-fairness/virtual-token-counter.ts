@@ -1,16 +1,21 @@
-/** Fair by cost: the tenant that has received least for its weight goes next. */
+/** Fair by cost: the tenant that has received least for its weight goes next; and two presets of where one begins. */
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { oneOf } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
-import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
+import {
+  type CostOptions,
+  type CostParameters,
+  costCodeShape,
+  costOptions,
+  costParameters,
+  costShape,
+} from './by-cost/cost-options.js';
 import { type Lift, VirtualCounters } from './by-cost/virtual-counters.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
-const type = 'virtual-token-counter-fairness-policy';
-
-export interface VirtualTokenCounterParameters extends CostParameters {
+interface LiftOption {
   /**
    * Where a flow begins whose first request comes: at the largest counter picked so far (`floor`), at the least counter
    * of those that wait (`vtc`, as the paper has it), or at its own (`none`).
@@ -19,10 +24,12 @@ export interface VirtualTokenCounterParameters extends CostParameters {
   lift?: Lift | undefined;
 }
 
-export interface VirtualTokenCounterOptions extends CostOptions {
-  /** As in VirtualTokenCounterParameters. @default 'floor' */
-  lift?: Lift | undefined;
-}
+export interface VirtualTokenCounterParameters extends CostParameters, LiftOption {}
+export interface VirtualTokenCounterOptions extends CostOptions, LiftOption {}
+
+const type = 'virtual-token-counter-fairness-policy';
+const typeOfStartTimes = 'start-time-fair-queueing-fairness-policy';
+const typeOfLeastService = 'least-service-fairness-policy';
 
 const lift = optional(oneOf('floor', 'vtc', 'none'), 'floor');
 
@@ -43,9 +50,44 @@ export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): F
   return costFairPolicy(type, costs, () => new VirtualCounters(chosen));
 }
 
+/**
+ * Start-time fair queueing by cost: the same counters, and a flow that returns begins at the largest start tag
+ * dispatched so far. The bound holds whatever the rate at which the gate opens. Source: Goyal, Vin and Cheng,
+ * "Start-time Fair Queueing" (SIGCOMM '96).
+ * @throws FlowConfigError
+ */
+export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPolicy {
+  const costs = parse(costOptions, options, 'startTimeFairQueueing');
+  return costFairPolicy(typeOfStartTimes, costs, () => new VirtualCounters('floor'));
+}
+
+/**
+ * Plain least service: the same counters, but no flow is lifted. A flow that was idle makes up for it at the expense of
+ * the others, and so does every new fairness ID. Only for fairness IDs that clients cannot choose.
+ * @throws FlowConfigError
+ */
+export function leastService(options: CostOptions = {}): FlowFairnessPolicy {
+  const costs = parse(costOptions, options, 'leastService');
+  return costFairPolicy(typeOfLeastService, costs, () => new VirtualCounters('none'));
+}
+
 export const virtualTokenCounterPlugin: FairnessDefinition<VirtualTokenCounterParameters> = {
   kind: 'fairness',
   type,
   parameters: fileParameters,
   create: virtualTokenCounter,
+};
+
+export const startTimeFairQueueingPlugin: FairnessDefinition<CostParameters> = {
+  kind: 'fairness',
+  type: typeOfStartTimes,
+  parameters: costParameters,
+  create: startTimeFairQueueing,
+};
+
+export const leastServicePlugin: FairnessDefinition<CostParameters> = {
+  kind: 'fairness',
+  type: typeOfLeastService,
+  parameters: costParameters,
+  create: leastService,
 };

@@ -3,14 +3,19 @@
  * policy must be asked is found out once.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
-import { PluginGuard } from '../../base/faults/plugin-guard.js';
+import { PluginGuard, type Question, wrong } from '../../base/faults/plugin-guard.js';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { ItemQueue, Queued } from '../../base/queues/item-queue.js';
 import { ScoredQueue, type Scores } from '../../base/queues/scored-queue.js';
 import type { ItemView } from '../views.js';
-import { guardedScores } from './guarded-scores.js';
 import type { OrderingPolicy } from './ordering-policy.js';
+
+const isInfeasible: Question<'isInfeasible', boolean> = {
+  hook: 'isInfeasible',
+  rule: 'true or false',
+  read: (answer) => (typeof answer === 'boolean' ? answer : wrong),
+};
 
 export class GuardedOrdering {
   /** True when the order of arrival is all that the policy compares. */
@@ -51,23 +56,39 @@ export class GuardedOrdering {
 
   /** True when the policy has given the request up. Asked where `dropsInfeasible`. */
   isInfeasible(item: ItemView, nowMs: number): boolean {
-    try {
-      const answer: unknown = this.policy.isInfeasible?.(item, nowMs);
-      if (typeof answer === 'boolean') return answer;
-      this.guard.violated('isInfeasible must return true or false', answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
-    return false;
+    return this.guard.ask(this.policy, isInfeasible, item, nowMs) === true;
   }
 
   /** A dispatched request had its first token, or ended without a report. Told where `hearsFirstTokens`. */
   firstToken(item: ItemView, afterMs: number): void {
-    try {
-      const answer: unknown = this.policy.firstToken?.(item, afterMs);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.policy, 'firstToken', item, afterMs);
   }
+}
+
+/** Undefined for policies without scores. A score that fails counts as 0. */
+export function guardedScores(policy: OrderingPolicy, errors: PluginErrorSink): Scores<ItemView> | undefined {
+  const guard = new PluginGuard('ordering', policy, errors);
+  const scores = guard.read(policy, 'scores');
+  if (scores === undefined) return undefined;
+  const count = (name: 'lookahead' | 'overtakings', least: number): number => {
+    const given: unknown = guard.read(scores, name);
+    if (Number.isInteger(given) && (given as number) >= least) return given as number;
+    guard.violated(`scores.${name} must be an integer from ${least} up`, given);
+    return least;
+  };
+  return {
+    lookahead: count('lookahead', 1),
+    overtakings: count('overtakings', 0),
+    score(item) {
+      try {
+        const score: unknown = scores.score(item);
+        if (typeof score === 'number' && !Number.isNaN(score)) return score;
+        guard.violated('score must return a number', score);
+      } catch (error) {
+        guard.failed(error);
+      }
+      return 0;
+    },
+    dispatched: (item) => guard.tell(scores, 'dispatched', item),
+  };
 }

@@ -1,6 +1,6 @@
 /** One drop of every kind. */
 
-import type { LimitHit } from '../../../src/core/outcome/limit-hit.js';
+import type { LimitHit } from '../../../src/core/outcome/explanation.js';
 import type { Drop } from '../../../src/index.js';
 
 const common = { fairnessId: 'secret-tenant', priority: 100, queuedMs: 0 };

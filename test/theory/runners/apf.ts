@@ -7,7 +7,7 @@ import { type FlowFairnessPolicy, roundRobin, shuffleSharded, virtualTokenCounte
 import { maxMinShares } from '../../../src/simulator/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { deal, flowHash } from '../../../src/tiers/2-fairness/by-cost/shuffle-sharding.js';
-import { startTimeFairQueueing } from '../../../src/tiers/2-fairness/start-time-fair-queueing.js';
+import { startTimeFairQueueing } from '../../../src/tiers/2-fairness/virtual-token-counter.js';
 import { FakeBand, type Running, usage } from '../../tiers/2-fairness/by-cost/fake-band.js';
 
 /** Seconds. `think` may be a little below 0: the next call then comes before this one ends. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { guardedScores } from '../../../src/tiers/3-ordering/guarded-scores.js';
+import { guardedScores } from '../../../src/tiers/3-ordering/guarded-ordering.js';
 import { fakeItem } from '../../support/fake-item.js';
 
 const item = fakeItem();

@@ -6,7 +6,7 @@ import type { FlowSelector } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
 import { CostSelector } from './cost-selector.js';
-import { HeldShares } from './held-shares.js';
+import { heldShares } from './held-shares.js';
 import type { ServiceLedger } from './service-ledger.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
@@ -52,7 +52,7 @@ export class CostFairSelector extends CostSelector implements FlowSelector {
   }
 
   forHeld(): FlowSelector {
-    return new HeldShares(
+    return heldShares(
       this.tree.levels,
       (flow) => this.leafOf(flow),
       (flow, tree) => this.leafFor(tree, flow),

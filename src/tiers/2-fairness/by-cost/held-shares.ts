@@ -45,59 +45,40 @@ export function unfollow(tree: ShareTree, standIn: Share): void {
   }
 }
 
-export class HeldShares implements FlowSelector {
-  private readonly tree: ShareTree;
-  private readonly leafOf: (flow: FlowView) => Share;
-  private readonly standInOf: (flow: FlowView, tree: ShareTree) => Share;
+/** `leafOf` finds the flow's leaf in the tree of the policy, `standInOf` its leaf in the tree that is given. */
+export function heldShares(
+  levels: number,
+  leafOf: (flow: FlowView) => Share,
+  standInOf: (flow: FlowView, tree: ShareTree) => Share,
+): FlowSelector {
+  const tree = treeOfStandIns(levels);
 
-  constructor(
-    levels: number,
-    leafOf: (flow: FlowView) => Share,
-    standInOf: (flow: FlowView, tree: ShareTree) => Share,
-  ) {
-    this.tree = treeOfStandIns(levels);
-    this.leafOf = leafOf;
-    this.standInOf = standInOf;
-  }
-
-  pick(): FlowView | undefined {
-    return this.tree.next()?.firstFlow;
-  }
-
-  flowActivated(flow: FlowView): void {
-    const standIn = this.standInOf(flow, this.tree);
-    follow(standIn, this.leafOf(flow));
-    if (!standIn.addFlow(flow)) return;
-    standIn.arrival = flow.head?.sequence ?? standIn.arrival;
-    this.tree.activate(standIn, false);
-  }
-
-  flowDeactivated(flow: FlowView): void {
-    const standIn = this.standInOf(flow, this.tree);
-    if (standIn.removeFlow(flow)) this.tree.deactivate(standIn);
-  }
-
-  itemAdded(flow: FlowView): void {
-    this.lookAtFirst(flow);
-  }
-
-  itemRemoved(flow: FlowView): void {
-    this.lookAtFirst(flow);
-  }
-
-  dispatched(flow: FlowView): void {
-    this.lookAtFirst(flow);
-  }
-
-  flowRemoved(flow: FlowView): void {
-    const standIn = this.standInOf(flow, this.tree);
-    if (!standIn.isActive) unfollow(this.tree, standIn);
-  }
-
-  private lookAtFirst(flow: FlowView): void {
-    const standIn = this.standInOf(flow, this.tree);
+  function lookAtFirst(flow: FlowView): void {
+    const standIn = standInOf(flow, tree);
     if (!standIn.isActive) return;
     standIn.arrival = standIn.firstFlow?.head?.sequence ?? standIn.arrival;
-    this.tree.renew(standIn);
+    tree.renew(standIn);
   }
+
+  return {
+    pick: () => tree.next()?.firstFlow,
+    flowActivated(flow) {
+      const standIn = standInOf(flow, tree);
+      follow(standIn, leafOf(flow));
+      if (!standIn.addFlow(flow)) return;
+      standIn.arrival = flow.head?.sequence ?? standIn.arrival;
+      tree.activate(standIn, false);
+    },
+    flowDeactivated(flow) {
+      const standIn = standInOf(flow, tree);
+      if (standIn.removeFlow(flow)) tree.deactivate(standIn);
+    },
+    itemAdded: lookAtFirst,
+    itemRemoved: lookAtFirst,
+    dispatched: lookAtFirst,
+    flowRemoved(flow) {
+      const standIn = standInOf(flow, tree);
+      if (!standIn.isActive) unfollow(tree, standIn);
+    },
+  };
 }

@@ -1,4 +1,11 @@
-/** Names that stand for fairness IDs where these must not be seen. */
+/** Names as frames show them; and names that stand for fairness IDs where these must not be seen. */
+
+const longestName = 64;
+
+/** Bounded however long a client made its name. */
+export function shortenName(name: string): string {
+  return name.length <= longestName ? name : `${name.slice(0, longestName - 1)}…`;
+}
 
 /** Beyond this the numbering begins anew, so that names cannot be used to fill memory. */
 const mostAliases = 10_000;

@@ -1,0 +1,49 @@
+/**
+ * Warns of options that are right and probably not meant. On a clock of its own a host simulates, and means what it
+ * says.
+ */
+import { type Clock, realClock } from '../base/clock.js';
+import { warnOperator } from '../base/faults/warn-operator.js';
+import type { FlowControllerOptions, ResolvedOptions } from './options.js';
+
+const shortMs = 1000;
+
+/** Warns of times to live below a second: they were probably meant in seconds, and options take milliseconds. */
+export function warnOfShortTtls(options: Partial<FlowControllerOptions<never>>, clock: Clock): void {
+  if (clock !== realClock) return;
+  const { defaultRequestTtl, noEndpointRequestTtl, bands = [], defaultBand, defaultNegativeBand } = options;
+  warn('defaultRequestTtl', defaultRequestTtl);
+  warn('noEndpointRequestTtl', noEndpointRequestTtl);
+  warn('defaultBand.requestTtl', defaultBand?.requestTtl);
+  warn('defaultNegativeBand.requestTtl', defaultNegativeBand?.requestTtl);
+  for (const [index, { requestTtl }] of bands.entries()) warn(`bands[${index}].requestTtl`, requestTtl);
+}
+
+function warn(path: string, ttl: unknown): void {
+  if (typeof ttl !== 'number' || ttl === 0 || ttl >= shortMs) return;
+  warnOperator(
+    `${path} is ${ttl}, which is ${ttl} ms. Write "${ttl}s" if you mean seconds, and "${ttl}ms" if you mean it.`,
+  );
+}
+
+/**
+ * Warns of limits of bands that add up to more than that of all: lower bands can then fill the queue, and a full queue
+ * rejects higher ones, if no request leaves for a higher band. Bands without a limit of their own do not count.
+ */
+export function warnOfLimitSums(
+  { bands = [] }: Partial<FlowControllerOptions<never>>,
+  resolved: ResolvedOptions,
+): void {
+  if (resolved.clock !== realClock || resolved.overflow !== 'reject') return;
+  for (const name of ['maxRequests', 'maxBytes'] as const) {
+    const limited = bands.filter(({ limits }) => limits?.[name] !== undefined).map(({ priority }) => priority);
+    const own = resolved.bands.filter(({ priority }) => limited.includes(priority)).map(({ limits }) => limits[name]);
+    const sum = own.reduce((total, limit) => total + limit, 0);
+    const all = resolved.limits[name];
+    if (own.length < 2 || sum === Number.POSITIVE_INFINITY || sum <= all) continue;
+    const together = `limits.${name} of the bands add up to ${sum}, more than the ${all} of all`;
+    warnOperator(
+      `${together}: lower bands can fill the queue, and higher ones are rejected then. Write overflow: 'fair' to let these pass.`,
+    );
+  }
+}
