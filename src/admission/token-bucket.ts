@@ -9,6 +9,7 @@ import { object } from '../base/schema/containers.js';
 import { callable, optional, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { aboveZero, oneOf } from '../base/schema/types.js';
+import { requestField } from '../endpoints/request-field.js';
 import type { Usage } from '../tiers/views.js';
 import type { AdmissionDefinition, AdmissionKey, AdmissionPolicy } from './admission-policy.js';
 
@@ -114,8 +115,7 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
 }
 
 function bookedTokens(request: unknown): number {
-  const tokens: unknown =
-    typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
+  const tokens = requestField(request, 'tokens');
   return typeof tokens === 'number' ? tokens : 0;
 }
 

@@ -9,11 +9,12 @@
  * exactly once.
  */
 import { type Clock, realClock } from '../base/clock.js';
-import { LinkedList } from '../base/queues/linked-list.js';
+import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import { object } from '../base/schema/containers.js';
-import { optional, type Schema } from '../base/schema/element.js';
+import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { clock, durationAboveZero, flag, integer, positiveInteger } from '../base/schema/types.js';
+import { whenAborted } from '../base/when-aborted.js';
 
 export interface WorkerAdmissionOptions {
   /** N: requests that may run, an integer from 1 up. @default 10,000 */
@@ -69,7 +70,7 @@ export interface WorkerAdmissionStats {
 /** The limits that may change while requests run and wait. */
 export type WorkerLimits = Pick<WorkerAdmissionOptions, 'engineRequestLimit' | 'requestQueueLimit'>;
 
-const workerLimits: Schema<WorkerLimits> = object({
+const workerLimits = object({
   engineRequestLimit: optional(positiveInteger()),
   requestQueueLimit: optional(integer({ from: 0 })),
 });
@@ -82,6 +83,10 @@ const optionsSchema = object({
   clock: optional(clock(), realClock),
 });
 
+type Settings = { readonly [K in keyof WorkerAdmissionOptions]-?: NonNullable<WorkerAdmissionOptions[K]> } & {
+  readonly maxQueueDelay: number;
+};
+
 /**
  * A cap for one worker process. O(1) for each request.
  * Source: Dynamo, the backend admission gate.
@@ -93,7 +98,7 @@ const optionsSchema = object({
  * using lease = outcome.lease;
  */
 export function workerAdmission(options: WorkerAdmissionOptions = {}): WorkerAdmission {
-  return new WorkerAdmission(options);
+  return new WorkerAdmission(parse(optionsSchema, options, 'workerAdmission'));
 }
 
 /**
@@ -117,10 +122,7 @@ function isPositive(count: number | null | undefined): count is number {
 export class WorkerAdmission {
   private running = 0;
   private readonly waiting = new LinkedList<Waiter>();
-  private engineRequestLimit: number;
-  private requestQueueLimit: number;
-  private readonly maxQueueDelayMs: number;
-  private readonly adaptiveLifo: boolean;
+  private settings: Settings;
   private readonly clock: Clock;
   /** Set by an expiry, spent by the next grant. */
   private newestGoesNext = false;
@@ -137,13 +139,10 @@ export class WorkerAdmission {
     cancelled: 0,
   };
 
-  constructor(options: WorkerAdmissionOptions) {
-    const parsed = parse(optionsSchema, options, 'workerAdmission');
-    this.engineRequestLimit = parsed.engineRequestLimit;
-    this.requestQueueLimit = parsed.requestQueueLimit;
-    this.maxQueueDelayMs = parsed.maxQueueDelay;
-    this.adaptiveLifo = parsed.adaptiveLifo;
-    this.clock = parsed.clock;
+  /** `workerAdmission` makes it. */
+  constructor(settings: Settings) {
+    this.settings = settings;
+    this.clock = settings.clock;
   }
 
   /**
@@ -156,14 +155,14 @@ export class WorkerAdmission {
       return { type: 'rejected', reason: 'cancelled', queuedMs: 0 };
     }
     const nowMs = this.clock.now();
-    if (this.running < this.engineRequestLimit) {
+    if (this.running < this.settings.engineRequestLimit) {
       this.counts.receivedDirect++;
       this.newestGoesNext = false;
       return { type: 'granted', lease: this.seat(), queuedMs: 0 };
     }
     this.counts.receivedQueue++;
     this.expire(nowMs);
-    if (this.waiting.size >= this.requestQueueLimit) {
+    if (this.waiting.size >= this.settings.requestQueueLimit) {
       this.counts.rejectedQueueFull++;
       return { type: 'rejected', reason: 'queue-full', queuedMs: 0 };
     }
@@ -182,21 +181,30 @@ export class WorkerAdmission {
    * @throws FlowConfigError
    */
   resize(limits: WorkerLimits): void {
-    const { engineRequestLimit, requestQueueLimit } = parse(workerLimits, limits, 'WorkerAdmission.resize');
-    this.engineRequestLimit = engineRequestLimit ?? this.engineRequestLimit;
-    this.requestQueueLimit = requestQueueLimit ?? this.requestQueueLimit;
+    const {
+      engineRequestLimit = this.settings.engineRequestLimit,
+      requestQueueLimit = this.settings.requestQueueLimit,
+    } = parse(workerLimits, limits, 'WorkerAdmission.resize');
+    this.settings = { ...this.settings, engineRequestLimit, requestQueueLimit };
     this.grant();
   }
 
   stats(): WorkerAdmissionStats {
-    const { running, engineRequestLimit, requestQueueLimit } = this;
-    return { running, waiting: this.waiting.size, engineRequestLimit, requestQueueLimit, ...this.counts };
+    const { engineRequestLimit, requestQueueLimit } = this.settings;
+    return {
+      running: this.running,
+      waiting: this.waiting.size,
+      engineRequestLimit,
+      requestQueueLimit,
+      ...this.counts,
+    };
   }
 
   private wait(nowMs: number, signal: AbortSignal | undefined): Promise<WorkerOutcome> {
     return new Promise((resolve) => {
-      const waiter = new Waiter(nowMs, resolve, signal, () => this.cancel(waiter));
+      const waiter: Waiter = { previous: undefined, next: undefined, enqueuedAtMs: nowMs, resolve, unwatch: undefined };
       this.waiting.push(waiter);
+      waiter.unwatch = signal && whenAborted(signal, () => this.cancel(waiter));
       this.arm(nowMs);
     });
   }
@@ -216,7 +224,7 @@ export class WorkerAdmission {
   private grant(): void {
     const nowMs = this.clock.now();
     this.expire(nowMs);
-    while (this.running < this.engineRequestLimit) {
+    while (this.running < this.settings.engineRequestLimit) {
       const isLifo = this.newestGoesNext;
       const waiter = isLifo ? this.waiting.last : this.waiting.first;
       if (waiter === undefined) break;
@@ -230,9 +238,9 @@ export class WorkerAdmission {
   /** All have the same longest wait, so expired requests are at the front. */
   private expire(nowMs: number): void {
     for (let waiter = this.waiting.first; waiter !== undefined; waiter = this.waiting.first) {
-      if (nowMs - waiter.enqueuedAtMs < this.maxQueueDelayMs) return;
+      if (nowMs - waiter.enqueuedAtMs < this.settings.maxQueueDelay) return;
       this.counts.rejectedQueueDelay++;
-      this.newestGoesNext = this.adaptiveLifo;
+      this.newestGoesNext = this.settings.adaptiveLifo;
       this.leave(waiter, { type: 'rejected', reason: 'queue-delay', queuedMs: nowMs - waiter.enqueuedAtMs });
     }
   }
@@ -248,13 +256,15 @@ export class WorkerAdmission {
       this.clock.clearTimeout(this.timer);
       this.timer = undefined;
     }
-    waiter.settle(outcome);
+    waiter.unwatch?.();
+    waiter.resolve(outcome);
   }
 
   /** One timer, for the front; it looks again when it comes too early, because the front has left meanwhile. */
   private arm(nowMs: number): void {
     const { first } = this.waiting;
-    if (first === undefined || this.timer !== undefined || this.maxQueueDelayMs === Number.POSITIVE_INFINITY) return;
+    if (first === undefined || this.timer !== undefined || this.settings.maxQueueDelay === Number.POSITIVE_INFINITY)
+      return;
     this.timer = this.clock.setTimeout(
       () => {
         this.timer = undefined;
@@ -262,34 +272,14 @@ export class WorkerAdmission {
         this.expire(firedAtMs);
         this.arm(firedAtMs);
       },
-      first.enqueuedAtMs + this.maxQueueDelayMs - nowMs,
+      first.enqueuedAtMs + this.settings.maxQueueDelay - nowMs,
     );
   }
 }
 
-class Waiter {
-  previous: Waiter | undefined = undefined;
-  next: Waiter | undefined = undefined;
+interface Waiter extends Linked<Waiter> {
   readonly enqueuedAtMs: number;
-  private readonly resolve: (outcome: WorkerOutcome) => void;
-  private readonly signal: AbortSignal | undefined;
-  private readonly onAbort: () => void;
-
-  constructor(
-    enqueuedAtMs: number,
-    resolve: (outcome: WorkerOutcome) => void,
-    signal: AbortSignal | undefined,
-    onAbort: () => void,
-  ) {
-    this.enqueuedAtMs = enqueuedAtMs;
-    this.resolve = resolve;
-    this.signal = signal;
-    this.onAbort = onAbort;
-    signal?.addEventListener('abort', onAbort);
-  }
-
-  settle(outcome: WorkerOutcome): void {
-    this.signal?.removeEventListener('abort', this.onAbort);
-    this.resolve(outcome);
-  }
+  readonly resolve: (outcome: WorkerOutcome) => void;
+  /** Stops watching the request's signal. */
+  unwatch: (() => void) | undefined;
 }

@@ -12,16 +12,16 @@ import type { output } from 'zod/v4/core';
 import { realClock } from '../base/clock.js';
 import { bandHeadroomHeader } from '../base/headers/header-names.js';
 import { isReplayable } from '../base/replayable-body.js';
-import { object } from '../base/schema/containers.js';
+import { object, withKeys } from '../base/schema/containers.js';
 import { callable, optional, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
 import { onBodyEnd } from './on-body-end.js';
-import { msAboveZero, msFromZero, numberFrom } from './option-schemas.js';
+import { msAboveZero, numberFrom } from './option-schemas.js';
 import { replayableInput, signalOf } from './replayable-input.js';
-import { isRefusal, type RetryPolicy, retryDelayMs } from './retry-delay.js';
+import { isRefusal, type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
 import { type Fetch, platformFetch } from './retrying-fetch.js';
 
 export interface BatchDispatcherOptions extends RetryPolicy {
@@ -64,9 +64,7 @@ export interface BatchDispatcher {
   readonly waiting: number;
 }
 
-const aFunction = optional(callable());
-
-const optionsSchema = object({
+const shape = {
   fetch: optional(callable<Fetch>(), platformFetch),
   initial: optional(numberFrom(1), 1),
   max: optional(positiveInteger(), 64),
@@ -77,13 +75,10 @@ const optionsSchema = object({
   ),
   probeMs: optional(msAboveZero(), 1000),
   maxAttempts: optional(positiveInteger(), 10),
-  maxRetryAfterMs: optional(msFromZero()),
-  rejected: aFunction,
-  evicted: aFunction,
-  random: aFunction,
-  nowEpochMs: aFunction,
   clock: optional(clockSchema(), realClock),
-} satisfies Record<keyof BatchDispatcherOptions, unknown>);
+} satisfies Record<Exclude<keyof BatchDispatcherOptions, keyof RetryPolicy>, unknown>;
+
+const optionsSchema = object(withKeys(retryPolicyShape, shape));
 
 /**
  * A fetch for work that can wait, such as a batch beside chat. It begins with few requests, adds one for each window of

@@ -11,18 +11,13 @@ const mostBytes = 65_536;
 export function discardBody({ body }: Pick<Response, 'body'>): () => void {
   // React Native has no bodies as streams; a locked one has a reader already.
   if (!body || body.locked) return () => {};
-  const reader: Reader = body.getReader();
+  const reader = body.getReader();
   const cancel = (): void => void reader.cancel().catch(ignore);
   drain(reader).then(cancel, ignore);
   return cancel;
 }
 
-interface Reader {
-  read(): Promise<{ readonly done: boolean; readonly value?: { readonly byteLength: number } | undefined }>;
-  cancel(): Promise<void>;
-}
-
-async function drain(reader: Reader): Promise<void> {
+async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   for (let bytes = 0; bytes <= mostBytes; ) {
     const { done, value } = await reader.read();
     if (done) return;

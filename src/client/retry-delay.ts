@@ -2,7 +2,9 @@
 import { droppedReasonHeader } from '../base/headers/header-names.js';
 import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
 import { retryAfterMs } from '../base/headers/retry-after.js';
+import { callable, optional, type Schema } from '../base/schema/element.js';
 import { type Backoff, fullJitter } from './backoff.js';
+import { msFromZero } from './option-schemas.js';
 
 /** The part of a response that is read: of a web `Response`, or of another client's. */
 export interface RefusedResponse {
@@ -28,6 +30,15 @@ export interface RetryPolicy {
   /** The time of day for a `Retry-After` that is a date, when the response has no `Date`. @default Date.now */
   nowEpochMs?: (() => number) | undefined;
 }
+
+/** Its elements, for options that hold a policy among others. */
+export const retryPolicyShape: Readonly<Record<keyof RetryPolicy, Schema<unknown>>> = {
+  rejected: optional(callable()),
+  evicted: optional(callable()),
+  maxRetryAfterMs: optional(msFromZero()),
+  random: optional(callable()),
+  nowEpochMs: optional(callable()),
+};
 
 const soon = fullJitter({ initialMs: 500, maxMs: 10_000 });
 const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });

@@ -2,8 +2,8 @@
 import { realClock } from '../base/clock.js';
 import { pause } from '../base/pause.js';
 import { isReplayable } from '../base/replayable-body.js';
-import { object, record } from '../base/schema/containers.js';
-import { callable, objectWith, optional } from '../base/schema/element.js';
+import { object, record, withKeys } from '../base/schema/containers.js';
+import { objectWith, optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
@@ -12,7 +12,7 @@ import { awaitsTokenMs, type FirstTokenTimeouts, fetchToFirstToken } from './fir
 import { msAboveZero, msFromZero } from './option-schemas.js';
 import { replayableInput, signalOf } from './replayable-input.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
-import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
+import { type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
 
 /** The signature that every fetch has. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -40,23 +40,18 @@ export interface RetryOptions extends RetryPolicy {
   clock?: Clock | undefined;
 }
 
-const aFunction = optional(callable());
-
-const optionsSchema = object({
+const shape = {
   maxAttempts: optional(positiveInteger(), 4),
   deadlineMs: optional(msFromZero(), 120_000),
-  maxRetryAfterMs: optional(msFromZero()),
-  rejected: aFunction,
-  evicted: aFunction,
-  random: aFunction,
-  nowEpochMs: aFunction,
   budget: optional(objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
   timeouts: optional(
     object({ firstToken: optional(msAboveZero()), firstTokenByModel: optional(record(msAboveZero())) }),
     {},
   ),
   clock: optional(clockSchema(), realClock),
-} satisfies Record<keyof RetryOptions, unknown>);
+} satisfies Record<Exclude<keyof RetryOptions, keyof RetryPolicy>, unknown>;
+
+const optionsSchema = object(withKeys(retryPolicyShape, shape));
 
 /**
  * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller
@@ -66,13 +61,8 @@ const optionsSchema = object({
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  const {
-    maxAttempts,
-    deadlineMs,
-    budget = retryBudget(),
-    timeouts,
-    clock,
-  } = parse(optionsSchema, options, 'retrying options');
+  const settings = parse(optionsSchema, options, 'retrying options');
+  const { maxAttempts, deadlineMs, budget = retryBudget(), timeouts, clock } = settings;
 
   return async function fetchWithRetries(input, init) {
     const mostAttempts = isReplayable(init?.body) ? maxAttempts : 1;

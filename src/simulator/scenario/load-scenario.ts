@@ -31,7 +31,6 @@ import { serverRoomPlugin } from '../servers/server-room-detector.js';
 import { leftOut, readTrace } from '../traces/read-trace.js';
 import type { TraceRow } from '../traces/trace-row.js';
 import { withPositions } from './issue-positions.js';
-import { recordedTraffic } from './recorded-traffic.js';
 
 export interface LoadScenarioOptions {
   /** Reads traces and gateway files that the scenario names. @default they cannot be read */
@@ -75,42 +74,103 @@ const traceColumns = object({ columns: optional(record(text('a name of ours'))) 
  */
 export function loadScenario(source: string | object, options: LoadScenarioOptions = {}): Scenario {
   parse(optionsSchema, options, 'loadScenario');
-  const issues: ConfigIssue[] = [];
-  const warnings: string[] = [];
-  const parsed = readOneObject(source, (issue) => issues.push(issue));
-  const file = parsed === undefined ? undefined : withFiles(parsed, options, issues, warnings);
-  const scenario = file === undefined ? undefined : read(file, options, issues, warnings);
+  const reading = new Reading(options);
+  const scenario = reading.scenario(source);
+  const { issues, warnings } = reading;
   if (scenario !== undefined && issues.length === 0) return { ...scenario, warnings };
   throw new FlowConfigError('scenario', typeof source === 'string' ? withPositions(source, issues) : issues);
 }
 
-function read(
-  file: Record<string, unknown>,
-  { registry = defaultRegistry() }: LoadScenarioOptions,
-  issues: ConfigIssue[],
-  warnings: string[],
-): Omit<Scenario, 'warnings'> | undefined {
-  const known = [...scenarioKeys, ...flowSections];
-  for (const key of Object.keys(file).filter((name) => !known.includes(name))) {
-    issues.push({
-      path: key,
-      expected: `one of the sections ${known.join(', ')}${didYouMean(key, known)}`,
-      got: 'an unknown key',
-    });
+class Reading {
+  readonly issues: ConfigIssue[] = [];
+  readonly warnings: string[] = [];
+  private readonly options: LoadScenarioOptions;
+
+  constructor(options: LoadScenarioOptions) {
+    this.options = options;
   }
-  const body = Object.fromEntries(
-    Object.entries(file).filter(([key]) => scenarioKeys.includes(key)),
-  ) as unknown as ScenarioBody;
-  const sections = Object.fromEntries(
-    flowSections.flatMap((key) => (file[key] === undefined ? [] : [[key, file[key]]])),
-  );
-  collect(issues, () => resolveScenario(body));
-  collect(issues, () => {
-    const { warnings: noted } = readFlow(sections, registry);
-    warnings.push(...noted.map(plain));
-  });
-  if (issues.length > 0) return undefined;
-  return { options: { ...body, flow: () => readFlow(sections, registry).flow }, source: file };
+
+  /** Undefined when something is wrong. */
+  scenario(source: string | object): Omit<Scenario, 'warnings'> | undefined {
+    const parsed = readOneObject(source, (issue) => this.issues.push(issue));
+    return parsed && this.read(this.withFiles(parsed));
+  }
+
+  private read(file: Record<string, unknown>): Omit<Scenario, 'warnings'> | undefined {
+    const known = [...scenarioKeys, ...flowSections];
+    for (const path of Object.keys(file).filter((name) => !known.includes(name))) {
+      const expected = `one of the sections ${known.join(', ')}${didYouMean(path, known)}`;
+      this.issues.push({ path, expected, got: 'an unknown key' });
+    }
+    const { registry = defaultRegistry() } = this.options;
+    const body = partOf(file, scenarioKeys) as unknown as ScenarioBody;
+    const sections = partOf(file, flowSections);
+    this.collect(plain, () => resolveScenario(body));
+    this.collect(plain, () => this.warnings.push(...readFlow(sections, registry).warnings.map(plain)));
+    if (this.issues.length > 0) return undefined;
+    return { options: { ...body, flow: () => readFlow(sections, registry).flow }, source: file };
+  }
+
+  /** Replaces names of files by their contents: `gateway: FILE`, and `file: FILE` of traces. */
+  private withFiles({ gateway, ...file }: Record<string, unknown>): Record<string, unknown> {
+    const { rows } = this.options;
+    if (rows !== undefined) Object.assign(file, recordedTraffic(rows, file));
+    const traffic = Array.isArray(file.traffic) ? file.traffic : undefined;
+    const withRows = traffic?.map((entry: unknown, index) => this.withTrace(entry, `traffic[${index}].arrivals`));
+    const sections = gateway === undefined ? {} : this.gatewaySections(gateway);
+    return { ...sections, ...file, ...(withRows !== undefined && { traffic: withRows }) };
+  }
+
+  private gatewaySections(gateway: unknown): Record<string, unknown> {
+    const text = this.readNamed(gateway, 'gateway');
+    if (text === undefined) return {};
+    const file = readOneObject(text, (issue) => this.issues.push({ ...issue, path: `gateway: ${issue.path}` }));
+    return partOf(file ?? {}, flowSections);
+  }
+
+  private withTrace(entry: unknown, at: string): unknown {
+    const arrivals: unknown = Reflect.get(Object(entry), 'arrivals');
+    const { type, file, columns: named, ...rest }: Record<string, unknown> = { ...Object(arrivals) };
+    if (type !== 'trace' || file === undefined) return entry;
+    const text = this.readNamed(file, `${at}.file`);
+    if (text === undefined) return entry;
+    let rows: readonly TraceRow[] = [];
+    this.collect(
+      (path) => `${String(file)}, ${path}`,
+      () => {
+        const { columns } = parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
+        const trace = readTrace(text, { skipBadLines: this.options.skipBadLines, columns });
+        this.warnings.push(...leftOut(trace).map((note) => `${String(file)}: ${note}`));
+        rows = trace.rows;
+      },
+    );
+    return { ...Object(entry), arrivals: { type, ...rest, rows } };
+  }
+
+  private readNamed(name: unknown, path: string): string | undefined {
+    const { readFile } = this.options;
+    const expected = 'the name of a file that can be read';
+    if (typeof name !== 'string' || readFile === undefined) {
+      this.issues.push({ path, expected, got: readFile === undefined ? 'no way to read files' : describeValue(name) });
+      return undefined;
+    }
+    try {
+      return readFile(name);
+    } catch (error) {
+      this.issues.push({ path, expected, got: error instanceof Error ? error.message : String(error) });
+      return undefined;
+    }
+  }
+
+  /** Keeps the issues of an action, each under the path that `pathOf` makes of its own. */
+  private collect(pathOf: (path: string) => string, action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      if (!(error instanceof FlowConfigError)) throw error;
+      this.issues.push(...error.issues.map((issue) => ({ ...issue, path: pathOf(issue.path) })));
+    }
+  }
 }
 
 /** Makes the policies anew, and notes the detectors that are made: those inside others cannot be found later. */
@@ -136,86 +196,21 @@ function readFlow(sections: object, given: PluginRegistry): { flow: SimulatedFlo
   return { flow, warnings };
 }
 
-/** Replaces names of files by their contents: `gateway: FILE`, and `file: FILE` of traces. */
-function withFiles(
-  { gateway, ...file }: Record<string, unknown>,
-  options: LoadScenarioOptions,
-  issues: ConfigIssue[],
-  warnings: string[],
+/** The rows, for as long as they last. Clients and targets are those of the first entry of the scenario's traffic. */
+function recordedTraffic(
+  rows: readonly TraceRow[],
+  { traffic }: { readonly traffic?: unknown },
 ): Record<string, unknown> {
-  const { rows } = options;
-  if (rows !== undefined) Object.assign(file, recordedTraffic(rows, file));
-  const traffic = Array.isArray(file.traffic) ? file.traffic : undefined;
-  const withRows = traffic?.map((entry: unknown, index) =>
-    withTrace(entry, `traffic[${index}].arrivals`, options, issues, warnings),
-  );
-  const sections = gateway === undefined ? {} : gatewaySections(gateway, options, issues);
-  return { ...sections, ...file, ...(withRows !== undefined && { traffic: withRows }) };
+  const first = { ...Object(Array.isArray(traffic) ? traffic[0] : undefined) };
+  return {
+    duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,
+    traffic: [{ arrivals: { type: 'trace', rows }, ...partOf(first, ['slo', 'client', 'sloTtft']) }],
+  };
 }
 
-function gatewaySections(
-  gateway: unknown,
-  options: LoadScenarioOptions,
-  issues: ConfigIssue[],
-): Record<string, unknown> {
-  const text = readNamed(gateway, 'gateway', options, issues);
-  const file =
-    text === undefined
-      ? undefined
-      : readOneObject(text, (issue) => issues.push({ ...issue, path: `gateway: ${issue.path}` }));
-  return Object.fromEntries(flowSections.flatMap((key) => (file?.[key] === undefined ? [] : [[key, file[key]]])));
-}
-
-function withTrace(
-  entry: unknown,
-  at: string,
-  options: LoadScenarioOptions,
-  issues: ConfigIssue[],
-  warnings: string[],
-): unknown {
-  const arrivals: unknown = Reflect.get(Object(entry), 'arrivals');
-  const { type, file, columns: named, ...rest }: Record<string, unknown> = { ...Object(arrivals) };
-  if (type !== 'trace' || file === undefined) return entry;
-  const text = readNamed(file, `${at}.file`, options, issues);
-  if (text === undefined) return entry;
-  try {
-    const { columns } = parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
-    const trace = readTrace(text, { skipBadLines: options.skipBadLines, columns });
-    warnings.push(...leftOut(trace).map((note) => `${String(file)}: ${note}`));
-    return { ...Object(entry), arrivals: { type, ...rest, rows: trace.rows } };
-  } catch (error) {
-    if (!(error instanceof FlowConfigError)) throw error;
-    issues.push(...error.issues.map((issue) => ({ ...issue, path: `${String(file)}, ${issue.path}` })));
-    return { ...Object(entry), arrivals: { type, ...rest, rows: [] } };
-  }
-}
-
-function readNamed(
-  name: unknown,
-  path: string,
-  { readFile }: LoadScenarioOptions,
-  issues: ConfigIssue[],
-): string | undefined {
-  const expected = 'the name of a file that can be read';
-  if (typeof name !== 'string' || readFile === undefined) {
-    issues.push({ path, expected, got: readFile === undefined ? 'no way to read files' : describeValue(name) });
-    return undefined;
-  }
-  try {
-    return readFile(name);
-  } catch (error) {
-    issues.push({ path, expected, got: error instanceof Error ? error.message : String(error) });
-    return undefined;
-  }
-}
-
-function collect(issues: ConfigIssue[], action: () => void): void {
-  try {
-    action();
-  } catch (error) {
-    if (!(error instanceof FlowConfigError)) throw error;
-    issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
-  }
+/** The keys that the object has, of these. */
+function partOf(given: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(keys.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]])));
 }
 
 function plain(path: string): string {

@@ -8,6 +8,10 @@
  * Invariant: no value that was tried in the range told fails. Others that hold, beyond one that fails, are ranges of
  * their own.
  */
+import { object } from '../../base/schema/containers.js';
+import { callable } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, number } from '../../base/schema/types.js';
 
 export interface FindOptions {
   readonly from: number;
@@ -73,11 +77,15 @@ export function findValue(given: FindOptions): FoundValues {
   };
   const curve = (): TriedValue[] =>
     [...missOf].map(([value, missed]) => ({ value, miss: missed })).sort((a, b) => a.value - b.value);
-  const isBetween = (a: number, b: number): boolean => (isInteger ? b - a > 1 : b - a > Math.abs(b) * precision);
-  const middle = (a: number, b: number): number => (a > 0 && b > 4 * a ? Math.sqrt(a * b) : (a + b) / 2);
+  /** A value between two, in any order, if they are not neighbours. */
+  const between = (one: number, other: number): number | undefined => {
+    const [a, b] = [Math.min(one, other), Math.max(one, other)];
+    if (b - a <= (isInteger ? 1 : Math.abs(b) * precision)) return undefined;
+    return a > 0 && b > 4 * a ? Math.sqrt(a * b) : (a + b) / 2;
+  };
 
   for (let point = 0; point < gridPoints; point++) attempt(gridValue(from, to, point / (gridPoints - 1)));
-  refineClosest(curve, attempt, isBetween, middle);
+  refineClosest(curve, attempt, between);
 
   const all = curve();
   const closest = all.reduce((best, candidate) => (candidate.miss < best.miss ? candidate : best));
@@ -86,8 +94,8 @@ export function findValue(given: FindOptions): FoundValues {
   const bisect = (outside: TriedValue | undefined, inside: TriedValue): number => {
     if (outside === undefined) return inside.value;
     let [out, within] = [outside.value, inside.value];
-    while (isBetween(Math.min(out, within), Math.max(out, within))) {
-      const next = attempt(middle(Math.min(out, within), Math.max(out, within)));
+    for (let value = between(out, within); value !== undefined; value = between(out, within)) {
+      const next = attempt(value);
       if (next.value === out || next.value === within) break;
       if (next.miss <= 0) within = next.value;
       else out = next.value;
@@ -127,24 +135,17 @@ function gridValue(from: number, to: number, part: number): number {
 function refineClosest(
   curve: () => TriedValue[],
   attempt: (value: number) => TriedValue,
-  isBetween: (a: number, b: number) => boolean,
-  middle: (a: number, b: number) => number,
+  between: (one: number, other: number) => number | undefined,
 ): void {
   for (let round = 0; round < refinements; round++) {
     const all = curve();
     if (all.some(({ miss }) => miss <= 0)) return;
     const best = all.reduce((index, { miss }, at) => (miss < (all[index] as TriedValue).miss ? at : index), 0);
     const here = all[best] as TriedValue;
-    const neighbours = [all[best - 1], all[best + 1]].filter((other) => other !== undefined);
-    const open = neighbours.filter((other) =>
-      isBetween(Math.min(here.value, other.value), Math.max(here.value, other.value)),
-    );
+    const open = [all[best - 1], all[best + 1]]
+      .map((other) => other && between(here.value, other.value))
+      .filter((value) => value !== undefined);
     if (open.length === 0) return;
-    for (const other of open) attempt(middle(Math.min(here.value, other.value), Math.max(here.value, other.value)));
+    for (const value of open) attempt(value);
   }
 }
-
-import { object } from '../../base/schema/containers.js';
-import { callable } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
-import { flag, number } from '../../base/schema/types.js';
