@@ -1,7 +1,7 @@
 /**
  * One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label.
  */
-import type { ControllerOverview, DropReason, OutcomeType } from '../../index.js';
+import type { ControllerOverview, DropReason, FlowStats, OutcomeType } from '../../index.js';
 import type { ShadowFigures } from '../../types/index.js';
 import { type FrameBand, frameBand, type GateState, isGrowing, stateOf } from './bands.js';
 import { limitOrNull, orNull, rounded } from './figures.js';
@@ -53,22 +53,15 @@ export interface FrameWait {
 }
 
 /** The answer of `view=json`, and the content of each server-sent event. Rates are per second, times in ms. */
-export interface InspectorFrame {
+export interface InspectorFrame
+  extends Pick<FlowStats, 'state' | 'saturation' | 'waiting' | 'waitingBytes' | 'inFlight' | 'pluginErrors'>,
+    Pick<ControllerOverview, 'waitingTokens' | 'arrivedPerSecond' | 'dispatchedPerSecond'> {
   readonly atMs: number;
   readonly intervalMs: number;
-  readonly state: 'open' | 'draining' | 'closed';
-  readonly saturation: number;
   /** The state of the highest band that waits; if nothing waits, of the pool. */
   readonly gate: GateState;
   readonly isGrowing: boolean;
-  readonly waiting: number;
-  readonly waitingTokens: number;
-  readonly waitingBytes: number;
-  readonly inFlight: number;
-  readonly arrivedPerSecond: number;
-  readonly dispatchedPerSecond: number;
   readonly timeToDrainMs: number | null;
-  readonly pluginErrors: number;
   readonly tenants: readonly FrameTenant[];
   readonly otherTenants: number;
   readonly whole: FrameWhole;
@@ -94,13 +87,9 @@ export interface InspectorFrame {
   };
   readonly slowest: readonly FrameWait[];
   /** In shadow mode what it would have done, and every other figure is what would have been; null otherwise. */
-  readonly shadow: {
-    readonly passed: number;
-    readonly running: number;
-    readonly wouldHaveWaited: number;
-    readonly wouldHaveBeenDropped: number;
-    readonly wouldHaveBeenEvicted: number;
-  } | null;
+  readonly shadow:
+    | (Omit<ShadowFigures, 'refused' | 'wouldHaveBeenDropped'> & { readonly wouldHaveBeenDropped: number })
+    | null;
   /** The lease that is held longest; null while nothing runs. */
   readonly oldestLease: { readonly flow: string; readonly heldMs: number; readonly isOverdue: boolean } | null;
 }
