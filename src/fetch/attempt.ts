@@ -4,14 +4,14 @@
  * Invariant: the lease ends here, or goes with the body of the answer; nothing of an attempt that is given up reaches
  * the caller.
  */
+
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import { GatheredBytes } from '../base/stream/gathered-bytes.js';
 import { withBody } from '../base/stream/with-body.js';
 import { unconnectedCodes } from '../base/unconnected.js';
-import type { Lease } from '../index.js';
+import type { EndpointView, Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
-import { endpointUrl } from './endpoint-url.js';
 import type { FetchCall } from './fetch-call.js';
 import type { FetchSettings } from './fetch-options.js';
 import { LeaseEnd } from './lease-end.js';
@@ -195,4 +195,19 @@ async function readBeginning(body: Body): Promise<Uint8Array[]> {
 function textOf(chunks: readonly Uint8Array[]): string {
   const decoder = new TextDecoder();
   return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('');
+}
+
+/**
+ * The call's path and query at the endpoint's `url` label, else at its `address` label, else at its id, each with or
+ * without scheme and path of its own. A path of its own stands before the call's, unless the call's begins with it:
+ * `https://host/v1` takes `/v1/models` once.
+ * @throws TypeError when that makes no URL
+ */
+function endpointUrl({ id, labels }: EndpointView, url: string): URL {
+  const text = labels.url ?? labels.address ?? id;
+  const base = new URL(/^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`);
+  const target = new URL(url, base);
+  const prefix = base.pathname.replace(/\/+$/, '');
+  const path = prefix === '' || target.pathname === prefix || target.pathname.startsWith(`${prefix}/`) ? '' : prefix;
+  return new URL(`${base.origin}${path}${target.pathname}${target.search}`);
 }

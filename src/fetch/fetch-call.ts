@@ -5,7 +5,6 @@
 import { controlHeaders } from '../adapters/http/index.js';
 import { isReplayable } from '../base/replayable-body.js';
 import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
-import { callerSignal } from './caller-signal.js';
 
 interface BodyFacts {
   readonly model?: unknown;
@@ -179,4 +178,10 @@ function utf8Bytes(text: string): number {
 /** Two of them make four bytes. */
 function isSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdfff;
+}
+
+/** Aborts when the first of them does; undefined where there is none. */
+export function callerSignal(own: AbortSignal | undefined, context: AbortSignal | undefined): AbortSignal | undefined {
+  if (own === undefined || context === undefined || own === context) return own ?? context;
+  return AbortSignal.any([own, context]);
 }

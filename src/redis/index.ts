@@ -15,9 +15,8 @@ export {
   sharedBudgets,
 } from './budgets/shared-budgets.js';
 export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from './fairness/shared-fairness.js';
-export type { LeaseEvents } from './leases/lease-events.js';
 export type { LeaseOptions } from './leases/lease-options.js';
-export type { LeaseStatus } from './leases/lease-status.js';
+export type { LeaseEvents, LeaseStatus } from './leases/lease-status.js';
 export type { LeasedDetector, WaitingFlow } from './leases/leased-detector.js';
 export {
   type SharedConcurrency,

@@ -8,9 +8,7 @@ import { HttpFlowControl } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
-import type { HonoExchange } from './hono-exchange.js';
-import { HonoNodeExchange } from './hono-node-exchange.js';
-import { HonoWebExchange } from './hono-web-exchange.js';
+import { type HonoExchange, HonoNodeExchange, HonoWebExchange } from './hono-exchange.js';
 
 declare module 'hono' {
   interface ContextVariableMap {

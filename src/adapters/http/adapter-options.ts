@@ -5,8 +5,14 @@ import { object } from '../../base/schema/containers.js';
 import { element, objectWith, optional, value } from '../../base/schema/element.js';
 import { parse, readBy } from '../../base/schema/parse.js';
 import { flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
-import type { FlowGate, FlowKey, FlowRequest, Outcome } from '../../index.js';
-import { FlowConfigError, type Schema } from '../../index.js';
+import {
+  FlowConfigError,
+  type FlowGate,
+  type FlowKey,
+  type FlowRequest,
+  type Outcome,
+  type Schema,
+} from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 

@@ -183,7 +183,8 @@ function wireForm(model: string, thresholds: Readonly<BusyThresholds>): object {
   return { model, ...Object.fromEntries(fieldNames.map((name) => [name, thresholds[fields[name].threshold] ?? null])) };
 }
 
-function answer(status: number, body: object, headers: Readonly<Record<string, string>> = {}): HandlerResponse {
+/** A response in JSON. */
+export function answer(status: number, body: object, headers: Readonly<Record<string, string>> = {}): HandlerResponse {
   return {
     status,
     headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },

@@ -3,7 +3,7 @@ import { object } from '../../base/schema/containers.js';
 import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import type { ControllerFigures } from '../../index.js';
-import type { HandlerRequest, HandlerResponse } from './busy-threshold-handler.js';
+import { answer, type HandlerRequest, type HandlerResponse } from './busy-threshold-handler.js';
 
 /** The part of a controller that is read. */
 export interface DemandSource {
@@ -84,12 +84,4 @@ function wireForm({ stats, pool, bands, ...rates }: ControllerFigures): WireDema
 function demandOf(figures: Pick<ControllerFigures['bands'][number], keyof WireDemandFigures>): WireDemandFigures {
   const { waiting, waitingTokens, waitingBytes, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs = null } = figures;
   return { waiting, waitingTokens, waitingBytes, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs };
-}
-
-function answer(status: number, body: object, headers: Readonly<Record<string, string>> = {}): HandlerResponse {
-  return {
-    status,
-    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
-    body: JSON.stringify(body),
-  };
 }

@@ -3,25 +3,13 @@
  * its releases.
  */
 
-import type { DroppedReason } from '../../base/headers/header-names.js';
 import { type Drop, explainDrop } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
 import type { FormattedBody, ProblemDetails } from './error-body.js';
-import type { HttpErrorMapping } from './http-error-mapping.js';
+import { droppedReasons, type HttpErrorMapping } from './http-error-mapping.js';
 
 /** The status that Dynamo's later releases use for overload. */
 const laterOverloadStatus = 529;
-
-const reasons: Partial<Record<DropExplanation['cause'], DroppedReason>> = {
-  saturated: 'rejected-saturated',
-  overloaded: 'rejected-saturated',
-  'ttl-expired': 'rejected-ttl-expired',
-  'no-endpoints': 'rejected-no-endpoints',
-  cancelled: 'rejected-context-cancelled',
-  'shutting-down': 'rejected-shutting-down',
-  evicted: 'evicted-priority',
-  infeasible: 'rejected-infeasible',
-};
 
 const others: Partial<Record<DropExplanation['cause'], number>> = { internal: 500, revoked: 403 };
 
@@ -45,7 +33,7 @@ export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorM
   return (drop) => {
     const { cause, code } = explainDrop(drop);
     const status = overloadCodes.includes(code) ? overloadStatus : (others[cause] ?? 503);
-    return { status, droppedReason: reasons[cause] };
+    return { status, droppedReason: droppedReasons[cause] };
   };
 }
 

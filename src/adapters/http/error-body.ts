@@ -1,7 +1,7 @@
 /** Writes the body of a drop's response. */
 import type { Drop, DropReason } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
-import { checkedBody } from './check-drop-response.js';
+import { checkedBody } from './http-error-mapping.js';
 
 /** The error that clients of the OpenAI API read. */
 export interface ErrorObject {

@@ -1,11 +1,9 @@
 /** Which status and which dropped reason a drop is answered with: one table per contract. */
 
-import type { DroppedReason } from '../../base/headers/header-names.js';
 import type { Drop } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
-import { checkedMapping } from './check-drop-response.js';
 import { dynamoContract } from './dynamo-contract.js';
-import type { HttpErrorMapping } from './http-error-mapping.js';
+import { checkedMapping, droppedReasons, type HttpErrorMapping } from './http-error-mapping.js';
 
 /**
  * - `gateway-api`: the table of the Gateway API inference extension: an expired TTL is 503, shutting down is 500.
@@ -17,19 +15,6 @@ import type { HttpErrorMapping } from './http-error-mapping.js';
 export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) => HttpErrorMapping);
 
 const dynamo = dynamoContract();
-
-const reasons: Record<DropExplanation['cause'], DroppedReason | undefined> = {
-  saturated: 'rejected-saturated',
-  overloaded: 'rejected-saturated',
-  'no-endpoints': 'rejected-no-endpoints',
-  'ttl-expired': 'rejected-ttl-expired',
-  cancelled: 'rejected-context-cancelled',
-  'shutting-down': 'rejected-shutting-down',
-  evicted: 'evicted-priority',
-  infeasible: 'rejected-infeasible',
-  revoked: undefined,
-  internal: undefined,
-};
 
 const llmD: Record<DropExplanation['cause'], number> = {
   saturated: 429,
@@ -53,11 +38,11 @@ export function mapDrop(
 ): HttpErrorMapping {
   if (typeof contract === 'function') return checkedMapping(contract(drop));
   if (contract === 'dynamo') return dynamo(drop);
-  const droppedReason = reasons[cause];
+  const droppedReason = droppedReasons[cause];
   // The table files shutting down under internal errors, and has no reason for it.
   if (contract === 'gateway-api')
     return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };
   if (cause === 'ttl-expired' && hasEndpoints?.() === false)
-    return { status: 503, droppedReason: reasons['no-endpoints'] };
+    return { status: 503, droppedReason: droppedReasons['no-endpoints'] };
   return { status: llmD[cause], droppedReason };
 }

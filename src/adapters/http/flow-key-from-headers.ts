@@ -1,4 +1,5 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
+
 import {
   endpointSubsetHeader,
   fairnessIdHeader,
@@ -8,8 +9,6 @@ import {
 } from '../../base/headers/header-names.js';
 import { type HeaderSource, headerText, headerValue } from '../../base/headers/header-source.js';
 import { parseDuration } from '../../base/schema/duration.js';
-
-import { agentIdentity } from './agent-identity.js';
 
 /** Priorities by the name of the InferenceObjective. An objective without a priority counts as 0. */
 export type Objectives = ReadonlyMap<string, number | undefined> | Readonly<Record<string, number | undefined>>;
@@ -91,8 +90,8 @@ function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
 }
 
 function sessionOf(headers: HeaderSource, sessionHeaders: boolean | readonly string[]): string | undefined {
-  if (typeof sessionHeaders === 'object') return agentIdentity(headers, sessionHeaders);
-  return sessionHeaders ? agentIdentity(headers) : undefined;
+  if (sessionHeaders === false) return undefined;
+  return agentIdentity(headers, sessionHeaders === true ? [] : sessionHeaders);
 }
 
 const maxSloMs = 9_223_372_036_854;
@@ -105,4 +104,27 @@ function priorityOf(objective: string | undefined, objectives: Objectives | unde
 
 function isMap(objectives: Objectives): objectives is ReadonlyMap<string, number | undefined> {
   return typeof objectives.get === 'function';
+}
+
+/** The session headers of known agents, in the order in which they count. Source: llm-d-router, agent-identity. */
+export const agentSessionHeaders = [
+  'x-claude-code-session-id',
+  'x-session-affinity',
+  'session-id',
+  'session_id',
+] as const;
+
+/**
+ * The first session header with a value: those of `additionalSessionHeaders` in their order, then the known ones.
+ * Undefined when a request has none. Nothing of the body is looked at.
+ */
+export function agentIdentity(
+  headers: HeaderSource,
+  additionalSessionHeaders: readonly string[] = [],
+): string | undefined {
+  for (const name of additionalSessionHeaders) {
+    const identity = headerValue(headers, [name.toLowerCase()]);
+    if (identity !== undefined) return identity;
+  }
+  return headerValue(headers, agentSessionHeaders);
 }

@@ -8,8 +8,8 @@
  */
 import { abandon, isPromise } from '../../base/async-function.js';
 import { realClock } from '../../base/clock.js';
-import { UploadWatch } from '../../base/stream/upload-watch.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
+import { UploadWatch } from '../../base/stream/upload-watch.js';
 import { whenAborted } from '../../base/when-aborted.js';
 import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
 import {
@@ -24,9 +24,8 @@ import {
 } from './adapter-options.js';
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
-import { LeasedContext } from './request-context.js';
 import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
-import { RequestFlow } from './request-flow.js';
+import { LeasedContext, RequestFlow } from './request-flow.js';
 import { RequestLifetime } from './request-lifetime.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
 

@@ -31,7 +31,6 @@ export type {
   PlacementHints,
   RequestContext,
 } from './adapter-options.js';
-export { agentIdentity, agentSessionHeaders } from './agent-identity.js';
 export {
   type BusyThresholdHandler,
   type BusyThresholdHandlerOptions,
@@ -50,6 +49,8 @@ export { dynamoBody, dynamoContract, dynamoOverloadStatus } from './dynamo-contr
 export type { ErrorBody, ErrorObject, FormattedBody, ProblemDetails } from './error-body.js';
 export type { ErrorContract } from './error-contract.js';
 export {
+  agentIdentity,
+  agentSessionHeaders,
   type FlowKeyOptions,
   flowKeyFromHeaders,
   type HeaderFlowKey,

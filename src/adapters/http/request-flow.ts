@@ -1,6 +1,6 @@
 /** The lease and the waiting time that a handler finds on its request. */
 import type { Lease } from '../../index.js';
-import type { RequestContext } from './adapter-options.js';
+import type { PlacementHints, RequestContext } from './adapter-options.js';
 import type { ErrorBody } from './error-body.js';
 
 /** `req.flow`, `request.flow`, `ctx.flow`, `c.var.flow`: the lease of the request, and when to stop. */
@@ -45,3 +45,26 @@ export class RequestFlow {
 
 /** A request that `flowControl` may stand before. `flowOf` tells its lease for certain. */
 export type WithFlow<T> = T & { flow?: RequestFlow };
+
+/** What the option `context` holds while a request runs. Invariant: it makes no signal that nobody asks for. */
+export class LeasedContext implements RequestContext {
+  readonly fairnessId: string;
+  readonly priority: number;
+  readonly affinityKey: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly endpointSubset: readonly string[] | string | undefined;
+  private readonly lease: Lease;
+
+  constructor(lease: Lease, { affinityKey, sessionId, endpointSubset }: PlacementHints) {
+    this.fairnessId = lease.fairnessId;
+    this.priority = lease.priority;
+    this.affinityKey = affinityKey;
+    this.sessionId = sessionId;
+    this.endpointSubset = endpointSubset;
+    this.lease = lease;
+  }
+
+  get signal(): AbortSignal {
+    return this.lease.signal;
+  }
+}

@@ -2,18 +2,15 @@
 
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
-import { clientDisconnected } from '../http/client-disconnected.js';
-import type { Exchange } from '../http/exchange.js';
+import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import { abortResponse, mustAbortResponse } from './abort-response.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
 import { bodyBytes, continueUpload, mustCloseToReject, readAhead, uploadState } from './request-body.js';
-import { RequestHead } from './request-head.js';
-import { respond } from './respond.js';
-import { stripRequestHeaders } from './strip-request-headers.js';
+import { RequestHead, stripRequestHeaders } from './request-head.js';
+import { abortResponse, mustAbortResponse, respond } from './respond.js';
 
 /** `Req` is what the framework calls the request. */
 export class NodeExchange<Req> implements Exchange<Req> {

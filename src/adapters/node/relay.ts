@@ -13,11 +13,10 @@ import type { ReadableStream } from 'node:stream/web';
 import { type RelayEnd, type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
 import { noAnswerResponse } from '../http/request-faults.js';
 import type { RequestFlow, WithFlow } from '../http/request-flow.js';
-import { abortResponse } from './abort-response.js';
 import { ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
-import { setHeaders } from './respond.js';
+import { abortResponse, respond } from './respond.js';
 
 /**
  * Sends what `fetch` answers: its status, its headers and its body, no faster than the client reads. Resolves when the
@@ -44,7 +43,7 @@ export async function relay(
     const flow = flowIn(req);
     if (isOver(req, res) || flow?.signal.aborted === true) return ended(flow);
     options.onError?.(error);
-    reject(res, flow);
+    reject(req, res, flow);
     return 'upstream-failed';
   }
 }
@@ -109,13 +108,10 @@ function begin(answer: UpstreamAnswer, res: NodeResponse): void {
   (res as ServerResponse).flushHeaders();
 }
 
-function reject(res: NodeResponse, flow: RequestFlow | undefined): void {
+function reject(req: NodeRequest, res: NodeResponse, flow: RequestFlow | undefined): void {
   if (res.headersSent) {
     abortResponse(res);
     return;
   }
-  const { status, headers, body } = noAnswerResponse(flow?.errorBody);
-  res.statusCode = status;
-  setHeaders(res, headers);
-  res.end(body);
+  respond(req, res, noAnswerResponse(flow?.errorBody));
 }

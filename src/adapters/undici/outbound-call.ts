@@ -5,18 +5,19 @@
  *   waiting ──lease──→ dispatched ──onRequestStart──→ started ──→ response end | error
  *      └──────────────────┴─ abort, eviction: over at once; should the dispatcher still start it, it is told to stop
  */
+
+import type { EventEmitter } from 'node:events';
 import { STATUS_CODES } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { HeaderSource } from '../../base/headers/header-source.js';
+import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
+import { whenAborted as whenSignalAborted } from '../../base/when-aborted.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import { whenAborted } from './abort-source.js';
-import { bodyBytes, isStream, whenBodyFails } from './dispatch-body.js';
 import { type DispatchHeaders, flattened, readable, stripped } from './dispatch-headers.js';
 import { LeasedHandler } from './leased-handler.js';
-import { WaitingController } from './waiting-controller.js';
 
 /** Undici's own type has no read-only forms. */
 type UndiciHeaders = NonNullable<Dispatcher.DispatchOptions['headers']> | null;
@@ -158,4 +159,67 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   private stopListening(): void {
     for (const stop of this.stopWatching.splice(0)) stop();
   }
+}
+
+/** The `signal` of a dispatch, as undici takes it. */
+type AbortSource = AbortSignal | EventEmitter;
+
+/** Calls `abort` when the signal aborts, or at once if it has. Returns what stops listening. */
+function whenAborted(given: unknown, abort: (reason: Error) => void): () => void {
+  if (given === undefined || given === null) return () => {};
+  const signal = given as AbortSource & { readonly aborted?: boolean; readonly reason?: Error };
+  const listener = (): void => abort(signal.reason ?? new DOMException('The call was aborted', 'AbortError'));
+  if ('addEventListener' in signal) return whenSignalAborted(signal, listener);
+  if (signal.aborted === true) {
+    listener();
+    return () => {};
+  }
+  signal.on('abort', listener);
+  return () => signal.off('abort', listener);
+}
+
+/** The controller of a call that no dispatcher has taken yet: there is nothing to pause, but the caller may abort. */
+class WaitingController implements Dispatcher.DispatchController {
+  aborted = false;
+  reason: Error | null = null;
+  readonly paused = false;
+  private readonly onAbort: (reason: Error) => void;
+
+  constructor(onAbort: (reason: Error) => void) {
+    this.onAbort = onAbort;
+  }
+
+  abort(reason: Error): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    this.onAbort(reason);
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+}
+
+/** The length of a body in memory; else Content-Length, or `unknownBodyBytes`. */
+function bodyBytes(body: unknown, headers: HeaderSource, unknownBodyBytes: number): number {
+  if (body === undefined || body === null) return 0;
+  if (typeof body === 'string') return Buffer.byteLength(body);
+  if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) return body.byteLength;
+  if (body instanceof Blob) return body.size;
+  const declared = Number(headerValue(headers, ['content-length']) ?? Number.NaN);
+  return Number.isSafeInteger(declared) && declared >= 0 ? declared : unknownBodyBytes;
+}
+
+function isStream(body: unknown): body is Readable {
+  return typeof (body as Readable | null | undefined)?.pipe === 'function';
+}
+
+/**
+ * Calls `fail` when a stream fails, which nobody else listens for before undici has it. Returns what stops listening.
+ */
+function whenBodyFails(body: unknown, fail: (error: Error) => void): () => void {
+  if (!isStream(body)) return () => {};
+  body.on('error', fail);
+  return () => body.off('error', fail);
 }

@@ -3,13 +3,12 @@
  * shows as an abort of the request's signal, or as a cancelled body. Every other end is found by reading the body
  * through.
  */
-import type { HeaderSource } from '../../base/headers/header-source.js';
-import { clientDisconnected } from '../http/client-disconnected.js';
-import type { Exchange } from '../http/exchange.js';
+import { controlHeaders } from '../../base/headers/header-names.js';
+import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-source.js';
+import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { WatchedBody } from './watched-body.js';
-import { withoutFlowHeaders } from './without-flow-headers.js';
 
 export class WebExchange implements Exchange<Request> {
   readonly boundsReadAhead = false;
@@ -121,5 +120,22 @@ export class WebExchange implements Exchange<Request> {
     this.done = undefined;
     this.signal?.removeEventListener('abort', this.leave);
     done?.(isSent);
+  }
+}
+
+/**
+ * Takes the flow headers off, so that a proxy behind the adapter cannot forward them: the same request where the runtime
+ * allows to change it; otherwise a copy with the same body and signal.
+ */
+export function withoutFlowHeaders(request: Request): Request {
+  const { headers } = request;
+  const present = [...controlHeaders].filter((name) => headers.has(name));
+  if (present.length === 0) return request;
+  try {
+    for (const name of present) headers.delete(name);
+    return request;
+  } catch {
+    // Cloudflare's incoming requests are immutable.
+    return new Request(request, { headers: stripFlowHeaders(headers) });
   }
 }

@@ -2,31 +2,41 @@
  * Flow control as a middleware of the AI SDK: a call of a language model waits for its turn, holds its seat until its
  * answer has ended, and is evicted through its abort signal.
  */
+
 import {
   type AdapterGate,
   type Classification,
   type ErrorResponseOptions,
+  type HttpErrorResponse,
   toHttpResponse,
 } from '../../adapters/http/index.js';
 import { object } from '../../base/schema/containers.js';
 import { anything, callable, objectWith, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { durationAboveZero, integer, positiveInteger } from '../../base/schema/types.js';
-import { type Duration, type FlowRequest, type Lease, type Outcome, realClock, tokenEstimator } from '../../index.js';
-import { callerSignal } from '../caller-signal.js';
+import {
+  type Drop,
+  type Duration,
+  FlowControlError,
+  type FlowRequest,
+  type Lease,
+  type Outcome,
+  realClock,
+  tokenEstimator,
+} from '../../index.js';
+import { callerSignal } from '../fetch-call.js';
 import { type CallContext, type ContextStorage, checkGate, longestIdleMs } from '../fetch-options.js';
-import { LeaseEnd } from '../lease-end.js';
+import { type AnswerReader, LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
-import { answerIn, callError } from './call-error.js';
 import {
   type CallParams,
   type GenerateResult,
+  isContent,
   type Model,
   type StreamPart,
   type StreamResult,
   usageOf,
 } from './language-model.js';
-import { StreamUsage } from './stream-usage.js';
 
 /** The request that policies see, in `item.request`. */
 export interface ModelRequest
@@ -227,4 +237,73 @@ function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | und
 /** As long as JSON, which is what most providers send. */
 function lettersOf({ prompt }: CallParams): number {
   return JSON.stringify(prompt)?.length ?? 0;
+}
+
+/** The SDK recognizes its errors by these symbols, even if they come from another copy of it. */
+const markers = ['vercel.ai.error', 'vercel.ai.error.AI_APICallError'].map((name) => Symbol.for(name));
+
+/** A FlowControlError with the members of an APICallError, so that the SDK's own retries work. */
+function callError(drop: Drop, { status, headers }: HttpErrorResponse): FlowControlError {
+  const { 'content-type': _, ...others } = headers;
+  const error = new FlowControlError(drop, { status, headers: others });
+  for (const marker of markers) Object.defineProperty(error, marker, { value: true });
+  return Object.assign(error, {
+    url: 'headgate:',
+    requestBodyValues: {},
+    responseHeaders: others,
+    isRetryable: status === 429 || status === 503 || status === 529,
+  });
+}
+
+interface ProviderError {
+  readonly statusCode: number;
+  readonly responseHeaders?: Readonly<Record<string, string>> | undefined;
+  readonly responseBody?: string | undefined;
+}
+
+/** The answer of a server behind a provider's error; undefined for errors of another kind. */
+function answerIn(
+  error: unknown,
+): { status: number; headers: Readonly<Record<string, string>>; body?: string | undefined } | undefined {
+  if (!(error instanceof Error) || !('statusCode' in error) || !Number.isInteger(error.statusCode)) return undefined;
+  const { statusCode, responseHeaders = {}, responseBody } = error as unknown as ProviderError;
+  return statusCode >= 100 && statusCode <= 599
+    ? { status: statusCode, headers: responseHeaders, body: responseBody }
+    : undefined;
+}
+
+/** A lease is told of tokens when so many came since. */
+const reportEvery = 32;
+
+/** Reads the usage out of a stream while it passes, and keeps the lease informed: at the first token, and at the end. */
+class StreamUsage<P extends StreamPart> implements AnswerReader<P> {
+  private readonly lease: Lease;
+  private pieces = 0;
+  private reported = 0;
+  private isTold = false;
+
+  constructor(lease: Lease) {
+    this.lease = lease;
+  }
+
+  push(part: P): void {
+    if (part.type === 'finish' && part.usage !== undefined) {
+      const usage = usageOf(part.usage);
+      this.isTold = usage.completionTokens !== undefined;
+      this.lease.report(usage);
+    } else if (isContent(part)) {
+      this.pieces += 1;
+      if (this.pieces === 1 || this.pieces - this.reported >= reportEvery) this.report();
+    }
+  }
+
+  end(): void {
+    if (!this.isTold && this.pieces > this.reported) this.report();
+  }
+
+  /** About one token in each piece, until the provider tells. */
+  private report(): void {
+    this.reported = this.pieces;
+    this.lease.report({ completionTokens: this.pieces });
+  }
 }

@@ -1,8 +1,8 @@
 /** The calls of the buckets' script, and what is wrong with an answer. */
+
 import { numbersOf } from '../store/answer.js';
-import { ProblemListeners } from '../store/problem-listeners.js';
 import type { Store } from '../store/store.js';
-import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import { type LinkFigures, type LinkListener, StoreLink } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { BucketSettings } from './bucket-options.js';
 import { bucketScript } from './bucket-script.js';
@@ -123,4 +123,31 @@ function salesOf(reply: unknown, purchases: readonly Purchase[]): Sale[] | undef
 /** True if every bucket sold at least what was asked for. */
 export function isSold(sales: readonly Sale[], purchases: readonly Pick<Purchase, 'least'>[]): boolean {
   return sales.every(({ sold }, index) => sold >= (purchases[index]?.least ?? 0));
+}
+
+/** They hear each kind of problem once, until the store has answered again. */
+class ProblemListeners implements LinkListener {
+  private readonly listeners = new Set<(problem: StoreProblem) => void>();
+  private toldCode: string | undefined = undefined;
+
+  add(listener: (problem: StoreProblem) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  breaker(isOpen: boolean): void {
+    if (!isOpen) this.toldCode = undefined;
+  }
+
+  missed(problem: StoreProblem): void {
+    if (problem.code === this.toldCode) return;
+    this.toldCode = problem.code;
+    for (const listener of [...this.listeners]) {
+      try {
+        listener(problem);
+      } catch {
+        // A listener's fault is not the store's.
+      }
+    }
+  }
 }

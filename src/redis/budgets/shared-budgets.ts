@@ -8,6 +8,7 @@ import { parse } from '../../base/schema/parse.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
 import { BucketStore, isSold, purchaseOf, type Sale } from '../buckets/bucket-store.js';
+import { FallbackShare } from '../buckets/fallback-share.js';
 import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
@@ -20,7 +21,6 @@ import {
   type Rate,
   type SharedBudgetsOptions,
 } from './budget-options.js';
-import { FallbackShares } from './fallback-shares.js';
 
 /** A request may not be paid for now. */
 export interface BudgetRefusal {
@@ -145,7 +145,23 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   }
 
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q> {
-    return guard(flow, (request, key) => this.take(request, key));
+    const tickets = new WeakMap<Lease, BudgetTicket>();
+    flow.on('released', ({ lease, usage }) => void tickets.get(lease)?.settle(usage));
+    return {
+      enqueue: async (request: Q, key: FlowKey): Promise<Outcome> => {
+        const { fairnessId, priority = 0 } = key;
+        const answer = await this.take(request, { fairnessId, priority });
+        if (!answer.isTaken) return dropOf(fairnessId, priority, answer);
+        let outcome: Outcome | undefined;
+        try {
+          outcome = await flow.enqueue(request, key);
+        } finally {
+          if (outcome?.type === 'Dispatched') tickets.set((outcome as Dispatched).lease, answer);
+          else void answer.refund();
+        }
+        return outcome;
+      },
+    };
   }
 
   onProblem(listener: (problem: StoreProblem) => void): () => void {
@@ -198,26 +214,6 @@ function refusal(retryAfterMs: number): BudgetRefusal {
   return { isTaken: false, reason: 'the budget is spent', retryAfterMs };
 }
 
-function guard<R extends FlowRequest>(flow: GuardedFlow<R>, take: SharedBudgets<R>['take']): FlowGate<R> {
-  const tickets = new WeakMap<Lease, BudgetTicket>();
-  flow.on('released', ({ lease, usage }) => void tickets.get(lease)?.settle(usage));
-  return {
-    async enqueue(request: R, key: FlowKey): Promise<Outcome> {
-      const { fairnessId, priority = 0 } = key;
-      const answer = await take(request, { fairnessId, priority });
-      if (!answer.isTaken) return dropOf(fairnessId, priority, answer);
-      let outcome: Outcome | undefined;
-      try {
-        outcome = await flow.enqueue(request, key);
-      } finally {
-        if (outcome?.type === 'Dispatched') tickets.set((outcome as Dispatched).lease, answer);
-        else void answer.refund();
-      }
-      return outcome;
-    },
-  };
-}
-
 function dropOf(fairnessId: string, priority: number, { reason: detail, retryAfterMs }: BudgetRefusal): Drop {
   return {
     type: 'RejectedCapacity',
@@ -229,4 +225,52 @@ function dropOf(fairnessId: string, priority: number, { reason: detail, retryAft
     detail,
     retryAfterMs,
   };
+}
+
+interface Shares {
+  readonly part: number;
+  readonly ofRates: readonly FallbackShare[];
+}
+
+/** What payers take while the store is away: of each rate a part. */
+class FallbackShares {
+  private readonly byPayer = new Map<string, Shares>();
+  private readonly settings: BudgetSettings;
+
+  constructor(settings: BudgetSettings) {
+    this.settings = settings;
+  }
+
+  /** Takes all costs or none. Returns the ms until the request would pass; 0 when it did. O(rates). */
+  take(payer: string, costs: readonly number[]): number {
+    const { clock, maxPayers } = this.settings;
+    const nowMs = clock.now();
+    const shares = this.sharesOf(payer, nowMs);
+    const roomAtMs = shares.ofRates.map((share, index) => {
+      const cost = costs[index] as number;
+      return cost === 0 ? nowMs : share.roomAtMs(cost, nowMs);
+    });
+    const waitMs = Math.max(nowMs, ...roomAtMs) - nowMs;
+    if (waitMs > 0) return Math.ceil(waitMs);
+    for (const [index, share] of shares.ofRates.entries()) share.take(costs[index] as number, nowMs);
+    this.byPayer.delete(payer);
+    this.byPayer.set(payer, shares);
+    // The payer that has not paid for the longest time is removed first.
+    if (this.byPayer.size > maxPayers)
+      for (const oldest of this.byPayer.keys()) {
+        this.byPayer.delete(oldest);
+        break;
+      }
+    return 0;
+  }
+
+  /** The number of replicas may have changed; what was used counts on. */
+  private sharesOf(payer: string, nowMs: number): Shares {
+    const { rates, fallbackPart } = this.settings;
+    const part = fallbackPart();
+    const known = this.byPayer.get(payer);
+    if (known?.part === part) return known;
+    const used = (index: number): number => known?.ofRates[index]?.usedByAll(nowMs) ?? 0;
+    return { part, ofRates: rates.map((rate, index) => new FallbackShare(rate, part, used(index), nowMs)) };
+  }
 }

@@ -12,9 +12,8 @@ import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
-import type { LeaseEvents } from './lease-events.js';
-import { grantsOf, isRepeated, mismatch, sequenceIn } from './lease-reply.js';
-import { leaseScript } from './lease-script.js';
+import { grantsOf, isRepeated, leaseScript, mismatch, sequenceIn } from './lease-script.js';
+import type { LeaseEvents } from './lease-status.js';
 
 export interface LeaseTiming {
   /** From one call to the next, give or take a tenth. */

@@ -2,7 +2,7 @@
 import { element, optional } from '../../base/schema/element.js';
 import { readBy } from '../../base/schema/parse.js';
 import { duration, oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
-import { type Duration, FlowConfigError, type Schema } from '../../index.js';
+import { type ConfigIssue, type Duration, FlowConfigError, type Schema } from '../../index.js';
 import { keyName, newReplicaId, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 import type { LeaseFallback } from './capacity-lease.js';
 import type { LeaseClientSettings } from './lease-client.js';
@@ -82,44 +82,25 @@ export function checkTiming(
   { refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions,
   subject: string,
 ): void {
-  const issues = [];
-  if (leaseDuration < 2 * refreshInterval) {
-    issues.push({
-      path: 'leaseDuration',
-      expected: `at least twice refreshInterval (${refreshInterval} ms)`,
-      got: `${leaseDuration} ms`,
-    });
-  }
-  if (callTimeout > leaseDuration) {
-    issues.push({
-      path: 'callTimeout',
-      expected: `at most leaseDuration (${leaseDuration} ms)`,
-      got: `${callTimeout} ms`,
-    });
-  }
+  const issues: ConfigIssue[] = [];
+  const least = `at least twice refreshInterval (${refreshInterval} ms)`;
+  if (leaseDuration < 2 * refreshInterval)
+    issues.push({ path: 'leaseDuration', expected: least, got: `${leaseDuration} ms` });
+  const most = `at most leaseDuration (${leaseDuration} ms)`;
+  if (callTimeout > leaseDuration) issues.push({ path: 'callTimeout', expected: most, got: `${callTimeout} ms` });
   if (issues.length > 0) throw new FlowConfigError(subject, issues);
 }
 
-export function leaseSettings(parsed: ParsedLeaseOptions): LeaseClientSettings {
-  const {
-    refreshInterval,
-    leaseDuration,
-    drainDuration,
-    forgetAfter,
-    callTimeout,
-    pool,
-    clock: given,
-    random,
-  } = parsed;
+export function leaseSettings({ pool, clock, random, ...spans }: ParsedLeaseOptions): LeaseClientSettings {
   return {
-    refreshMs: refreshInterval,
-    leaseMs: leaseDuration,
-    drainMs: finite(drainDuration),
-    forgetMs: finite(forgetAfter),
-    timeoutMs: callTimeout,
+    refreshMs: spans.refreshInterval,
+    leaseMs: spans.leaseDuration,
+    drainMs: finite(spans.drainDuration),
+    forgetMs: finite(spans.forgetAfter),
+    timeoutMs: spans.callTimeout,
     replica: newReplicaId(),
     where: `pool "${pool}"`,
-    clock: given,
+    clock,
     random,
   };
 }

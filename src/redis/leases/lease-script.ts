@@ -17,9 +17,11 @@
  * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
  * and Gallager, "Data Networks" (1992), 6.5.
  */
-
+import { numbersOf } from '../store/answer.js';
 import { scriptHead } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
+import type { StoreProblem } from '../store/store-problem.js';
+import type { CapacityLease, Grant } from './capacity-lease.js';
 import { leaseInMemory } from './lease-in-memory.js';
 
 /** The number of texts in the reply for each key. */
@@ -165,3 +167,54 @@ end
 return reply
 `,
 };
+
+/** The terms of a call that its answer is held against. */
+type Asked = Pick<CapacityLease, 'toldLimit'>;
+
+/**
+ * One grant for each lease that was asked for, in its order. Undefined if the answer is none of the script, is for
+ * another replica, or grants more than the limit.
+ */
+export function grantsOf(reply: unknown, replica: string, asked: readonly Asked[]): readonly Grant[] | undefined {
+  if (!Array.isArray(reply) || reply.length !== asked.length * replyWidth) return undefined;
+  const grants: Grant[] = [];
+  for (const [index, { toldLimit }] of asked.entries()) {
+    const [name, ...figures] = reply.slice(index * replyWidth, (index + 1) * replyWidth);
+    const grant = String(name) === replica ? grantOf(figures) : undefined;
+    if (grant === undefined || !(isRepeated(grant) || isWithin(grant, toldLimit))) return undefined;
+    grants.push(grant);
+  }
+  return grants;
+}
+
+/** The number of the call that an answer is for; NaN if it is none of the script, or for another replica. */
+export function sequenceIn(reply: unknown, replica: string): number {
+  const isOurs = Array.isArray(reply) && reply.length % replyWidth === 0 && String(reply[0]) === replica;
+  return isOurs ? Number(reply[1]) : Number.NaN;
+}
+
+/** The store has seen the call, or a later one, already: the answer says nothing. */
+export function isRepeated({ grant }: Grant): boolean {
+  return grant === -1;
+}
+
+function isWithin({ grant, safe, limit, largestLimit, replicas, held, target }: Grant, toldLimit: number): boolean {
+  const isInOrder = 0 <= safe && safe <= grant && grant <= limit && limit <= Math.min(toldLimit, largestLimit);
+  return isInOrder && replicas >= 1 && held >= 0 && target >= 0;
+}
+
+function grantOf(figures: readonly unknown[]): Grant | undefined {
+  const numbers = numbersOf(figures, replyWidth - 1);
+  if (numbers === undefined || !numbers.every(Number.isSafeInteger)) return undefined;
+  const [sequence = 0, grant = 0, safe = 0, epoch = 0, learning, ...rest] = numbers;
+  const [replicas = 0, limit = 0, largestLimit = 0, held = 0, target = 0, poolWeight = 0] = rest;
+  const isLearning = learning === 1;
+  const others = { replicas, limit, largestLimit, held, target, poolWeight };
+  return { sequence, grant, safe, epoch, isLearning, ...others };
+}
+
+export function mismatch(where: string, key: string, { limit, largestLimit }: Grant): StoreProblem {
+  const cause = `some replicas say ${limit}, others ${largestLimit}`;
+  const message = `${where}: ${cause} (key ${key}): ${limit} is in force until all say the same; give pools of different limits different names`;
+  return { code: 'limit-mismatch', message, keys: [key], cause };
+}

@@ -1,6 +1,8 @@
-/** One lease at one instant, for metrics, inspectors and logs. */
+/** One lease at one instant, for metrics, inspectors and logs, and the events of all leases of a replica. */
+
 import type { LinkFigures } from '../store/store-link.js';
-import type { CapacityLease } from './capacity-lease.js';
+import type { StoreProblem } from '../store/store-problem.js';
+import type { CapacityLease, Grant } from './capacity-lease.js';
 
 export interface LeaseStatus {
   readonly pool: string;
@@ -36,16 +38,12 @@ export interface LeaseStatus {
   readonly store: LinkFigures;
 }
 
-export interface StatusSource {
-  readonly pool: string;
-  readonly endpoint: string | undefined;
-  readonly replica: string;
-  readonly unit: 'requests' | 'tokens';
-  readonly epochChanges: number;
-  readonly store: LinkFigures;
-}
-
-export function leaseStatus(lease: CapacityLease, inFlight: number, nowMs: number, source: StatusSource): LeaseStatus {
+export function leaseStatus(
+  lease: CapacityLease,
+  inFlight: number,
+  nowMs: number,
+  source: Pick<LeaseStatus, 'pool' | 'endpoint' | 'replica' | 'unit' | 'epochChanges' | 'store'>,
+): LeaseStatus {
   const { last, limit, toldWants, safeShare } = lease;
   const isExpired = nowMs >= lease.expiresAtMs;
   return {
@@ -64,4 +62,20 @@ export function leaseStatus(lease: CapacityLease, inFlight: number, nowMs: numbe
     isLearning: last?.isLearning === true,
     overAdmission: isExpired ? Math.max(0, inFlight - safeShare) : 0,
   };
+}
+
+export interface LeaseEvents {
+  /** The share of this replica changed. `key` names the lease. */
+  granted: { readonly key: string; readonly grant: number; readonly before: number; readonly answer: Grant };
+  /** No answer for a whole lease: the fallback is in force, with this limit. */
+  expired: { readonly key: string; readonly limit: number };
+  /** Answers come again. */
+  recovered: { readonly key: string; readonly grant: number; readonly expiredForMs: number };
+  /** The store began anew, or lost writes: no share grows during one lease. */
+  epoch: { readonly key: string; readonly epoch: number; readonly before: number };
+  /** A call failed; the same problem is reported again after a minute. */
+  problem: StoreProblem;
+  breaker: { readonly isOpen: boolean };
+  /** A listener threw, or its promise was rejected. */
+  listenerError: { readonly event: string; readonly error: unknown };
 }

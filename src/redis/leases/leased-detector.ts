@@ -1,18 +1,17 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
+
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { positiveInteger } from '../../base/schema/types.js';
-import type { Clock, SaturationDetector } from '../../index.js';
+import { type Clock, FlowConfigError, type SaturationDetector } from '../../index.js';
 import { leaseKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
-import type { LeaseEvents } from './lease-events.js';
 import { checkTiming, type LeaseOptions, leaseSettings, leaseShape, type ParsedLeaseOptions } from './lease-options.js';
-import { type LeaseStatus, leaseStatus } from './lease-status.js';
-import { poolLimit } from './pool-limit.js';
+import { type LeaseEvents, type LeaseStatus, leaseStatus } from './lease-status.js';
 
 /** The part of a controller that tells how much waits. */
 export interface WaitingFlow {
@@ -114,4 +113,15 @@ export class HeldLeases {
     const { pool } = this.options;
     return leaseStatus(lease, inFlight, this.clock.now(), { pool, endpoint, replica, unit, epochChanges, store });
   }
+}
+
+/** A pool is limited in requests or in tokens. @throws FlowConfigError when there is none, or both */
+function poolLimit(
+  { maxConcurrency, maxTokens }: LimitedLeaseOptions,
+  subject: string,
+): readonly ['requests' | 'tokens', number] {
+  if (maxConcurrency !== undefined && maxTokens === undefined) return ['requests', maxConcurrency];
+  if (maxTokens !== undefined && maxConcurrency === undefined) return ['tokens', maxTokens];
+  const got = maxConcurrency === undefined ? 'neither' : 'both';
+  throw new FlowConfigError(subject, [{ path: 'maxConcurrency', expected: 'either maxConcurrency or maxTokens', got }]);
 }
