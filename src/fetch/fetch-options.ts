@@ -127,8 +127,20 @@ export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' 
   readonly clock: Clock;
 }
 
-/** Their parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
-const responseOption = optional(element<never>((given) => given as never));
+/** Parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
+const asItIs = optional(element<never>((given) => given as never));
+/** Of the answer to a drop. */
+export const responseShape: { readonly [K in keyof ErrorResponseOptions]-?: Schema<ErrorResponseOptions[K]> } = {
+  contract: asItIs,
+  body: asItIs,
+  maxRetryAfterSeconds: optional(positiveInteger()),
+  hasEndpoints: optional(callable<() => boolean>()),
+  random: optional(callable<() => number>()),
+};
+/** Of the storage in which calls find the request that causes them. */
+export const contextOption: Schema<ContextStorage<CallContext> | undefined> = optional(
+  objectWith('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
+);
 
 /** No working server pauses for longer. */
 export const longestIdleMs = 300_000;
@@ -142,9 +154,7 @@ const never = { max: 0, maxWaitMs: 0 };
 const optionsSchema: Schema<FetchSettings> = object({
   fetch: optional(callable<Fetch>()),
   classify: optional(callable<NonNullable<FlowFetchOptions['classify']>>()),
-  context: optional(
-    objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
-  ),
+  context: contextOption,
   skip: optional(callable<NonNullable<FlowFetchOptions['skip']>>()),
   estimate: optional(callable<NonNullable<FlowFetchOptions['estimate']>>()),
   usage: optional(flag(), true),
@@ -165,22 +175,14 @@ const optionsSchema: Schema<FetchSettings> = object({
   headersFor: optional(callable<NonNullable<FlowFetchOptions['headersFor']>>()),
   pool: optional(objectWith<MarkablePool>('an EndpointPool', 'markOverloaded')),
   clock: optional(clock(), realClock),
-  contract: responseOption,
-  body: responseOption,
-  maxRetryAfterSeconds: optional(positiveInteger()),
-  hasEndpoints: responseOption,
-  random: responseOption,
+  ...responseShape,
 } satisfies Record<keyof FlowFetchOptions, unknown>);
 
 /** @throws FlowConfigError for what is no controller. */
 export function checkGate(gate: Partial<AdapterGate> | null | undefined, subject: string): void {
   if (typeof gate?.enqueue === 'function') return;
-  const issue = {
-    path: 'flow',
-    expected: 'a FlowController, or what has its enqueue',
-    got: describeValue(gate),
-  };
-  throw new FlowConfigError(subject, [issue]);
+  const expected = 'a FlowController, or what has its enqueue';
+  throw new FlowConfigError(subject, [{ path: 'flow', expected, got: describeValue(gate) }]);
 }
 
 /** @throws FlowConfigError that lists every problem. */

@@ -11,9 +11,9 @@ import {
   toHttpResponse,
 } from '../../adapters/http/index.js';
 import { object } from '../../base/schema/containers.js';
-import { anything, callable, objectWith, optional } from '../../base/schema/element.js';
+import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { durationAboveZero, integer, positiveInteger } from '../../base/schema/types.js';
+import { durationAboveZero, integer } from '../../base/schema/types.js';
 import {
   type Drop,
   type Duration,
@@ -25,7 +25,14 @@ import {
   tokenEstimator,
 } from '../../index.js';
 import { callerSignal } from '../fetch-call.js';
-import { type CallContext, type ContextStorage, checkGate, longestIdleMs } from '../fetch-options.js';
+import {
+  type CallContext,
+  type ContextStorage,
+  checkGate,
+  contextOption,
+  longestIdleMs,
+  responseShape,
+} from '../fetch-options.js';
 import { type AnswerReader, LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
 import {
@@ -97,17 +104,11 @@ export interface StreamCall<P, R> {
 
 const optionsSchema = object({
   classify: optional(callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
-  context: optional(
-    objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
-  ),
+  context: contextOption,
   estimate: optional(callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
   maxRetries: optional(integer({ from: 0 }), 1),
   idleTimeout: optional(durationAboveZero('5m'), longestIdleMs),
-  contract: anything(),
-  body: anything(),
-  maxRetryAfterSeconds: optional(positiveInteger()),
-  hasEndpoints: optional(callable<() => boolean>()),
-  random: optional(callable<() => number>()),
+  ...responseShape,
 } satisfies Record<keyof FlowMiddlewareOptions, unknown>);
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });

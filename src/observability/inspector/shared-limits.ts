@@ -1,32 +1,16 @@
 /** The table of the parts of shared limits that this replica holds, and the state of the store. */
+import type { LeaseFigures, StoreFigures } from '../../base/lease-figures.js';
 import { shortenName } from './names.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
-export interface InspectedLease {
-  readonly pool: string;
-  readonly endpoint: string | undefined;
+export interface InspectedLease extends LeaseFigures {
   readonly unit: 'requests' | 'tokens';
-  readonly limit: number;
-  readonly cap: number;
-  readonly granted: number;
-  readonly safeShare: number;
-  readonly replicas: number;
-  readonly held: number;
-  readonly inFlight: number;
-  readonly leaseAgeMs: number;
-  readonly isExpired: boolean;
   readonly isLearning: boolean;
-  readonly overAdmission: number;
-  readonly epochChanges: number;
   readonly store: InspectedStore;
 }
 
 /** The calls of the store. */
-export interface InspectedStore {
-  readonly calls: number;
-  readonly misses: number;
-  readonly isBreakerOpen: boolean;
-  readonly latencyMs: number | undefined;
+export interface InspectedStore extends Omit<StoreFigures, 'breakerOpenings'> {
   readonly problem?: { readonly message: string } | undefined;
 }
 

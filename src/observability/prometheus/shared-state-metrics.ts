@@ -1,23 +1,12 @@
 /** Metrics of the part of shared limits that a replica holds, in a registry of prom-client. */
+import type { LeaseFigures, StoreFigures } from '../../base/lease-figures.js';
 import type { Observation } from '../metrics/observed-flow.js';
 import { expose, type Family, type Labels, type MetricsRegister, type Sample } from './scraped-metric.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
-export interface ObservedLease {
-  readonly pool: string;
-  readonly endpoint: string | undefined;
-  readonly limit: number;
-  readonly cap: number;
-  readonly granted: number;
+export interface ObservedLease extends LeaseFigures {
+  /** The fair part, by the last answer. */
   readonly target: number;
-  readonly safeShare: number;
-  readonly replicas: number;
-  readonly held: number;
-  readonly inFlight: number;
-  readonly leaseAgeMs: number;
-  readonly isExpired: boolean;
-  readonly overAdmission: number;
-  readonly epochChanges: number;
   readonly store: ObservedStore;
 }
 
@@ -37,13 +26,7 @@ export interface ObservedQuota {
 }
 
 /** Calls of Redis or Valkey. */
-export interface ObservedStore {
-  readonly calls: number;
-  readonly misses: number;
-  readonly isBreakerOpen: boolean;
-  readonly breakerOpenings: number;
-  readonly latencyMs: number | undefined;
-}
+export type ObservedStore = StoreFigures;
 
 type Leases = () => readonly ObservedLease[];
 

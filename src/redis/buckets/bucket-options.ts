@@ -1,7 +1,7 @@
 /** The options that quotas and budgets on a store have in common, and their checks. */
 import { element, optional } from '../../base/schema/element.js';
 import { flag, oneOf } from '../../base/schema/types.js';
-import type { Clock, Schema } from '../../index.js';
+import type { Schema } from '../../index.js';
 import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 
 export interface BucketOptions extends StoreOptions {
@@ -21,22 +21,15 @@ export interface BucketOptions extends StoreOptions {
   readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;
 }
 
-export interface BucketSettings {
+export interface BucketSettings extends StoreSettings {
   readonly name: string;
-  readonly prefix: string;
   readonly hashKeys: boolean;
   readonly replicas: () => number;
   /** The part of each limit that this replica takes by itself; 0: nothing, Infinity: no limit. */
   readonly fallbackPart: () => number;
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-  readonly random: () => number;
 }
 
-interface ParsedBucketOptions extends StoreSettings {
-  readonly name: string;
-  readonly hashKeys: boolean;
-  readonly replicas: () => number;
+interface ParsedBucketOptions extends Omit<BucketSettings, 'fallbackPart'> {
   readonly fallback: NonNullable<BucketOptions['fallback']>;
 }
 
@@ -69,8 +62,8 @@ export const bucketShape: { readonly [K in keyof ParsedBucketOptions]: Schema<Pa
   fallback: optional(oneOf('share', 'full', 'unlimited', 'closed'), 'share'),
 };
 
-export function bucketSettings({ fallback, callTimeout: timeoutMs, ...rest }: ParsedBucketOptions): BucketSettings {
+export function bucketSettings({ fallback, ...rest }: ParsedBucketOptions): BucketSettings {
   const parts = { full: () => 1, unlimited: () => Number.POSITIVE_INFINITY, closed: () => 0 };
   const fallbackPart = fallback === 'share' ? () => 1 / rest.replicas() : parts[fallback];
-  return { ...rest, timeoutMs, fallbackPart };
+  return { ...rest, fallbackPart };
 }

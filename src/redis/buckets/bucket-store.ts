@@ -55,7 +55,12 @@ export class BucketStore {
   private readonly problems = new ProblemListeners();
 
   /** `where` opens messages; `longestRetryMs` as of the link. */
-  constructor(store: Store, { timeoutMs, clock, random }: BucketSettings, where: string, longestRetryMs?: number) {
+  constructor(
+    store: Store,
+    { callTimeout: timeoutMs, clock, random }: BucketSettings,
+    where: string,
+    longestRetryMs?: number,
+  ) {
     const settings = { timeoutMs, clock, random, where, ...(longestRetryMs !== undefined && { longestRetryMs }) };
     this.link = new StoreLink(store, settings, this.problems);
   }

@@ -108,7 +108,7 @@ export function sharedBudgetAdmission<R = unknown>(
       }
       for (const window of lacking) window.wants(cost(windows.indexOf(window)));
       const waits = lacking.map((window) => window.roomAtMs(cost(windows.indexOf(window)), nowMs) - nowMs);
-      return { reason: 'the budget is spent', retryAfterMs: Math.ceil(Math.max(settings.timeoutMs, ...waits)) };
+      return { reason: 'the budget is spent', retryAfterMs: Math.ceil(Math.max(settings.callTimeout, ...waits)) };
     },
     released(request: R, key: AdmissionKey, usage: Usage | undefined) {
       const payer = payers.get(settings.payerOf(request, key));

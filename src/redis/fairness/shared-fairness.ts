@@ -8,6 +8,7 @@
  * the others once.
  */
 
+import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
@@ -20,7 +21,7 @@ import { fairnessKeys, hashedName } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
-import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
+import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
 import { exchangeScript } from './exchange-script.js';
 
 export interface SharedFairnessOptions extends StoreOptions {
@@ -70,12 +71,7 @@ interface Told {
   readonly delta: number;
 }
 
-interface Settings extends StoreSettings {
-  readonly name: string;
-  readonly interval: number;
-  readonly hashKeys: boolean;
-  readonly maxFlows: number;
-}
+type Settings = output<typeof optionsSchema>;
 
 /** A flow of which no replica has told for this many intervals is removed. */
 const rememberedIntervals = 10;

@@ -15,7 +15,7 @@ import type { CapacityLease, Grant } from './capacity-lease.js';
 import { grantsOf, isRepeated, leaseScript, mismatch, sequenceIn } from './lease-script.js';
 import type { LeaseEvents } from './lease-status.js';
 
-export interface LeaseTiming {
+export interface LeaseClientSettings {
   /** From one call to the next, give or take a tenth. */
   readonly refreshMs: number;
   readonly leaseMs: number;
@@ -24,9 +24,6 @@ export interface LeaseTiming {
   /** How long its safe share is kept after that. */
   readonly forgetMs: number;
   readonly timeoutMs: number;
-}
-
-export interface LeaseClientSettings extends LeaseTiming {
   /** It is different for each replica, and changes with a restart. */
   readonly replica: string;
   readonly where: string;

@@ -1,40 +1,19 @@
 /** One lease at one instant, for metrics, inspectors and logs, and the events of all leases of a replica. */
 
+import type { LeaseFigures } from '../../base/lease-figures.js';
 import type { LinkFigures } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 
-export interface LeaseStatus {
-  readonly pool: string;
-  /** The endpoint, if each endpoint has a limit of its own; otherwise undefined. */
-  readonly endpoint: string | undefined;
+export interface LeaseStatus extends LeaseFigures {
   readonly replica: string;
   readonly unit: 'requests' | 'tokens';
-  /** The limit of all replicas together, as this replica was told. */
-  readonly limit: number;
-  /** The limit on what this replica has in flight now. */
-  readonly cap: number;
-  /**
-   * Figures of the last answer: the grant, the fair part, the safe share, the number of replicas, and what all replicas
-   * hold.
-   */
-  readonly granted: number;
+  /** The fair part, by the last answer. */
   readonly target: number;
-  readonly safeShare: number;
-  readonly replicas: number;
-  readonly held: number;
-  readonly inFlight: number;
   /** In flight and waiting, as last told. */
   readonly wants: number;
-  /** The time since the call whose answer is in force; Infinity before the first. */
-  readonly leaseAgeMs: number;
-  /** True while the fallback is in force. */
-  readonly isExpired: boolean;
   /** True while the store learns again who holds what. */
   readonly isLearning: boolean;
-  /** Seats in flight above the safe share while the lease is over: others may have been given these. */
-  readonly overAdmission: number;
-  readonly epochChanges: number;
   readonly store: LinkFigures;
 }
 

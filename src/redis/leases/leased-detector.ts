@@ -4,7 +4,7 @@ import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { positiveInteger } from '../../base/schema/types.js';
-import { type Clock, FlowConfigError, type SaturationDetector } from '../../index.js';
+import { type Clock, FlowConfigError, type PoolView, type SaturationDetector } from '../../index.js';
 import { leaseKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
@@ -80,6 +80,11 @@ export class HeldLeases {
 
   get isAttached(): boolean {
     return this.flow !== undefined;
+  }
+
+  /** What a pool or an endpoint has in flight, in the unit of the limit. */
+  inFlight({ inFlightRequests, inFlightTokens }: Pick<PoolView, 'inFlightRequests' | 'inFlightTokens'>): number {
+    return this.unit === 'requests' ? inFlightRequests : inFlightTokens;
   }
 
   /** Requests that wait, where a controller is attached. */

@@ -53,8 +53,7 @@ export function sharedConcurrency(client: RedisClient | Store, options: SharedCo
   let isHungry = false;
 
   function inFlight(): number {
-    if (view === undefined) return 0;
-    return unit === 'requests' ? view.inFlightRequests : view.inFlightTokens;
+    return view === undefined ? 0 : held.inFlight(view);
   }
 
   function demand(): LeaseDemand {
@@ -82,7 +81,7 @@ export function sharedConcurrency(client: RedisClient | Store, options: SharedCo
     },
     saturation(pool, nowMs) {
       view = pool;
-      const running = unit === 'requests' ? pool.inFlightRequests : pool.inFlightTokens;
+      const running = held.inFlight(pool);
       const cap = lease.cap(nowMs);
       if (running > peak) peak = running;
       if (running < cap) return running / cap;

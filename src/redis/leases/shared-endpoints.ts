@@ -31,13 +31,12 @@ export function sharedEndpointConcurrency(
   options: SharedEndpointsOptions,
 ): LeasedDetector {
   const held = new HeldLeases(client, options, 'sharedEndpointConcurrency');
-  const { unit, limit, client: leases } = held;
+  const { limit, client: leases } = held;
   const byEndpoint = new Map<string, { readonly lease: CapacityLease; endpoint: EndpointView }>();
   let members: readonly EndpointView[] = [];
   let isHungry = false;
 
-  const inFlight = (endpoint: EndpointView): number =>
-    unit === 'requests' ? endpoint.inFlightRequests : endpoint.inFlightTokens;
+  const inFlight = (endpoint: EndpointView): number => held.inFlight(endpoint);
   const limitOf = (endpoint: EndpointView): number => Math.max(1, Math.round(limit * endpoint.weight));
 
   /** Every endpoint could get the waiting requests; which one will is not known yet. */

@@ -8,6 +8,7 @@
  * from others. A lost message is repaired when the session is told again.
  */
 
+import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
 import { object } from '../../base/schema/containers.js';
 import { optional, value } from '../../base/schema/element.js';
@@ -73,14 +74,6 @@ const optionsSchema = object({
   clock: storeShape.clock,
 });
 
-interface Settings {
-  readonly name: string;
-  readonly prefix: string;
-  readonly hashKeys: boolean;
-  readonly maxElsewhere?: number | undefined;
-  readonly clock: Clock;
-}
-
 const isLimit = (given: unknown): given is SessionLimit =>
   typeof given === 'object' && given !== null && 'share' in given;
 const limitSchema = value('a sessionLimit()', isLimit);
@@ -145,7 +138,7 @@ class SessionExchange implements SharedSessions {
   private unanswered = 0;
   private isClosed = false;
 
-  constructor(messages: StoreMessages, limit: SessionLimit, settings: Settings) {
+  constructor(messages: StoreMessages, limit: SessionLimit, settings: output<typeof optionsSchema>) {
     const { hashKeys, clock, maxElsewhere } = settings;
     this.messages = messages;
     this.channel = channelOf(settings, 'sessions');

@@ -8,6 +8,7 @@
  * not count for ever.
  */
 import { letProcessEnd } from '../../base/clock.js';
+import type { StoreFigures } from '../../base/lease-figures.js';
 import type { Clock } from '../../index.js';
 import type { Store, StoreScript } from './store.js';
 import { badReply, problemOf, StoreError, type StoreProblem } from './store-problem.js';
@@ -25,14 +26,7 @@ export interface LinkSettings {
 }
 
 /** Figures of the calls. */
-export interface LinkFigures {
-  readonly calls: number;
-  readonly misses: number;
-  /** True while calls are held back because the store did not answer. */
-  readonly isBreakerOpen: boolean;
-  readonly breakerOpenings: number;
-  /** The time that the last answered call took, ms; undefined before the first. */
-  readonly latencyMs: number | undefined;
+export interface LinkFigures extends StoreFigures {
   /** The last problem; undefined since the store answers. */
   readonly problem: StoreProblem | undefined;
 }

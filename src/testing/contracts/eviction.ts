@@ -59,6 +59,23 @@ function evictUnder(plugins: Plugins): number {
   return pluginErrors;
 }
 
+/** What both promise of a controller; `lost` is what holds while answers of `method` are lost. */
+function evictionCases<P extends object>(
+  make: () => P,
+  using: (plugin: P) => Plugins,
+  method: keyof P & string,
+  lost: string,
+): ContractCase[] {
+  return [
+    {
+      name: 'lets important requests have seats, and is never at fault',
+      run: () => expectNoFaults(evictUnder(using(make()))),
+    },
+    { name: lost, run: () => void evictUnder(using(sabotaged(make(), method))) },
+    survivalCase(() => ({ eviction: { ...using(sabotaged(make())) } })),
+  ];
+}
+
 /** The contract of eviction filters, as cases for any test framework. */
 export function evictionFilterContract(make: () => EvictionFilter): ContractCase[] {
   return [
@@ -74,15 +91,7 @@ export function evictionFilterContract(make: () => EvictionFilter): ContractCase
         }
       },
     },
-    {
-      name: 'lets important requests have seats, and is never at fault',
-      run: () => expectNoFaults(evictUnder({ filter: make() })),
-    },
-    {
-      name: 'evicts nobody by an answer that was lost',
-      run: () => void evictUnder({ filter: sabotaged(make(), 'accepts') }),
-    },
-    survivalCase(() => ({ eviction: { filter: sabotaged(make()) } })),
+    ...evictionCases(make, (filter) => ({ filter }), 'accepts', 'evicts nobody by an answer that was lost'),
   ];
 }
 
@@ -91,14 +100,6 @@ export function evictionOrderingContract(make: () => EvictionOrdering): Contract
   return [
     typeCase(make),
     ...comparisonCases('always answers with a number', make().compare, randomLeases(2, 40)),
-    {
-      name: 'lets important requests have seats, and is never at fault',
-      run: () => expectNoFaults(evictUnder({ ordering: make() })),
-    },
-    {
-      name: 'evicts on when its comparisons are lost',
-      run: () => void evictUnder({ ordering: sabotaged(make(), 'compare') }),
-    },
-    survivalCase(() => ({ eviction: { ordering: sabotaged(make()) } })),
+    ...evictionCases(make, (ordering) => ({ ordering }), 'compare', 'evicts on when its comparisons are lost'),
   ];
 }

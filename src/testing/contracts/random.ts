@@ -1,18 +1,12 @@
-/** Randomness that repeats: mulberry32, seeded. */
+/** Randomness that repeats. */
+import { seededRandom } from '../../base/seeded-random.js';
+
 export class Random {
-  private state: number;
+  /** 0 ≤ … < 1 */
+  readonly next: () => number;
 
   constructor(seed: number) {
-    this.state = seed >>> 0;
-  }
-
-  /** 0 ≤ … < 1 */
-  next(): number {
-    this.state = (this.state + 0x6d2b79f5) >>> 0;
-    let t = this.state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+    this.next = seededRandom(seed);
   }
 
   /** An integer, 0 ≤ … < `below`. */
