@@ -124,8 +124,8 @@ export class WebExchange implements Exchange<Request> {
 }
 
 /**
- * Takes the flow headers off, so that a proxy behind the adapter cannot forward them: the same request where the runtime
- * allows to change it; otherwise a copy with the same body and signal.
+ * Takes the flow headers off, so that a proxy behind the adapter cannot forward them: the same request where the
+ * runtime allows to change it; otherwise a copy with the same body and signal.
  */
 export function withoutFlowHeaders(request: Request): Request {
   const { headers } = request;

@@ -33,15 +33,15 @@ import {
   longestIdleMs,
   responseShape,
 } from '../fetch-options.js';
-import { type AnswerReader, LeaseEnd } from '../lease-end.js';
+import { LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
 import {
   type CallParams,
   type GenerateResult,
-  isContent,
   type Model,
   type StreamPart,
   type StreamResult,
+  StreamUsage,
   usageOf,
 } from './language-model.js';
 
@@ -271,40 +271,4 @@ function answerIn(
   return statusCode >= 100 && statusCode <= 599
     ? { status: statusCode, headers: responseHeaders, body: responseBody }
     : undefined;
-}
-
-/** A lease is told of tokens when so many came since. */
-const reportEvery = 32;
-
-/** Reads the usage out of a stream while it passes, and keeps the lease informed: at the first token, and at the end. */
-class StreamUsage<P extends StreamPart> implements AnswerReader<P> {
-  private readonly lease: Lease;
-  private pieces = 0;
-  private reported = 0;
-  private isTold = false;
-
-  constructor(lease: Lease) {
-    this.lease = lease;
-  }
-
-  push(part: P): void {
-    if (part.type === 'finish' && part.usage !== undefined) {
-      const usage = usageOf(part.usage);
-      this.isTold = usage.completionTokens !== undefined;
-      this.lease.report(usage);
-    } else if (isContent(part)) {
-      this.pieces += 1;
-      if (this.pieces === 1 || this.pieces - this.reported >= reportEvery) this.report();
-    }
-  }
-
-  end(): void {
-    if (!this.isTold && this.pieces > this.reported) this.report();
-  }
-
-  /** About one token in each piece, until the provider tells. */
-  private report(): void {
-    this.reported = this.pieces;
-    this.lease.report({ completionTokens: this.pieces });
-  }
 }

@@ -2,6 +2,8 @@
  * The part of the AI SDK's language models, specifications 3 and 4, that the middleware uses. Structural: nothing of
  * the SDK is imported.
  */
+import type { Lease } from '../../index.js';
+import type { AnswerReader } from '../lease-end.js';
 
 /** The options of a call. */
 export interface CallParams {
@@ -64,6 +66,42 @@ function isTokens(value: unknown): value is number {
 }
 
 /** Parts that bring what the model wrote. */
-export function isContent({ type }: StreamPart): boolean {
+function isContent({ type }: StreamPart): boolean {
   return type === 'text-delta' || type === 'reasoning-delta' || type === 'tool-input-delta' || type === 'tool-call';
+}
+
+/** A lease is told of tokens when so many came since. */
+const reportEvery = 32;
+
+/** Reads the usage out of a stream while it passes, and tells the lease: at the first token, and at the end. */
+export class StreamUsage<P extends StreamPart> implements AnswerReader<P> {
+  private readonly lease: Lease;
+  private pieces = 0;
+  private reported = 0;
+  private isTold = false;
+
+  constructor(lease: Lease) {
+    this.lease = lease;
+  }
+
+  push(part: P): void {
+    if (part.type === 'finish' && part.usage !== undefined) {
+      const usage = usageOf(part.usage);
+      this.isTold = usage.completionTokens !== undefined;
+      this.lease.report(usage);
+    } else if (isContent(part)) {
+      this.pieces += 1;
+      if (this.pieces === 1 || this.pieces - this.reported >= reportEvery) this.report();
+    }
+  }
+
+  end(): void {
+    if (!this.isTold && this.pieces > this.reported) this.report();
+  }
+
+  /** About one token in each piece, until the provider tells. */
+  private report(): void {
+    this.reported = this.pieces;
+    this.lease.report({ completionTokens: this.pieces });
+  }
 }
