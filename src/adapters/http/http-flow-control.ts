@@ -6,10 +6,11 @@
  *                              │                         └→ wait with a signal → verdict
  *                              └→ the signal, lease.abort, lease.release
  */
+
 import { abandon, isPromise } from '../../base/async-function.js';
 import { realClock } from '../../base/clock.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
-import { UploadWatch } from '../../base/stream/upload-watch.js';
+import { type StopWatching, UploadWatch } from '../../base/stream/upload-watch.js';
 import { whenAborted } from '../../base/when-aborted.js';
 import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
 import {
@@ -26,7 +27,6 @@ import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
 import { LeasedContext, RequestFlow } from './request-flow.js';
-import { RequestLifetime } from './request-lifetime.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
 
 /**
@@ -244,4 +244,44 @@ function classified(classification: Classification): Classification {
   if (!isPromise(classification)) return classification;
   abandon(classification);
   throw wrongClassification('a promise');
+}
+
+/** Holds the lease of a request until its response has ended, and tells the lease how it ended. */
+class RequestLifetime<Req> {
+  readonly exchange: Exchange<Req>;
+  /** The response has ended, sent or not. */
+  isOver = false;
+  /** While it waits. */
+  waiting: AbortController | undefined = undefined;
+  /** Once it was dispatched. */
+  lease: Lease | undefined = undefined;
+  /** While its body is to come. */
+  stopWatching: StopWatching | undefined = undefined;
+  private readonly isReleasedAtEnd: boolean;
+
+  constructor(exchange: Exchange<Req>, isReleasedAtEnd: boolean) {
+    this.exchange = exchange;
+    this.isReleasedAtEnd = isReleasedAtEnd;
+    exchange.onEnd((isSent) => this.end(isSent));
+  }
+
+  /** Aborts when the response ends first. */
+  wait(): AbortSignal {
+    this.waiting = new AbortController();
+    return this.waiting.signal;
+  }
+
+  private end(isSent: boolean): void {
+    this.isOver = true;
+    this.stopWatching?.();
+    if (!isSent) this.lease?.abort(this.exchange.failure());
+    if (this.exchange.endsInsideRuntime) setImmediate(() => this.giveBack());
+    else this.giveBack();
+  }
+
+  /** May start the next handler. */
+  private giveBack(): void {
+    this.waiting?.abort('the client left');
+    if (this.isReleasedAtEnd) this.lease?.release();
+  }
 }

@@ -1,8 +1,7 @@
 /** The calls of the buckets' script, and what is wrong with an answer. */
 
-import { numbersOf } from '../store/answer.js';
 import type { Store } from '../store/store.js';
-import { type LinkFigures, type LinkListener, StoreLink } from '../store/store-link.js';
+import { type LinkFigures, type LinkListener, numbersOf, StoreLink } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { BucketSettings } from './bucket-options.js';
 import { bucketScript } from './bucket-script.js';

@@ -256,11 +256,8 @@ class FallbackShares {
     this.byPayer.delete(payer);
     this.byPayer.set(payer, shares);
     // The payer that has not paid for the longest time is removed first.
-    if (this.byPayer.size > maxPayers)
-      for (const oldest of this.byPayer.keys()) {
-        this.byPayer.delete(oldest);
-        break;
-      }
+    const [oldest] = this.byPayer.keys();
+    if (oldest !== undefined && this.byPayer.size > maxPayers) this.byPayer.delete(oldest);
     return 0;
   }
 

@@ -16,11 +16,10 @@ import { parse } from '../../base/schema/parse.js';
 import { flag, positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import { type Duration, FlowConfigError, type FlowFairnessPolicy } from '../../index.js';
 import type { BandView, FlowSelector, FlowView } from '../../types/index.js';
-import { numbersOf } from '../store/answer.js';
 import { fairnessKeys, hashedName } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
-import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import { type LinkFigures, numbersOf, StoreLink } from '../store/store-link.js';
 import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
 import { exchangeScript } from './exchange-script.js';
 

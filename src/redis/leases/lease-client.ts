@@ -212,7 +212,7 @@ export class LeaseClient {
       this.take(lease, answers[index] as Grant, nowMs);
       hasRisen ||= lease.cap(nowMs) > before;
     }
-    this.watchExpiry(nowMs);
+    this.expireIn(this.sentAtMs + this.settings.leaseMs - nowMs);
     if (hasRisen) this.risen();
     return true;
   }
@@ -244,10 +244,6 @@ export class LeaseClient {
   }
 
   /** Its own limit, or the safe share, may be larger than the grant that ended. Operators want to know of it too. */
-  private watchExpiry(nowMs: number): void {
-    this.expireIn(this.sentAtMs + this.settings.leaseMs - nowMs);
-  }
-
   private expireIn(delayMs: number): void {
     const { clock } = this.settings;
     clock.clearTimeout(this.expiryTimer);

@@ -17,9 +17,10 @@
  * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
  * and Gallager, "Data Networks" (1992), 6.5.
  */
-import { numbersOf } from '../store/answer.js';
+
 import { scriptHead } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
+import { numbersOf } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 import { leaseInMemory } from './lease-in-memory.js';

@@ -3,7 +3,7 @@
 import type { LeaseFigures } from '../../base/lease-figures.js';
 import type { LinkFigures } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
-import type { CapacityLease, Grant } from './capacity-lease.js';
+import type { Grant } from './capacity-lease.js';
 
 export interface LeaseStatus extends LeaseFigures {
   readonly replica: string;
@@ -15,32 +15,6 @@ export interface LeaseStatus extends LeaseFigures {
   /** True while the store learns again who holds what. */
   readonly isLearning: boolean;
   readonly store: LinkFigures;
-}
-
-export function leaseStatus(
-  lease: CapacityLease,
-  inFlight: number,
-  nowMs: number,
-  source: Pick<LeaseStatus, 'pool' | 'endpoint' | 'replica' | 'unit' | 'epochChanges' | 'store'>,
-): LeaseStatus {
-  const { last, limit, toldWants, safeShare } = lease;
-  const isExpired = nowMs >= lease.expiresAtMs;
-  return {
-    ...source,
-    limit,
-    cap: lease.cap(nowMs),
-    granted: last?.grant ?? 0,
-    target: last?.target ?? 0,
-    safeShare,
-    replicas: last?.replicas ?? 0,
-    held: last?.held ?? 0,
-    inFlight,
-    wants: toldWants,
-    leaseAgeMs: nowMs - lease.answeredSentAtMs,
-    isExpired,
-    isLearning: last?.isLearning === true,
-    overAdmission: isExpired ? Math.max(0, inFlight - safeShare) : 0,
-  };
 }
 
 export interface LeaseEvents {

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.js';
 import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
 import { checkTiming, type LeaseOptions, leaseSettings, leaseShape, type ParsedLeaseOptions } from './lease-options.js';
-import { type LeaseEvents, type LeaseStatus, leaseStatus } from './lease-status.js';
+import type { LeaseEvents, LeaseStatus } from './lease-status.js';
 
 /** The part of a controller that tells how much waits. */
 export interface WaitingFlow {
@@ -113,10 +113,31 @@ export class HeldLeases {
   }
 
   statusOf(lease: CapacityLease, endpoint: string | undefined, inFlight: number): LeaseStatus {
-    const { unit, replica } = this;
-    const { figures: store, epochChanges } = this.client;
-    const { pool } = this.options;
-    return leaseStatus(lease, inFlight, this.clock.now(), { pool, endpoint, replica, unit, epochChanges, store });
+    const { unit, replica, options, client } = this;
+    const { last, limit, toldWants: wants, safeShare } = lease;
+    const nowMs = this.clock.now();
+    const isExpired = nowMs >= lease.expiresAtMs;
+    return {
+      pool: options.pool,
+      endpoint,
+      replica,
+      unit,
+      limit,
+      cap: lease.cap(nowMs),
+      granted: last?.grant ?? 0,
+      target: last?.target ?? 0,
+      safeShare,
+      replicas: last?.replicas ?? 0,
+      held: last?.held ?? 0,
+      inFlight,
+      wants,
+      leaseAgeMs: nowMs - lease.answeredSentAtMs,
+      isExpired,
+      isLearning: last?.isLearning === true,
+      overAdmission: isExpired ? Math.max(0, inFlight - safeShare) : 0,
+      epochChanges: client.epochChanges,
+      store: client.figures,
+    };
   }
 }
 

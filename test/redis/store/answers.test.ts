@@ -10,7 +10,7 @@ import {
   sharedQuotas,
 } from '../../../src/redis/index.js';
 import { readMessage } from '../../../src/redis/sessions/session-messages.js';
-import { numbersOf } from '../../../src/redis/store/answer.js';
+import { numbersOf } from '../../../src/redis/store/store-link.js';
 import { ManualClock } from '../../../src/testing/index.js';
 
 type Random = () => number;
