@@ -39,7 +39,7 @@ export class RequestHead {
 }
 
 /** Whether the name, in any case, is one of `controlHeaders`: all begin with an x, and most other headers do not. */
-export function isFlowHeader(name: string): boolean {
+function isFlowHeader(name: string): boolean {
   return (name[0] === 'x' || name[0] === 'X') && controlHeaders.has(name.toLowerCase());
 }
 

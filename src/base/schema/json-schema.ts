@@ -14,7 +14,7 @@ interface Notes {
 }
 
 /** The JSON Schema of what a schema reads, without `$schema`. */
-export function jsonOf(schema: Schema<unknown>): Keywords {
+function jsonOf(schema: Schema<unknown>): Keywords {
   const { $schema: _, ...keywords } = toJSONSchema(schema, {
     target: 'draft-07',
     io: 'input',
