@@ -29,8 +29,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
   'lines of a file': {
     most: 500,
     parts: sizes.map(({ file, lines }) => ({ name: file, size: lines })),
-    above: {
-    },
+    above: {},
   },
   'members of a class': {
     most: 40,
@@ -42,8 +41,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
   'lines of a function': {
     most: 80,
     parts: sizes.flatMap(({ functionLines }) => functionLines),
-    above: {
-    },
+    above: {},
   },
   'paths through a function': {
     most: 25,

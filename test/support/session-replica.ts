@@ -30,7 +30,13 @@ export class SessionReplica {
       clock,
       ...options,
     });
-    this.flow = new FlowController({ clock, pool: this.pool, maxConcurrency: 1_000, constraints: [this.limit], defaultRequestTtl: 0 });
+    this.flow = new FlowController({
+      clock,
+      pool: this.pool,
+      maxConcurrency: 1_000,
+      constraints: [this.limit],
+      defaultRequestTtl: 0,
+    });
   }
 
   /** A turn of `session`; its lease is under `name` while it runs. */
