@@ -194,7 +194,7 @@ export class StoreLink {
   private timeoutProblem(keys: readonly string[]): StoreProblem {
     const { where, timeoutMs } = this.settings;
     const cause = `no answer within ${timeoutMs} ms`;
-    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise timeoutMs`;
+    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise callTimeout`;
     return { code: 'timeout', message, keys, cause };
   }
 
