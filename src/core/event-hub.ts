@@ -9,10 +9,7 @@ import type { FlowEvents } from './events.js';
 export class EventHub implements PluginErrorSink {
   /** Faults of foreign code so far. */
   pluginErrors = 0;
-  /**
-   * Which events have listeners: ask before building a payload. Each event has a property, because it is read several
-   * times for each request.
-   */
+  /** Which events have listeners: ask before building a payload. Properties, because a request reads them often. */
   readonly heard: Record<keyof FlowEvents, boolean> = {
     enqueued: false,
     walked: false,

@@ -29,10 +29,7 @@ export interface QueuedEvent<R = unknown> {
   readonly waitingInBand: number;
   /** Requests waiting in its flow, itself included: in arrival order its place in the flow. */
   readonly waitingInFlow: number;
-  /**
-   * The time until its band should have dispatched all requests that wait there now, at its recent rate; undefined when
-   * nothing was measured.
-   */
+  /** Until its band should have dispatched what waits there, at its recent rate; undefined if nothing was measured. */
   readonly estimatedWaitMs: number | undefined;
 }
 

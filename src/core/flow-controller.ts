@@ -228,9 +228,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return this.isShadow ? undefined : this.engine.backlog.bands.headroomOf(priority);
   }
 
-  /**
-   * Figures: what exporters and autoscalers read. O(bands + in flight), and one reading of the detector.
-   */
+  /** Figures: what exporters and autoscalers read. O(bands + in flight), and one reading of the detector. */
   figures(): ControllerFigures {
     const { events, options } = this;
     return readFrom(this.engine, (engine, nowMs) => takeFigures(engine, options, events.pluginErrors, nowMs));

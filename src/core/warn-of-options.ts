@@ -1,7 +1,4 @@
-/**
- * Warns of options that are right and probably not meant. On a clock of its own a host simulates, and means what it
- * says.
- */
+/** Warns of options that are right and probably not meant. A host with a clock of its own simulates, and means them. */
 import { type Clock, realClock } from '../base/clock.js';
 import { warnOperator } from '../base/faults/warn-operator.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';

@@ -73,10 +73,7 @@ export class Backlog implements Budgets {
     return band.flows.get(fairnessId) ?? this.bands.flows.flowOf(band, fairnessId, nowMs);
   }
 
-  /**
-   * Lets the request wait, until `settle` is called with its outcome; returns its flow. `park`: what the flow waits
-   * for, apart from its turn.
-   */
+  /** Lets the request wait until `settle` gets its outcome. `park`: what its flow waits for, apart from its turn. */
   add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Park): Flow {
     const band = item.band as PriorityBand;
     const flow = known ?? this.flowOf(item, band, nowMs);
@@ -177,10 +174,7 @@ export class Backlog implements Budgets {
     if (item.abortGroup !== undefined) this.cancellation.unwatch(item);
   }
 
-  /**
-   * Sorts every waiting request into its queue again, because the classes may have changed, or whether they queue
-   * apart.
-   */
+  /** Queues every waiting request again, because classes may have changed, or whether they queue apart. */
   private rebuildQueues(nowMs: number): void {
     for (const band of this.bands.allWaiting()) {
       const flowOf = (item: WaitingItem): Flow => {

@@ -12,10 +12,7 @@ export interface Abortable<T> {
   abortGroup: AbortGroup<T> | undefined;
 }
 
-/**
- * The waiting requests that share one signal. Most often there is one; a set would take more memory than its record
- * (bench: cancel).
- */
+/** Waiting requests that share a signal: most often one, and a set would take more memory (bench: cancel). */
 export class AbortGroup<T> {
   readonly signal: AbortSignal;
   private single: T | undefined = undefined;

@@ -50,7 +50,6 @@ export class Dispatcher {
     this.events = events;
   }
 
-  /** The walk that an operation wanted. */
   work(): void {
     const { operation, placement } = this.engine;
     if (placement.implicitEndpoint === undefined) this.noteRegime();
@@ -131,9 +130,7 @@ export class Dispatcher {
     return this.engine.parts.parks.some((part) => part.parks(item, band));
   }
 
-  /**
-   * Decides what happens to a request that no endpoint can take. False when its band and those below must wait as well.
-   */
+  /** Decides about a request that no endpoint can take. False when its band and those below must wait as well. */
   private holdBackOrDrop(item: QueueItem): boolean {
     const { operation, backlog, drops, gate, placement, selector } = this.engine;
     if (!placement.isServed(item.requestClass)) {
@@ -206,14 +203,12 @@ export class Wakeups {
     this.isPollDue = true;
   }
 
-  /** A walk begins. */
   walkBegins(): void {
     this.isPollDue = true;
     this.isGivingUp = false;
     if (!this.engine.operation.tellsTurns && !this.isPaused) this.dispatchedInTurn = 0;
   }
 
-  /** The first request of a band holds it back, and its ordering policy may give it up as time passes. */
   mayGiveUp(): void {
     this.isGivingUp = true;
   }
@@ -233,7 +228,6 @@ export class Wakeups {
     else if (this.isOn && this.engine.backlog.waiting === 0) this.turnOff();
   }
 
-  /** An operation is over. */
   end(): void {
     const { operation, backlog, shutdown } = this.engine;
     if (backlog.waiting > 0) {

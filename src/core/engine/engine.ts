@@ -50,7 +50,6 @@ export class Engine {
   eviction: InFlightEviction | undefined = undefined;
   /** In mode `shadow`, what it would have done. Written by `engineOrShadow`. */
   shadow: { readonly figures: ShadowFigures } | undefined;
-  /** The pool calls it. */
   readonly onPoolChange = (): void => this.operation.wake();
   options: ResolvedOptions;
   private readonly events: EventHub;
@@ -113,7 +112,6 @@ export class Engine {
     return gate.saturation;
   }
 
-  /** Undefined while nobody may be evicted. */
   get reclaimFigures(): ReclaimFigures | undefined {
     return this.eviction?.figures;
   }
@@ -129,16 +127,12 @@ export class Engine {
     return taken as T;
   }
 
-  /**
-   * Removes bands and flows that have been idle too long, so that figures do not show them. Not in the middle of an
-   * operation.
-   */
+  /** Removes bands and flows idle for too long, so that figures do not show them. Not in the middle of an operation. */
   collectIdle(): void {
     const { operation } = this;
     if (!operation.isBusy) operation.perform(() => this.backlog.bands.collectAndSample(operation.nowMs));
   }
 
-  /** Stops admission; evicts what still waits after `drainMs`. A later call can only shorten the time. */
   close(drainMs: number): Promise<void> {
     const { operation, shutdown } = this;
     if (shutdown.state === 'closed') return Promise.resolve();
@@ -154,7 +148,6 @@ export class Engine {
     this.operation.perform(() => this.apply(options));
   }
 
-  /** Reads the settings of one fairness ID anew, and applies them to what waits of it. */
   refreshFlow(fairnessId: string): void {
     this.operation.perform(() => {
       const { flows, holBlocking } = this.options;

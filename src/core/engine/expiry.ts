@@ -16,10 +16,7 @@ const bucketMs = 256;
 /** Buckets that are kept while nothing waits. */
 const fewBuckets = 16;
 
-/**
- * The owner of the budgets. It is a method, because the compiler would optimize code for one controller's closure only
- * (bench: burst).
- */
+/** Knows the budgets. A method, because a closure is optimized for one controller only (bench: burst). */
 export interface Budgets {
   /** How long the request may wait, ms. For requests that were added, the answer changes only with `restart`. */
   budgetOf(item: QueueItem): number;
@@ -57,10 +54,7 @@ export class Expiry {
     return Math.min(this.regimeBeganAtMs + budgetMs, sinceMs + this.budgets.mostOf(item));
   }
 
-  /**
-   * Starts the budget of a wait, from the time it began or from the beginning of the regime. O(1) amortized, at most
-   * O(log waiting).
-   */
+  /** Starts the budget of a wait, from its beginning or the regime's. O(1) amortized, at most O(log waiting). */
   add(item: QueueItem): void {
     const deadlineMs = this.deadlineOf(item);
     if (deadlineMs === Number.POSITIVE_INFINITY) return;

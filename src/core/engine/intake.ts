@@ -77,7 +77,6 @@ const captureSettle = (settle: Settle): void => {
 export class Intake {
   /** Whether the signal of the request that was read last was aborted. */
   private isAborted = false;
-  /** Arrival numbers. */
   private sequence = 0;
   private readonly terms = new WaitTerms();
   private readonly limits: QueueLimits;
@@ -223,7 +222,6 @@ export class Intake {
     return desk.grant(item, band, undefined, endpoint);
   }
 
-  /** Lets the request wait on the terms of its decision. */
   private wait(item: QueueItem, settle: Settle): void {
     const { terms } = this;
     const { operation, dispatcher } = this.engine;
@@ -432,10 +430,7 @@ export class Intake {
     return terms.park !== undefined;
   }
 
-  /**
-   * True when the first request of its band may wait for room alone, so that this one, with room elsewhere, may take
-   * its place.
-   */
+  /** True when the first of its band may wait for room alone: this one, with room elsewhere, may go first. */
   private mayGoAhead(item: QueueItem, highest: PriorityBand): boolean {
     const { placement, gate } = this.engine;
     const mayPass = placement.tellsClasses || gate.constraints.areAny;
@@ -443,10 +438,7 @@ export class Intake {
   }
 }
 
-/**
- * False for a call of `enqueue` that cannot be right; `argumentError` says what is wrong. For callers that do not take
- * the request in yet.
- */
+/** False for a call of `enqueue` that cannot be right; for callers that do not take the request in yet. */
 export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
   try {
     const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs, maxWaitMs } = request;

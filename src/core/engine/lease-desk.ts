@@ -61,7 +61,6 @@ export class LeaseDesk implements LeaseOwner {
     this.lookAtLeases();
   }
 
-  /** Watches no lease any more. */
   stop(): void {
     this.watch?.stop();
   }

@@ -37,7 +37,6 @@ export class LeaseTracer implements Part {
     this.origins.set(item, this.originOf(before));
   }
 
-  /** The lease that the host gets in place of the real one. */
   handle(lease: SeatLease): Lease {
     const { handles, registry } = this;
     const handle: Lease = new Proxy(lease, {

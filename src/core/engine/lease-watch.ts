@@ -11,7 +11,6 @@ import { warnOperator } from '../../base/faults/warn-operator.js';
 import type { EventHub } from '../event-hub.js';
 import type { Lease } from '../outcome/lease.js';
 
-/** A lease, as it is watched. */
 export interface WatchedLease extends Lease {
   /** The next younger one. */
   readonly next: WatchedLease | undefined;
@@ -51,10 +50,7 @@ export class LeaseWatch {
     this.clock.clearTimeout(this.timer);
   }
 
-  /**
-   * Reports the leases that are due, from the `oldest` on; returns how many there were. O(leases that are held too
-   * long).
-   */
+  /** Reports the due leases from the `oldest` on; returns how many. O(leases that are held too long). */
   look(oldest: WatchedLease | undefined, events: EventHub, nowMs: number): number {
     let told = 0;
     let lease = oldest;

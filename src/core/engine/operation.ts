@@ -26,7 +26,6 @@ export interface Dated {
 
 /** The walk. */
 export interface Worker {
-  /** Does the work that was wanted. */
   work(): void;
 }
 
@@ -74,10 +73,7 @@ export class Operation {
     this.leave();
   }
 
-  /**
-   * Begins an operation while none is running; `leave` it in a `finally`. `isTimed`: false when nobody needs its
-   * instant, unless the walk runs.
-   */
+  /** Begins an operation while none runs; `leave` it in a `finally`. `isTimed`: false if only the walk needs a time. */
   begin(isTimed = true): void {
     this.isBusy = true;
     this.isBehind = true;

@@ -63,10 +63,7 @@ export class Overflow {
     return victims && { limit, own: victims };
   }
 
-  /**
-   * The next request to leave the lower bands; undefined when one more request of `byteSize` fits into the global
-   * limits. O(waiting bands).
-   */
+  /** The next request to leave lower bands; undefined when `byteSize` fits the global limits. O(waiting bands). */
   nextBelow(priority: number, byteSize: number): QueueItem | undefined {
     const { bands } = this.backlog;
     const hit = exceededLimit('global', this.backlog, this.options.limits, byteSize);
@@ -82,9 +79,7 @@ export class Overflow {
     return undefined;
   }
 
-  /**
-   * The room that the global limits still lack for the newcomer after all requests have left the lower bands that may.
-   */
+  /** What the global limits still lack for the newcomer after all that may leave have left the lower bands. */
   private shortageWithoutBelow({ band, byteSize }: Newcomer): Shortage {
     const { waiting, waitingBytes, bands } = this.backlog;
     const rest = { waiting, waitingBytes };
@@ -106,10 +101,7 @@ function isCovered({ requests, bytes }: Shortage): boolean {
   return requests <= 0 && bytes <= 0;
 }
 
-/**
- * The newest requests of the flow with most waiting, as many as are missing; undefined unless the newcomer's flow stays
- * below it.
- */
+/** The newest of the flow with most waiting, as many as missing; undefined unless the newcomer's flow stays below. */
 function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: Shortage): QueueItem[] | undefined {
   const resource: Resource = bytes > 0 ? 'bytes' : 'requests';
   const most = band.longestQueues?.most(resource);

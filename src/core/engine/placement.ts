@@ -90,10 +90,7 @@ export class Placement {
     return this.candidates(requestClass, band, nowMs, item).length > 0;
   }
 
-  /**
-   * The room that the request waits for where it has somewhere to go but no room there; undefined when single requests
-   * are not judged.
-   */
+  /** The room that the request waits for, if it can go somewhere; undefined when single requests are not judged. */
   waitOf(item: QueueItem, nowMs: number): RequestWait | undefined {
     return this.gate.constraints.areAny
       ? this.gate.constraints.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs)
@@ -160,7 +157,6 @@ export class Placement {
     );
   }
 
-  /** Notes the class of the request. */
   classify(item: QueueItem): void {
     item.requestClass = this.classOf(item);
   }

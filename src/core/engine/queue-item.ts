@@ -1,6 +1,4 @@
-/**
- * One request on its way through the controller: one fixed shape, made once, and small: a hundred thousand may wait.
- */
+/** One request on its way through the controller: one small, fixed shape, because a hundred thousand may wait. */
 
 import type { AdmissionPolicy } from '../../admission/admission-policy.js';
 import { neverUnboxed } from '../../base/clock.js';
@@ -16,10 +14,7 @@ import type { Dated } from './operation.js';
 /** The promise's end. */
 export type Settle = (outcome: Outcome) => void;
 
-/**
- * Fields that few requests need. They are in an object of their own, so that the other requests stay small (bench:
- * backlog).
- */
+/** Fields that few requests need, in an object of their own: the others stay small (bench: backlog). */
 class Particulars {
   receivedAtMs: number;
   ttftDeadlineAtMs: number = Number.POSITIVE_INFINITY;
@@ -130,10 +125,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
     this.own().heldUpMs = forMs;
   }
 
-  /**
-   * The same request with the same arrival, about to wait once more: with its payload, which it must still have, or
-   * another one.
-   */
+  /** The same request and arrival, about to wait once more: with its payload, which it must still have, or another. */
   again(nowMs: number, request: FlowRequest | undefined = this.request): QueueItem {
     const { fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs } = this;
     const item = new QueueItem(

@@ -1,7 +1,4 @@
-/**
- * The limits of what may wait: of the controller, of the band and of the flow. What is full is told in a drop, unless
- * other requests leave for the newcomer.
- */
+/** Limits of what may wait, in controller, band and flow. A full one is told in a drop, unless others leave. */
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ResolvedOptions } from '../options.js';

@@ -35,29 +35,20 @@ export class Seats {
   released = 0;
   /** Running requests that were asked to leave so far. Written by InFlightEviction. */
   evicted = 0;
-  /**
-   * Unreleased leases in the order of their dispatch, for readers. A list costs less for each request than a count for
-   * each fairness ID.
-   */
+  /** Unreleased leases, oldest first, for readers: a list costs a request less than a count for each fairness ID. */
   readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
   readonly pool: EndpointPool;
   private readonly gate: Gate;
   private readonly onPoolChange: () => void;
 
-  /**
-   * `onPoolChange` is the listener that the pool calls for this controller; it is not called for a seat that is given
-   * back here.
-   */
+  /** `onPoolChange`: the pool's listener of this controller; it is not called for a seat that is given back here. */
   constructor(pool: EndpointPool, gate: Gate, onPoolChange: () => void) {
     this.pool = pool;
     this.gate = gate;
     this.onPoolChange = onPoolChange;
   }
 
-  /**
-   * Takes a seat at `endpoint` for the request. `flow` is given when the fairness policy is told of its end; `owner`
-   * does what the lease is asked for.
-   */
+  /** Takes a seat. `flow` is given when the fairness policy is told of the end; `owner` serves the lease's calls. */
   take(item: QueueItem, flow: Flow | undefined, endpoint: Endpoint, owner: LeaseOwner, nowMs: number): SeatLease {
     const lease = new SeatLease(owner, item, flow, endpoint, nowMs);
     const { tokens } = item;
@@ -95,10 +86,7 @@ export class Seats {
     this.pool.unbook(seat, lease.booking, item.tokens, this.onPoolChange);
   }
 
-  /**
-   * Books the lease at the endpoint where the host sent its request.
-   * @throws FlowConfigError when the pool has no such endpoint, or the lease was released
-   */
+  /** Books the lease where the host sent its request. @throws FlowConfigError: no such endpoint, or released */
   move(lease: SeatLease, to: string | EndpointView, nowMs: number): void {
     const endpoint = destination(this.pool, lease, to);
     const { seat: from, booking } = lease;
@@ -120,10 +108,7 @@ export class Seats {
   }
 }
 
-/**
- * The endpoint that a lease is to be moved to.
- * @throws FlowConfigError when the pool has no such endpoint, or the lease was released
- */
+/** The endpoint to move a lease to. @throws FlowConfigError when the pool has none, or the lease was released */
 export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
   if (isReleased) {
     throw new FlowConfigError('lease.bind', [
@@ -139,7 +124,6 @@ export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: s
   return endpoint;
 }
 
-/** Notes that the seat is at another endpoint. */
 export function moveTo(lease: SeatLease, endpoint: Endpoint): void {
   lease.seat = endpoint;
 }
@@ -251,9 +235,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.extras?.isUnsent === true;
   }
 
-  /**
-   * How the request ends if it does not wait once more. A lease that was held too long was not aborted by its caller.
-   */
+  /** How it ends unless it waits once more. Its caller did not abort a lease that was held too long. */
   get ending(): Ending {
     const { extras } = this;
     if (extras === undefined) return 'released';

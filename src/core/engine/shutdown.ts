@@ -17,7 +17,6 @@ export class Shutdown {
     this.onClosed = onClosed;
   }
 
-  /** Resolves when the controller is closed. */
   closed(): Promise<void> {
     return new Promise((resolve) => this.waiters.push(resolve));
   }

@@ -37,7 +37,6 @@ export function engineOf(flow: FlowController<never>): Engine | undefined {
   return flow?.['engine'];
 }
 
-/** Notes what does not hold. */
 type Check = (holds: boolean, violation: string) => void;
 
 export function auditEngine(engine: Engine): FlowAudit {
@@ -264,9 +263,7 @@ function checkSeats({ seats, eviction }: Engine, check: Check): void {
   }
 }
 
-/**
- * A flow is parked only while its first request has no room under its cap, and what counts towards a cap is what runs.
- */
+/** A flow is parked only while its first request has no room under its cap; a cap counts what runs. */
 function checkCaps({ parking: { caps }, seats }: Engine, bands: readonly PriorityBand[], check: Check): void {
   for (const band of bands) {
     for (const { name, head, parkedFor } of band.parked.flows()) {

@@ -1,6 +1,4 @@
-/**
- * Why does this request still wait? Reads the walk's state, in the order in which the walk asks, and changes nothing.
- */
+/** Why does this request still wait? Reads the walk's state, in the walk's order, and changes nothing. */
 
 import type { RequestWait } from '../../gate/constraint.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -15,10 +13,7 @@ import { oldestLease } from './in-flight.js';
 /** A decision, with its part of the sentence. */
 type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
 
-/**
- * The waiting request by its arrival number, its view, the object that the host passed to `enqueue`, or a test of that
- * object. O(waiting), with a view O(1).
- */
+/** A request by arrival number, view, the object passed to `enqueue`, or a test of that. O(waiting), by view O(1). */
 export function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
   if (wanted instanceof QueueItem) return wanted.isWaiting ? wanted : undefined;
   const isWanted = typeof wanted === 'function' ? wanted : undefined;
@@ -171,10 +166,7 @@ const obstacles = {
   absent: 'the endpoints it may go to are ill, draining, marked as overloaded, or do not report their load',
 } as const;
 
-/**
- * At the band's own rate. If higher bands go first, it takes at least as long as all bands together need for these
- * requests.
- */
+/** At the band's own rate; if higher bands go first, at least as long as all bands together need for these. */
 function estimate(
   { backlog }: Engine,
   band: PriorityBand,
@@ -189,10 +181,7 @@ function estimate(
   return together === undefined ? own : Math.max(together, own ?? 0);
 }
 
-/**
- * Requests of other active flows that go before one that needs `turns` turns of its own. O(flows), beyond `most` of
- * them O(1).
- */
+/** Requests of other active flows before one that needs `turns` turns. O(flows), beyond `most` of them O(1). */
 function othersBefore(turns: number, flow: Flow, band: PriorityBand, most: number): number {
   const others = band.waiting - flow.waiting;
   if (band.activeCount > most) return Math.min(others, turns * (band.activeCount - 1));

@@ -95,10 +95,7 @@ function oldestByFlow(queue: ItemQueue<WaitingItem> | undefined, most: number): 
 export interface Standings {
   offer(examined: Examined): void;
   of(examined: Examined): FlowStanding;
-  /**
-   * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among
-   * them. Waiting flows come first, the longest wait first.
-   */
+  /** Up to `count` flows: first those that wait longest, and in a third of the places those that run most. */
   take(): FlowStanding[];
 }
 

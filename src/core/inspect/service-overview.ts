@@ -20,10 +20,7 @@ export interface ServiceOverview extends Pick<ServiceFigures, 'windowMs' | 'fair
   readonly otherTenants: number;
 }
 
-/**
- * Undefined where the band's fairness policy keeps no account. O(fairness IDs that received something lately), at most
- * 1,000.
- */
+/** Undefined where the fairness policy keeps no account. O(fairness IDs served lately), at most 1,000. */
 export function serviceOverview(band: PriorityBand, count: number, nowMs: number): ServiceOverview | undefined {
   const service = band.selector?.service(nowMs);
   if (service === undefined) return undefined;

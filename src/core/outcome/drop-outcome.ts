@@ -3,10 +3,7 @@ import { explainOutcome, type GateReading } from './explain-outcome.js';
 import type { Explanation, LimitHit } from './explanation.js';
 import type { Drop, DropReason, DropType } from './outcome.js';
 
-/**
- * Invariant: the own enumerable properties are those of a plain `Drop`, so that copies, comparisons and JSON see
- * nothing else.
- */
+/** Invariant: own enumerable properties are those of a plain `Drop`: copies, comparisons and JSON see nothing else. */
 export class DropOutcome implements Drop {
   readonly type: DropType;
   readonly reason: DropReason;

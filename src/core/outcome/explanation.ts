@@ -1,7 +1,4 @@
-/**
- * The decision about a request: one readable sentence, and the same as data. Sentences name figures and policies, never
- * a fairness ID.
- */
+/** The decision about a request, as a sentence and as data. Sentences name figures and policies, never fairness IDs. */
 
 /**
  * The part that decided.

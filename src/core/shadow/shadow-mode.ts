@@ -50,10 +50,7 @@ export class ShadowMode implements LeaseOwner {
   private readonly held = new Set<QueueItem>();
   /** Callers' requests at endpoints that the engine did not choose. */
   private readonly extra = new Map<Endpoint, number>();
-  /**
-   * Leases that the caller gave back, with their timers. The engine's lease began later, and ends later by the same
-   * time.
-   */
+  /** Leases that callers gave back, with timers: the engine's lease began later, and ends later by as much. */
   private readonly ending = new Map<ShadowLease, unknown>();
   private readonly engine: Engine;
   private readonly clock: Clock;
@@ -241,9 +238,7 @@ export class ShadowMode implements LeaseOwner {
       );
   }
 
-  /**
-   * Gives the engine's seat back. A request that ran before its turn reports its usage now, when all of it is known.
-   */
+  /** Gives the engine's seat back. A request that ran early reports its usage now, when all of it is known. */
   private end(lease: ShadowLease): void {
     const { inner } = lease;
     this.clock.clearTimeout(this.ending.get(lease));
@@ -262,9 +257,7 @@ export class ShadowMode implements LeaseOwner {
     this.drops.set(of, row);
   }
 
-  /**
-   * Among the endpoints that may take the request, the one with the fewest requests that the engine did not send there.
-   */
+  /** Of the endpoints that may take the request, the one with the fewest that the engine did not send there. */
   private leastUsed(item: QueueItem, request: FlowRequest): Endpoint | undefined {
     const used = (endpoint: Endpoint): number => this.extra.get(endpoint) ?? 0;
     const [first, ...others] = this.engine.placement.eligible(item, request, this.clock.now());
@@ -278,10 +271,7 @@ export class ShadowMode implements LeaseOwner {
   }
 }
 
-/**
- * Chooses the receiver of the host's calls: the intake, or in mode `shadow` a ShadowMode before it. `before`: the
- * receiver so far.
- */
+/** The receiver of the host's calls: the intake, or in mode `shadow` a ShadowMode. `before`: the receiver so far. */
 export function engineOrShadow(
   engine: Engine,
   before: Intake | ShadowMode,

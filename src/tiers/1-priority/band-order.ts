@@ -15,7 +15,6 @@ export interface BandOrder {
   choose(open: readonly PriorityBand[], all: readonly PriorityBand[], saturation: number): PriorityBand;
   /** True when `dispatched` must be called. */
   readonly hearsDispatches?: boolean;
-  /** A request of this priority was dispatched. */
   dispatched?(priority: number): void;
   /** Sets the receiver of faults, for an order that is foreign code. */
   reportTo?(errors: PluginErrorSink): void;
@@ -37,10 +36,7 @@ function highest(open: readonly PriorityBand[]): PriorityBand {
   return open[0] as PriorityBand;
 }
 
-/**
- * Used where a band has no oldest request; this never happens, because a band with waiting requests has one when the
- * order needs it.
- */
+/** Where a band has no oldest request. It never happens: a band that waits has one when the order needs it. */
 const none = { sequence: 0, enqueuedAtMs: 0 };
 
 function oldestOf({ oldest }: PriorityBand): { readonly sequence: number; readonly enqueuedAtMs: number } {

@@ -77,10 +77,7 @@ export class BandSelector {
     return isOpen ? highest : undefined;
   }
 
-  /**
-   * Holds the flow back, because no endpoint can take its first request, so that others may pass. False when its band
-   * lets nothing pass.
-   */
+  /** Holds a flow back whose first request no endpoint can take: others may pass. False when its band lets none. */
   holdBack(flow: Flow): boolean {
     const { band } = flow;
     if (!band.settings.holdsFlows) return false;
@@ -107,10 +104,7 @@ export class BandSelector {
     return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all(), this.gate.saturation);
   }
 
-  /**
-   * Lets out the first flow of each class if there is room for its request now, or if no endpoint is left for it.
-   * O(classes · endpoints).
-   */
+  /** Lets out the first flow of each class if there is room, or no endpoint left. O(classes · endpoints). */
   private letOutHeld(nowMs: number): void {
     const { places } = this;
     for (const band of this.holding) {

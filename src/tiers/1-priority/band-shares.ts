@@ -50,10 +50,7 @@ export class BandShares {
   private largestSinceReview = 1;
   private dispatches = 0;
 
-  /**
-   * Takes the shares anew, those of templates too, and what they are parts of: requests unless said. Another unit
-   * forgets the credits.
-   */
+  /** Takes the shares anew, those of templates too, and their unit, else requests. A new unit forgets credits. */
   configure(bands: readonly Sharing[], unit?: ShareUnit): void {
     const before = this.countsTokens;
     this.isUsed = bands.some((band) => band.settings.minShare > 0);
@@ -84,10 +81,7 @@ export class BandShares {
     this.charge(served, waiting, cost);
   }
 
-  /**
-   * A request ended that had consumed this many tokens; undefined where nothing is known of it. Call it where
-   * `countsTokens`.
-   */
+  /** A request ended that consumed `tokens`; undefined: nothing is known of it. Call it where `countsTokens`. */
   settled(served: PriorityBand, waiting: readonly PriorityBand[], item: ItemView, tokens: number | undefined): void {
     if (tokens === undefined) return;
     if (tokens > mostTokens) {

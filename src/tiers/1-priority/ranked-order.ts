@@ -39,9 +39,7 @@ export class RankedOrder implements BandOrder {
     return highest;
   }
 
-  /**
-   * Undefined where the order is no permutation: it names what is not open, or one twice, or is too short or too long.
-   */
+  /** Undefined where the order is no permutation: it names what is not open, or one twice, or has another length. */
   private firstOf(order: readonly unknown[], open: readonly PriorityBand[]): PriorityBand | undefined {
     const isNamed = (place: unknown): place is number => typeof place === 'number' && open[place] !== undefined;
     const strangers = order.filter((place) => !isNamed(place));

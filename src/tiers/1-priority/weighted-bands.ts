@@ -14,10 +14,7 @@ import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.j
 
 const type = 'weighted-band-selection-policy';
 
-/**
- * The most priorities that one round counts apart. The round ends when more come, which needs very many priorities
- * without a weight.
- */
+/** The most priorities that one round counts apart; more, which needs very many without a weight, end the round. */
 const mostCounted = 1024;
 
 export interface WeightedBandsOptions {

@@ -1,6 +1,4 @@
-/**
- * Shares one band by what requests cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is.
- */
+/** Shares one band by cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is. */
 import type { BandView, FlowView, ItemView } from '../../views.js';
 import type { FlowSelector } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
@@ -20,10 +18,7 @@ export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
  */
 export class CostFairSelector extends CostSelector implements FlowSelector {
   private readonly leafFor: LeafOf;
-  /**
-   * The flow that was asked for last, and its leaf, because each request makes several calls for one flow (bench:
-   * fair).
-   */
+  /** The flow asked for last, and its leaf, because each request makes several calls for one flow (bench: fair). */
   private latestFlow: FlowView | undefined = undefined;
   private latestLeaf: Share | undefined = undefined;
   /** The leaf whose last flow left just now: if `dispatched` follows, its request had waited. */

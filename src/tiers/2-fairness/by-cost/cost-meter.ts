@@ -71,10 +71,7 @@ export class CostMeter {
     return this.weightFor === undefined ? configured : this.foreignWeight(this.weightFor, fairnessId, item, configured);
   }
 
-  /**
-   * Writes down what the request is predicted to ask for, and returns what that costs. `idHash` is that of its fairness
-   * ID.
-   */
+  /** Writes down the work that the request is predicted to ask for; returns its cost. `idHash`: of its fairness ID. */
   predict(item: ItemView, model: string, idHash: number): number {
     const { work, workOf, predictor } = this;
     work.promptTokens = item.tokens;

@@ -1,7 +1,4 @@
-/**
- * What selectors that share a band by cost have in common: the book of charges, and the ledger of what each fairness ID
- * received and was owed.
- */
+/** What selectors by cost have in common: the book of charges, and the ledger of what is received and owed. */
 import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';

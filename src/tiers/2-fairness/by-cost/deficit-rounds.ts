@@ -134,10 +134,7 @@ export class DeficitRounds implements ShareOrder {
     this.level -= amount;
   }
 
-  /**
-   * The next share of this round: the first of `current`, or a share with an earlier place that has sat out long
-   * enough.
-   */
+  /** The next share of this round: the first of `current`, or one with an earlier place that sat out long enough. */
   private candidate(): Share | undefined {
     const { first } = this.current;
     const paid = this.sittingOut.firstKey <= this.round ? this.sittingOut.first : undefined;
@@ -156,10 +153,7 @@ export class DeficitRounds implements ShareOrder {
     return true;
   }
 
-  /**
-   * The level always rises: otherwise those whose counters are at it would never have their turn, and `next` would not
-   * end.
-   */
+  /** The level always rises: otherwise shares at it would never have their turn, and `next` would not end. */
   private riseBy(rounds: number): void {
     const { level } = this;
     this.rises++;
@@ -169,9 +163,7 @@ export class DeficitRounds implements ShareOrder {
     if (this.round > mostRounds) this.renumber();
   }
 
-  /**
-   * Counts rounds from this one on, so that the next has another number. O(shares that sit out), once in 2^52 rounds.
-   */
+  /** Counts rounds from this one on: the next has another number. O(shares that sit out), once in 2^52 rounds. */
   private renumber(): void {
     this.sittingOut.lower(this.round);
     this.round = 0;

@@ -84,10 +84,7 @@ export class RequestCharges {
     return amount;
   }
 
-  /**
-   * Takes the figures that went forward. Ignores figures that went backwards or are too large; returns their sum, and 1
-   * for each.
-   */
+  /** Takes the figures that went forward; returns the sum of the ignored (backwards or too large), and 1 for each. */
   private take(
     charge: Charge,
     { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage,
@@ -134,10 +131,7 @@ export class RequestCharges {
     return this.meter.price(false);
   }
 
-  /**
-   * The price of the whole request, at its end. A request that was cancelled has cost its prompt at least, because a
-   * server may have read it.
-   */
+  /** The price of the whole request, at its end: if cancelled its prompt at least, for a server may have read it. */
   private costOf(charge: Charge, nowMs: number, ending: Ending): number {
     if (ending === 'requeued' || ending === 'unsent') return this.priceOfAttempt(charge, nowMs);
     return ending === 'aborted' ? this.priceOf(charge, nowMs) : this.priceOfEnd(charge, nowMs);

@@ -104,10 +104,7 @@ export class ServiceLedger {
     if (account !== undefined && account.active > 0) this.rest(account);
   }
 
-  /**
-   * A request goes. `hasWaited`: its cost is owed to all that wait, its own fairness ID among them; otherwise to that
-   * alone.
-   */
+  /** A request goes; its cost is owed to all fairness IDs that wait; without `hasWaited` to its own alone. */
   dispatched(fairnessId: string, amount: number, nowMs: number, hasWaited: boolean): void {
     this.tick(nowMs);
     const account = this.accountOf(fairnessId);
@@ -227,10 +224,7 @@ export class ServiceLedger {
     else this.rest(root);
   }
 
-  /**
-   * When a minute begins, notes what every account has, and forgets those that had nothing in the window. O(accounts)
-   * then.
-   */
+  /** When a minute begins, notes what accounts have, and forgets those with nothing in the window. O(accounts) then. */
   private tick(nowMs: number): void {
     if (nowMs < (this.minute + 1) * minuteMs) return;
     const now = Math.floor(nowMs / minuteMs);

@@ -3,9 +3,7 @@ import { DeficitRounds } from './deficit-rounds.js';
 import type { ShareOrder } from './share.js';
 import { VirtualCounters } from './virtual-counters.js';
 
-/**
- * `virtual-token-counter` and `start-time-fair-queueing` lift those that return to the floor and are one order here.
- */
+/** `virtual-token-counter` and `start-time-fair-queueing` lift those that return to the floor: one order here. */
 export const sharings = [
   'virtual-token-counter',
   'start-time-fair-queueing',

@@ -92,10 +92,7 @@ export class ShareTree {
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.heldFlows--;
   }
 
-  /**
-   * A request of the leaf goes, at `cost`; `hasWaited` is false for one that found nothing in its way. `settle` must
-   * follow.
-   */
+  /** A request of the leaf goes; `hasWaited` is false if nothing was in its way. `settle` must follow. */
   charge(leaf: Share, cost: number, weight: number, hasWaited: boolean): void {
     let divisor = weight;
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) {

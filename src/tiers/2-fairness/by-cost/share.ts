@@ -13,10 +13,7 @@ import type { FlowView } from '../../views.js';
  * where its siblings' order lifted it to.
  */
 export class Share implements Linked<Share> {
-  /**
-   * Its slot in the heap that it is in, −1 in none. It belongs to the order of its siblings, as do links, list, turn
-   * and round.
-   */
+  /** Its slot in its heap, −1 in none. The order of its siblings owns it, as links, list, turn and round. */
   slot = -1;
   counter = 0;
   /** The arrival number of the request that stood first when it was last looked at: it goes between equal counters. */
