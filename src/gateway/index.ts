@@ -1,7 +1,4 @@
-/**
- * `headgate/gateway`: a reverse proxy with flow control, as a library. `headgate gateway` is made of it. Needs `undici`
- * and `yaml`.
- */
+/** `headgate/gateway`: the reverse proxy of `headgate gateway`, as a library. Needs `undici` and `yaml`. */
 
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.js';
 export type { GatewayRequest } from './gateway-flow.js';

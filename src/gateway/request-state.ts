@@ -6,19 +6,14 @@ import type { Drop, Lease } from '../index.js';
 import type { GenerationBody } from './bodies/generation-body.js';
 import type { SenderConfig } from './settings/gateway-config.js';
 
-/**
- * The property of a request that holds its state. A property costs less than an entry in a WeakMap, to write, to read
- * and to collect.
- */
+/** The property of a request that holds its state. It costs less than a WeakMap's entry to write, read and collect. */
 const stateKey: unique symbol = Symbol('request state');
 
 export interface GatewayHttpRequest extends WithFlow<IncomingMessage> {
   [stateKey]?: RequestState;
 }
 
-/**
- * The state of a request that policies and adapters hand back; undefined for a request that a host enqueued by itself.
- */
+/** The state of a request that policies and adapters hand back; undefined for one that a host enqueued itself. */
 export function knownStateOf(req: NodeRequest | undefined): RequestState | undefined {
   return (req as GatewayHttpRequest | undefined)?.[stateKey];
 }
@@ -58,7 +53,6 @@ export class RequestState {
   readonly attempts: string[] = [];
   /** The lease of the attempt that its server put off, until the request waits again. */
   putOff: Lease | undefined = undefined;
-  /** Set when flow control dropped it. */
   drop: Drop | undefined = undefined;
   /** In mode `shadow`: the drop that it would have been. */
   wouldDrop: Drop | undefined = undefined;
@@ -72,7 +66,6 @@ export class RequestState {
   isPassedOn = false;
   /** True when this answer is a success. */
   isServed = false;
-  /** Who ended an answer that had begun. */
   cutBy: Cutter | undefined = undefined;
   /** The code of the failure, for the log. */
   failure: string | undefined = undefined;

@@ -32,10 +32,7 @@ export interface Receiver {
 
 const unpackers = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
-/**
- * One sender gets one part in this many of `maxReadingBytes`, so this many senders have to work together to shut out
- * the others.
- */
+/** One sender gets one part in this many of `maxReadingBytes`: so many have to work together to shut out others. */
 const shares = 4;
 
 /** Pieces count as that many bytes each on average, if they have fewer. The first ones are free, for small bodies. */

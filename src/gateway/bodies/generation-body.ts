@@ -1,7 +1,4 @@
-/**
- * The facts that the gateway keeps of a JSON request besides its bytes: its model, the beginning of its prompt, and its
- * length in tokens.
- */
+/** The facts that the gateway keeps of a JSON request: its model, the beginning of its prompt, its length in tokens. */
 import { prefixKey } from '../../index.js';
 import { ApiError } from '../shared/api-error.js';
 import { JsonFault, JsonScanner, type Span } from './json-scanner.js';
@@ -14,7 +11,6 @@ export interface GenerationBody {
   readonly prefixKey: string | undefined;
   /** Of the prompt, at four bytes each. */
   readonly inputTokens: number;
-  /** Whether the answer is asked for as a stream of events. */
   readonly isStream: boolean;
   /** The most that the request allows, over all the answers that it asks for. */
   readonly maxOutputTokens: number | undefined;
@@ -32,7 +28,6 @@ const longestNumber = 401;
 
 /** Every interface has its own name for the limit. The largest counts: which of them a server heeds is not known. */
 const outputLimits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
-/** How many answers are generated. */
 const answerCounts = ['n', 'best_of'] as const;
 const prompts = ['messages', 'prompt', 'input'] as const;
 
@@ -89,10 +84,7 @@ function readModel(text: string | undefined): string | undefined {
   return JSON.parse(text) as string;
 }
 
-/**
- * Undefined for anything but a number, which the server will reject, and for negative numbers, which some use for no
- * limit.
- */
+/** Undefined for anything but a number, which servers reject, and for negative ones, which some use for no limit. */
 function readCount(name: string, text: string | undefined): number | undefined {
   const count = /^\d/.test(text ?? '') ? Number(text) : Number.NaN;
   if (Number.isNaN(count)) return undefined;

@@ -46,7 +46,6 @@ function checkCharset(type: string): void {
   }
 }
 
-/** How a body is packed. */
 export type ContentEncoding = 'gzip' | 'deflate' | 'br';
 
 /** Undefined for a body that is not packed. @throws ApiError 415 for one that the gateway cannot unpack */

@@ -18,10 +18,7 @@ export interface Waiting {
 }
 
 export class ScanBudget {
-  /**
-   * Since a turn was last known to be new: turns in which little comes are not told apart, because that would cost each
-   * of them a callback.
-   */
+  /** Since a turn was last known to be new. To tell apart turns in which little comes would cost each a callback. */
   private bytes = 0;
   private isSpent = false;
   private waiting: Waiting[] = [];

@@ -1,14 +1,10 @@
-/**
- * The body of one request as its client sends it. A client that stops sending, or sends next to nothing, is not waited
- * for.
- */
+/** The body of one request as its client sends it. A client that stops, or sends next to nothing, is not waited for. */
 import type { IncomingMessage } from 'node:http';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
 import type { StopWatching, UploadState, UploadWatch } from '../../base/stream/upload-watch.js';
 import { ApiError, uploadEnds } from '../shared/api-error.js';
 import type { ScanBudget, Waiting } from './scan-budget.js';
 
-/** The receiver of the pieces of a body. */
 export interface PieceReceiver {
   /** Called for each piece when it arrives; may throw. */
   arrived(chunk: Buffer): void;
@@ -55,7 +51,6 @@ export class Upload implements Waiting {
     return this.unseen?.length ?? 0;
   }
 
-  /** Looks at what has waited for its turn. */
   go(): void {
     if (this.isOver) return;
     const { req, unseen } = this;

@@ -1,4 +1,3 @@
-/** The arguments of the command line. */
 import { parseArgs } from 'node:util';
 
 export type Command =
@@ -29,7 +28,6 @@ export interface CheckArguments {
   readonly modules: readonly string[];
 }
 
-/** The arguments of `headgate simulate`. */
 export interface SimulateArguments {
   readonly file: string | undefined;
   readonly compare: readonly string[];

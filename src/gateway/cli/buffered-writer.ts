@@ -10,7 +10,6 @@ const mostCharacters = 65_536;
 
 export interface BufferedWriter {
   write(line: string): void;
-  /** Writes what is held. */
   flush(): void;
 }
 

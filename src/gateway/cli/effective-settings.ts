@@ -106,10 +106,7 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
   ];
 }
 
-/**
- * The settings that hold for all replicas together, and those that each has for itself. Not the URL, which may hold a
- * password.
- */
+/** The settings of all replicas together, and those of each. Not the URL, which may hold a password. */
 function sharedBy({ sharedState }: GatewayConfig): string {
   if (sharedState === undefined) return 'nothing: every limit is that of one replica';
   const { limits, limit, leases, quotas } = sharedState;

@@ -1,5 +1,3 @@
-/** Numbers as people read them. */
-
 export function quantity(count: number): string {
   return count === Number.POSITIVE_INFINITY ? 'any number of' : String(count);
 }

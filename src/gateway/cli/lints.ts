@@ -63,10 +63,7 @@ function bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<string
 /** This many waiting requests keep a pool busy for long. */
 const longBacklog = 100;
 
-/**
- * A backlog of negative priority fills the pool, and requests of higher priority wait for its answers to end
- * (docs/simulator.md, row S8).
- */
+/** A backlog of negative priority fills the pool, and higher ones wait for its answers (docs/simulator.md, row S8). */
 function headroomLints(
   { bands, mode, usageLimitPolicy, eviction }: Resolved,
   objectives: ReadonlyMap<string, number>,
@@ -86,10 +83,7 @@ function headroomLints(
     );
 }
 
-/**
- * Above this threshold of servers' queues priority is worth little, because no request can pass one that stands in a
- * server.
- */
+/** Above this threshold of servers' queues priority is worth little: no request can pass one that is in a server. */
 const deepQueue = 2;
 
 /** `silentDepth`: what a file means that does not name the threshold. */

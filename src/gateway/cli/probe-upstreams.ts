@@ -1,7 +1,4 @@
-/**
- * `headgate check --probe`: asks the servers of a gateway file once whether they are there, and whether they report
- * their load.
- */
+/** `headgate check --probe`: asks the servers of a gateway file once whether they are there, and report their load. */
 import type { PluginRegistry } from '../../index.js';
 import { Upstreams } from '../forwarding/upstreams.js';
 import { answersWithoutMetrics, scraperOf } from '../forwarding/watch-upstreams.js';

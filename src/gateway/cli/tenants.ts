@@ -1,7 +1,4 @@
-/**
- * Who has what: the tenants of a gateway file by its keys and by the plans of its flow control, and what of them leads
- * nowhere.
- */
+/** The tenants of a gateway file by its keys and by the plans of its flow control, and what of them leads nowhere. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { readYaml } from '../../config/read-yaml.js';
 

@@ -38,10 +38,7 @@ export interface ForwardOptions extends UpstreamRequestOptions {
   readonly avoid: (isCertain: boolean, forMs?: number) => void;
   /** Whether a refusal may be kept from the client, because another server will be asked. */
   readonly mayRetry: boolean;
-  /**
-   * How long a stream may go without a content token, ms, before another server is asked; Infinity: as long as it
-   * takes.
-   */
+  /** How long a stream may go without a content token, ms, before another server is asked; Infinity: for ever. */
   readonly firstTokenMs: number;
   /** Another server has refused this request: what the second one says may be the request's fault. */
   readonly isRetry: boolean;
@@ -223,10 +220,7 @@ function saysOverloaded(refusal: Buffer): boolean {
   return isOverloadRefusal({ status: 400, body: refusal.toString('utf8') });
 }
 
-/**
- * Reads the answer while it passes, for policies that count tokens, and for detectors that need the time of the first
- * token.
- */
+/** Reads the answer while it passes, for policies that count tokens, and detectors that time the first token. */
 function tapOf(
   state: RequestState,
   headers: IncomingHttpHeaders,

@@ -10,10 +10,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 /** What requests have besides that ends here. */
 const endsHere = new Set([...hopByHop, 'expect', 'host', 'http2-settings']);
 
-/**
- * A copy without the headers that end here. It is built anew, because an object that lost a property is slow from then
- * on.
- */
+/** A copy without the headers that end here, built anew, because an object that lost a property stays slow. */
 function endToEnd(headers: Headers, isDropped: (name: string) => boolean): OutgoingHttpHeaders {
   const { connection } = headers;
   // Nearly every message has one of these two values, which name no header.

@@ -8,10 +8,7 @@ import type { GatewayConfig } from '../settings/gateway-config.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 import type { LoadReports } from './watch-upstreams.js';
 
-/**
- * Requests in flight on a server of weight 1 of which nothing is known: few enough for a small one, enough to keep a
- * large one busy.
- */
+/** Requests in flight on an unknown server of weight 1: few enough for a small one, enough to keep a large one busy. */
 const fallbackConcurrency = 16;
 
 export class MetricsFallback implements LoadReports {

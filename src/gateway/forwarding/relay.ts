@@ -53,9 +53,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   private headers: IncomingHttpHeaders = {};
   /** The beginning of an answer that may be kept; undefined while bytes pass. */
   private beginning: GatheredBytes | undefined = undefined;
-  /**
-   * The head of an answer that is no stream passes with its first bytes: until then its end can be told as an error.
-   */
+  /** The head of an answer that is no stream passes with its first bytes: until then an error can be told. */
   private isHeadHeld = false;
   /** While the first content token is awaited. */
   private watch: FirstTokenWatch | undefined = undefined;
@@ -147,10 +145,7 @@ export class Relay implements Dispatcher.DispatchHandler {
       this.write(this.controller, beginning);
   }
 
-  /**
-   * An answer whose status line or headers have bytes that Node does not write cannot be passed on, and is not read
-   * either.
-   */
+  /** An answer whose status line or headers have bytes that Node does not write cannot be passed on, nor is it read. */
   private pass(): void {
     const { state, host, status } = this;
     const { res } = state;
@@ -199,7 +194,6 @@ export class Relay implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Closes the connection to the server. */
   private abortUpstream(reason: Error): void {
     this.controller?.abort(reason);
   }

@@ -15,10 +15,7 @@ export class Upstreams {
   /** Listeners of the pool look up the configuration of a new member before `add` returns. */
   private joining: UpstreamConfig | undefined = undefined;
 
-  /**
-   * `onForeign` hears of a member that somebody else added. The pool has removed it by then, because its URL is not
-   * known.
-   */
+  /** `onForeign` hears of a member that somebody else added. The pool has removed it by then: its URL is not known. */
   constructor(onForeign: (id: string) => void = () => {}) {
     this.pool.on('added', (endpoint) => {
       if (this.joining !== undefined) return;

@@ -12,7 +12,6 @@ import type { Upstreams } from './upstreams.js';
 export interface LoadReports {
   /** No server reports its load: every server answered without such metrics, or no server is asked. */
   noLoadReported(): void;
-  /** Some server reports its load. */
   loadReported(): void;
 }
 
@@ -55,7 +54,6 @@ export function answersWithoutMetrics({ code }: ScrapeError): boolean {
   return code === 'http-status' || code === 'no-metrics' || code === 'too-large';
 }
 
-/** A scraper of the servers of the file. */
 export function scraperOf(
   upstreams: Upstreams,
   { path, interval, idleInterval, timeout, stalenessThreshold }: ScrapeConfig,

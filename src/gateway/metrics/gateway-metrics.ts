@@ -1,7 +1,4 @@
-/**
- * Everything that `/metrics` shows: flow control, the gateway's own counters, and the process. docs/metrics.md is held
- * against it.
- */
+/** What `/metrics` shows: flow control, the gateway's counters, the process. docs/metrics.md is held against it. */
 import type { Counter, Registry } from 'prom-client';
 import type { FlowController, SaturationDetector } from '../../index.js';
 import { prometheusMetrics, sharedQuotaMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';

@@ -4,10 +4,7 @@ import type { GatewayRequest } from '../gateway-flow.js';
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 
-/**
- * The line is a warning, unless all drops are of clients that left. `stop` writes the last line, if there is one to
- * write.
- */
+/** The line is a warning, unless all drops are of clients that left. `stop` writes the last line, if there is one. */
 export function logDropsOf(
   flow: FlowController<GatewayRequest>,
   { log }: GatewayConfig,

@@ -36,10 +36,7 @@ export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerRes
 const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 const thresholds = '/busy_threshold';
 
-/**
- * Whether operators ask at the path. Every request of a client pays for this question, and for nothing else of
- * operators.
- */
+/** Whether operators ask at the path. Requests of clients pay for this question, and for nothing else of operators. */
 export function isOperatorPath(path: string, demandPath: string): boolean {
   return readOnly.has(path) || path === demandPath || path === thresholds;
 }

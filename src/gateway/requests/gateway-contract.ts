@@ -3,9 +3,7 @@ import { droppedReasonHeader, type HttpErrorMapping, toHttpResponse } from '../.
 import type { Drop } from '../../index.js';
 import type { GatewayConfig } from '../settings/gateway-config.js';
 
-/**
- * The contract of the file, except that a request dropped by a shutdown gets 503, because another gateway can take it.
- */
+/** The contract of the file, but a request dropped by a shutdown gets 503, because another gateway can take it. */
 export function gatewayContract(
   contract: GatewayConfig['contract'],
   hasEndpoints: () => boolean,

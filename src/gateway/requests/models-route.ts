@@ -19,7 +19,6 @@ export interface Model {
   readonly owned_by: string;
 }
 
-/** The models that are offered, and the answer that lists them. */
 export interface ModelOffer {
   readonly models: ReadonlyMap<string, Model>;
   readonly json: Buffer;

@@ -1,6 +1,5 @@
 /**
- * The steps of one request: who sends it, what it asks for, the gate, a server, and another attempt if a server
- * refused.
+ * The steps of one request: who sends it, what it asks for, the gate, a server, another attempt if a server refused.
  *
  * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that
  * was in force when it came to each of these points.

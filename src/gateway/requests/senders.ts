@@ -1,6 +1,4 @@
-/**
- * Finds the sender of a request by its key. Keys are compared by digest, in constant time, whichever of them is right.
- */
+/** Finds the sender of a request by its key. Keys are compared by digest, in constant time, whichever is right. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AuthConfig, SenderConfig } from '../settings/gateway-config.js';

@@ -3,10 +3,7 @@ import type { GatewayConfig } from './gateway-config.js';
 
 type Tree = Readonly<Record<string, unknown>>;
 
-/**
- * One text for each change, such as `timeouts.idle: 60000 → 30000`, `upstreams[gpu-2]: added`,
- * `admin.token: changed`. Empty when they are the same.
- */
+/** One text for each change, such as `timeouts.idle: 60000 → 30000` or `admin.token: changed`; empty for none. */
 export function changesBetween(before: GatewayConfig, after: GatewayConfig): string[] {
   const changes: string[] = [];
   compare('', describable(before), describable(after), changes);

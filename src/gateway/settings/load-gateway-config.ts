@@ -25,10 +25,7 @@ import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';
 
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
-  /**
-   * Plugin types that the file may name; `importPlugins` returns one with those of the file's own modules.
-   * @default defaultRegistry()
-   */
+  /** Plugin types that the file may name; `importPlugins` adds those of its own modules. @default defaultRegistry() */
   readonly registry?: PluginRegistry | undefined;
 }
 

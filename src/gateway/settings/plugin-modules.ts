@@ -1,7 +1,4 @@
-/**
- * Modules with plugins of your own: those that a file names under `plugins`, and those of `--import`. Their code runs
- * in this process.
- */
+/** Modules with plugins of your own, from `plugins` of a file and from `--import`. Their code runs in this process. */
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { list, object } from '../../base/schema/containers.js';

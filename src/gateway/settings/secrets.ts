@@ -20,10 +20,7 @@ function source(name: string): object {
 
 const expected = 'a secret as text, { env: NAME } or { file: PATH }';
 
-/**
- * A section with secrets in it: when something else stands in its place, such as the secret itself, messages say of
- * what kind that is, and not what it is.
- */
+/** A section with secrets: when something else stands in its place, such as a secret, messages say its kind alone. */
 export function section<T>(schema: Schema<T>, wanted: 'an object' | 'an array' = 'an object'): Schema<T> {
   const check = z.transform((given, payload) => {
     if (kindOf(given) !== wanted) reportTo(payload)(wanted, [], kindOf(given));

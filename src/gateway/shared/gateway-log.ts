@@ -30,10 +30,7 @@ export function lineLog(
   };
 }
 
-/**
- * Instants as ISO 8601 has them. A busy gateway writes thousands of lines in a second, which differ in their
- * milliseconds alone.
- */
+/** Instants in ISO 8601. Thousands of lines a second, as a busy gateway writes them, differ in milliseconds alone. */
 function timestamps(): (at: Date) => string {
   let second = Number.NaN;
   let upToSecond = '';

@@ -1,7 +1,4 @@
-/**
- * Packages that a gateway uses and the library does not. They are loaded when a gateway is made; if one is missing, the
- * error says how to install it.
- */
+/** Packages that a gateway uses and the library does not, loaded when one is made; errors say how to install them. */
 import { FlowConfigError } from '../../index.js';
 import type { RedisClient } from '../../redis/index.js';
 

@@ -1,6 +1,5 @@
 /**
- * The limit and the quotas that this gateway shares with its replicas: the connection, the detector, and what the log
- * says of them.
+ * The limit and the quotas that this gateway shares with its replicas: connection, detector, and lines of the log.
  *
  * Invariant: a gateway starts and serves without the store; the fallback of the leases is in force then.
  */
@@ -22,10 +21,7 @@ import { connectStore, type StoreConnection } from './optional-peers.js';
 export interface SharedStateConfig {
   /** The URL of the store: `redis://…` or `rediss://…`. May hold a password. */
   readonly url: string;
-  /**
-   * The thing that is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint
-   * of weight 1. Undefined: nothing, because only quotas are shared.
-   */
+  /** In flight: requests or tokens of the pool, or requests of each endpoint of weight 1; undefined: only quotas. */
   readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
   readonly limit: number;
   /** Whether the quotas of the file's `quota-detector` are those of all replicas. */
@@ -33,7 +29,6 @@ export interface SharedStateConfig {
   readonly leases: LeaseOptions & { readonly leaseDuration: number };
 }
 
-/** The state that replicas share. */
 export class SharedState {
   /** Undefined where no limit is shared. */
   readonly detector: LeasedDetector | undefined;

@@ -1,7 +1,4 @@
-/**
- * One line on a terminal that says how far a run is, and how long the rest may take; nothing where the output is no
- * terminal.
- */
+/** One line on a terminal: how far a run is, and how long the rest may take. Nothing where there is no terminal. */
 
 const intervalMs = 100;
 

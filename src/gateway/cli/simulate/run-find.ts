@@ -129,10 +129,7 @@ function groupsOf({ classes, tenants }: SimulationResult): string[] {
   return [...Object.keys(classes), ...Object.keys(tenants)];
 }
 
-/**
- * `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `traffic[0].arrivals.rate=0.5..20.0`; with a point in one end,
- * not integers alone.
- */
+/** `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `arrivals.rate=0.5..20.0`: a point allows more than integers. */
 function readRange(text: string): Range {
   const [, path = '', from = '1', to = '1024'] = /^([^=]+?)(?:=([\d.]+?)\.\.([\d.]+))?$/.exec(text) ?? [];
   if (path !== '' && Number(from) < Number(to)) {

@@ -1,4 +1,3 @@
-/** Tables of figures for a terminal. */
 import { formatFigure, type Measure } from '../../../simulator/index.js';
 
 export type Cell = string | { readonly measure: Measure; readonly value: number };
