@@ -5,9 +5,7 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';
 }
 
-/**
- * True for an `async` function; it is not called for that. A function that only returns a promise cannot be recognized.
- */
+/** True for an `async` function, which is not called. One that only returns a promise cannot be recognized. */
 export function isAsyncFunction(value: unknown): boolean {
   return typeof value === 'function' && Reflect.get(value, Symbol.toStringTag) === 'AsyncFunction';
 }

@@ -26,10 +26,7 @@ export const realClock: Clock = {
   ...(setImmediate !== undefined && { nextTurn: (callback: () => void) => void setImmediate(callback) }),
 };
 
-/**
- * Node's timers keep the process alive; this one, which it returns, must not. Timers of other platforms and clocks are
- * left as they are.
- */
+/** Node's timers keep the process alive; this one, which it returns, must not. Other platforms' are left alone. */
 export function letProcessEnd<T>(timer: T): T {
   const handle = timer as { unref?: unknown } | null | undefined;
   if (typeof handle?.unref === 'function') handle.unref();

@@ -8,10 +8,7 @@ export interface MisspelledHook {
   readonly meant: string;
 }
 
-/**
- * The misspelled hooks among the methods of `plugin`, its own and those of its class. `onDispatched` is one of
- * `dispatched`.
- */
+/** The misspelled hooks among the methods of `plugin` and of its class: `onDispatched` is one of `dispatched`. */
 export function misspelledHooks(plugin: object, contract: readonly string[]): MisspelledHook[] {
   const absent = contract.filter((hook) => memberOf(plugin, hook) === undefined);
   const misses: MisspelledHook[] = [];

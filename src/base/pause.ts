@@ -1,10 +1,6 @@
-/** A wait that can be cancelled. */
 import type { Clock } from './clock.js';
 
-/**
- * Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. Leaves neither timer nor listener
- * behind.
- */
+/** Resolves after `delayMs`; rejects with the signal's reason once it aborts. Leaves no timer or listener behind. */
 export function pause(delayMs: number, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) {

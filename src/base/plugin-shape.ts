@@ -1,7 +1,4 @@
-/**
- * The shape by which a plugin of one kind is known. Each contract describes its shape beside its interface; this file
- * checks it.
- */
+/** The shape by which a plugin of a kind is known. Contracts describe theirs beside their interfaces. */
 import { isAsyncFunction } from './async-function.js';
 import { memberOf } from './faults/foreign-values.js';
 import { misspelledHooks } from './misspelled-hooks.js';

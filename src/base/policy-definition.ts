@@ -1,7 +1,4 @@
-/**
- * The definition by which configuration files make a policy. Every built-in policy has its definition beside its code;
- * `plugins/built-ins.ts` lists them all.
- */
+/** How configuration files make a policy: a definition beside its code. `plugins/built-ins.ts` lists them all. */
 import { object } from './schema/containers.js';
 import type { Schema } from './schema/element.js';
 

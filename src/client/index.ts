@@ -1,6 +1,4 @@
-/**
- * `headgate/client`: a fetch that comes back as the documented contract says. Runs in browsers and on edge runtimes.
- */
+/** `headgate/client`: a fetch that comes back as documented. Runs in browsers and on edge runtimes. */
 export { type Backoff, dynamoBackoff, type FullJitterOptions, fullJitter } from './backoff.js';
 export { type BatchDispatcher, type BatchDispatcherOptions, batchDispatcher } from './batch-dispatcher.js';
 export type { FirstTokenTimeouts } from './first-token.js';

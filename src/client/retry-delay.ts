@@ -13,17 +13,11 @@ export interface RefusedResponse {
 }
 
 export interface RetryPolicy {
-  /**
-   * After a refusal that cost no model any work, or does not say.
-   * @default fullJitter({ initialMs: 500, maxMs: 10_000 })
-   */
+  /** After one that cost no model any work, or does not say. @default fullJitter({ initialMs: 500, maxMs: 10_000 }) */
   rejected?: Backoff | undefined;
   /** After an eviction, which threw work away. @default fullJitter({ initialMs: 4000, maxMs: 30_000 }) */
   evicted?: Backoff | undefined;
-  /**
-   * The longest `Retry-After` that is waited for, ms from 0 up; a longer one is for the caller to see.
-   * @default 60_000
-   */
+  /** The longest `Retry-After` that is waited for, ms from 0 up; a longer one goes to the caller. @default 60_000 */
   maxRetryAfterMs?: number | undefined;
   /** Source of the jitter, 0 <= value < 1. @default Math.random */
   random?: (() => number) | undefined;

@@ -28,10 +28,7 @@ import { Problems } from './problems.js';
 import { readOneObject } from './read-yaml.js';
 
 export interface LoadBlisPolicyOptions {
-  /**
-   * Requests that the pool can hold, for `tenant_budgets`: endpoints × the longest batch of each.
-   * @default none: no budgets
-   */
+  /** Requests that the pool can hold, for `tenant_budgets`: endpoints × longest batch. @default none: no budgets */
   capacity?: number | undefined;
 }
 

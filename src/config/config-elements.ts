@@ -1,7 +1,4 @@
-/**
- * The elements of configuration files that differ from the constructor's: quantities with a meaning for 0, durations as
- * text only.
- */
+/** The elements of files that differ from the constructor's: quantities with a meaning for 0, durations as text. */
 import { parseDuration } from '../base/schema/duration.js';
 import { element } from '../base/schema/element.js';
 import { parseQuantity } from '../base/schema/quantity.js';

@@ -1,7 +1,4 @@
-/**
- * An EndpointPickerConfig document: feature gates, plugins, and what they and the `flowControl` section make of the
- * options.
- */
+/** An EndpointPickerConfig document: feature gates, plugins, and the options that they and `flowControl` make. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import { list, object, openObject } from '../base/schema/containers.js';
 import { anything, type Json, optional, value } from '../base/schema/element.js';
@@ -49,7 +46,6 @@ export const noDocument: ConfigDocument = {
   body: { apiVersion: apiVersions[0], kind: 'EndpointPickerConfig' },
 };
 
-/** The contents of a document. */
 export interface EndpointPickerConfig {
   readonly enabled: boolean;
   readonly options: FlowControllerOptions;

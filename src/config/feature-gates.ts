@@ -14,7 +14,6 @@ const booleans: Readonly<Record<string, boolean>> = {
   false: false,
 };
 
-/** One entry of the list. */
 export interface FeatureGate {
   readonly name: string;
   readonly isOn: boolean;
@@ -34,10 +33,7 @@ export const featureGate: Schema<FeatureGate> = element((candidate, report) => {
   return isOn === undefined || suggestion !== '' ? undefined : { name, isOn };
 });
 
-/**
- * The last entry for flow control decides; without one it is off. Also returns the names of gates that mean nothing
- * here.
- */
+/** The last entry for flow control decides; without one it is off. Also returns gates that mean nothing here. */
 export function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; others: string[] } {
   const ours = gates.filter(({ name }) => name === gateName);
   const others = gates.flatMap(({ name }) => (name === gateName ? [] : [name]));

@@ -33,20 +33,14 @@ function pluginsJson(of: (schema: Schema<unknown>) => Keywords, ...others: reado
   return { type: 'array', items: others.length === 0 ? entry : { anyOf: [entry, ...others] } };
 }
 
-/**
- * The sections of flow control, for tables of other files.
- * @internal
- */
+/** @internal The sections of flow control, for tables of other files. */
 export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' | 'flowControl', Json>> = {
   plugins: (of) => pluginsJson(of, { type: 'string', description: 'A module of your own.' }),
   saturationDetector: { type: 'object', properties: { pluginRef: { type: 'string' } }, additionalProperties: false },
   flowControl: (of) => of(flowControlTable('headgate')),
 };
 
-/**
- * The JSON Schema of a document with EndpointPickerConfig, whose other sections are the scheduler's, or objectives.
- * @internal
- */
+/** @internal JSON Schema of an EndpointPickerConfig, whose other sections are the scheduler's, or of objectives. */
 export function endpointPickerJsonSchema(): string {
   const flowControl: Json = (of) => of(flowControlTable('llm-d'));
   const { saturationDetector } = flowSectionsJson;

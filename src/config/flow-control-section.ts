@@ -273,10 +273,7 @@ function evictionOf(section: Section): FlowControllerOptions['eviction'] {
   };
 }
 
-/**
- * Files have a unit in every duration, so that the constructor need not ask whether a small number was meant in
- * seconds.
- */
+/** Files have a unit in every duration: the constructor need not ask if a small number was meant in seconds. */
 function withUnit(ms: number | undefined): Duration | undefined {
   return ms === undefined || ms === 0 ? ms : `${ms}ms`;
 }

@@ -1,7 +1,4 @@
-/**
- * `headgate/config`: EndpointPickerConfig, InferenceObjective and BLIS policy files, Dynamo's environment. Needs the
- * package `yaml`.
- */
+/** `headgate/config`: EndpointPickerConfig, InferenceObjective and BLIS files, Dynamo's environment. Needs `yaml`. */
 export { type BlisPolicy, type LoadBlisPolicyOptions, loadBlisPolicy } from './blis-policy.js';
 export type { ConfigSource } from './documents.js';
 export {

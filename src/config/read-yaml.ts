@@ -67,10 +67,7 @@ export function readYaml(text: string, report: IssueSink): YamlDocument[] {
   });
 }
 
-/**
- * The one object that a source holds, as YAML text or parsed; undefined when there is another number of them, which is
- * reported.
- */
+/** The one object in a source, YAML text or parsed; undefined when there is another number, which is reported. */
 export function readOneObject(source: string | object, report: IssueSink): Record<string, unknown> | undefined {
   let isRight = true;
   const note: IssueSink = (issue) => {

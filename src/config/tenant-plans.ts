@@ -64,7 +64,6 @@ export function inFlight(): Schema<InFlightOptions> {
   );
 }
 
-/** The schema of a single flow, and of a plan. */
 export function flowSettings(): Schema<FileFlow> {
   return object({
     weight: row('Turns in each round, or its share beside others; 1 without it.', optional(positiveInteger())),

@@ -64,10 +64,7 @@ export class Attempt {
       mayRetry && call.isStream ? firstTokenMsOf(call.model, firstToken, firstTokenByModel) : Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * Rejects as fetch does: when the caller aborts, when there is no connection, when the head of the answer does not
-   * come in time.
-   */
+  /** Rejects as fetch does: when the caller aborts, there is no connection, or no head of an answer comes in time. */
   async run(): Promise<AttemptResult> {
     const { end } = this;
     try {

@@ -41,10 +41,7 @@ export class FetchCall {
   readonly method: string;
   /** As the caller gave it; of a `Request` its stream. */
   readonly body: unknown;
-  /**
-   * Aborts when the caller does not want the answer any more, or the client of the request that caused the call has
-   * left.
-   */
+  /** Aborts when the caller does not want the answer any more, or the client of the causing request has left. */
   readonly signal: AbortSignal | undefined;
   /** The endpoints that it was sent to so far, in their order. */
   readonly tried: string[] = [];

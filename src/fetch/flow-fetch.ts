@@ -46,10 +46,7 @@ export interface FetchRequest extends HttpFlowRequest<FetchCall> {
 
 /** Counts of what happened to requests since the fetch was made. */
 export interface FetchCounts {
-  /**
-   * Answers that nobody read or cancelled, and whose seat came back when they were collected. This is a mistake of the
-   * caller; see the docs.
-   */
+  /** Answers whose seat came back when they were collected: nobody read or cancelled them, a mistake; see the docs. */
   readonly unread: number;
   /** Attempts that were given up for another one. */
   readonly retried: number;

@@ -1,7 +1,4 @@
-/**
- * `headgate/fetch`: a fetch whose requests wait for their turn, for the clients of model APIs. Runs wherever fetch
- * does.
- */
+/** `headgate/fetch`: a fetch whose requests wait for their turn, for clients of model APIs. Runs where fetch does. */
 export type { AdapterGate, Classification, HttpFlowRequest, PlacementHints } from '../adapters/http/index.js';
 export type { FetchCall } from './fetch-call.js';
 export type {

@@ -92,10 +92,7 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
   };
 }
 
-/**
- * A request with what the gateway knows of it. Field by field, because a spread costs several times as much (bench:
- * gateway).
- */
+/** A request with what the gateway knows of it. Field by field: a spread costs several times more (bench: gateway). */
 function enriched(request: HttpFlowRequest<NodeRequest>): GatewayRequest {
   const { byteSize, signal, tokens, ttlMs, maxWaitMs, sloTtftMs, receivedAtMs } = request;
   const { affinityKey, sessionId, endpointSubset, req } = request;

@@ -1,7 +1,4 @@
-/**
- * The policies of the package: the factories for hosts, and the list of policies that configuration files can name.
- * Each policy's definition stands beside its code.
- */
+/** The package's policies: the factories for hosts, and the list of those that configuration files can name. */
 import { alwaysAdmitPlugin, rejectAllPlugin } from '../admission/fixed-answers.js';
 import { gaieLegacyPlugin } from '../admission/gaie-legacy.js';
 import { probabilisticAdmitterPlugin } from '../admission/probabilistic-admitter.js';

@@ -28,10 +28,7 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
    * that a zod object does not know are errors.
    */
   parameters: ParameterSchema<P>;
-  /**
-   * Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that
-   * parameters name.
-   */
+  /** Makes one plugin; called once for each entry of a file. `references` finds the plugins that parameters name. */
   create(parameters: P, references: PluginReferences): Plugins[K];
 }
 

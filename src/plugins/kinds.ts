@@ -1,7 +1,4 @@
-/**
- * The kinds of plugins that options and configuration files name: which contract each has, and the shape by which it is
- * known.
- */
+/** The kinds of plugins that options and files name: the contract of each, and the shape by which it is known. */
 import { type AdmissionPolicy, admissionPolicyShape } from '../admission/admission-policy.js';
 import { type PluginShape, pluginOfShape } from '../base/plugin-shape.js';
 import type { Schema } from '../base/schema/element.js';

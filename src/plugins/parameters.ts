@@ -111,10 +111,7 @@ function describeExpected(issue: $ZodRawIssue): string {
   }
 }
 
-/**
- * The branches of a union that failed at the value itself; a branch that failed deeper inside is told by its first
- * problem.
- */
+/** The branches of a union that failed at the value itself; one that failed deeper is told by its first problem. */
 function describeBranches(branches: readonly (readonly $ZodIssue[])[]): string {
   const phrases = branches.flatMap(([first]) =>
     first === undefined ? [] : [`${first.path.length > 0 ? `at ${first.path.join('.')} ` : ''}${first.message}`],

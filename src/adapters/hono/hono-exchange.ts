@@ -8,9 +8,7 @@ import { setHeaders } from '../node/respond.js';
 import { WebExchange, withoutFlowHeaders } from '../web/web-exchange.js';
 
 export interface HonoExchange extends Exchange<Request> {
-  /**
-   * Resolves with the answer when the request was evicted, or its client sent nothing, before its handler responded.
-   */
+  /** Resolves with an answer if the request was evicted, or its client sent nothing, before its handler responded. */
   readonly evicted: Promise<HttpErrorResponse>;
   /** The handler is about to run; `headers` are for the response. */
   begin(headers: Readonly<Record<string, string>>): void;

@@ -1,7 +1,4 @@
-/**
- * The answers of Dynamo's front end to requests that it sheds: a status of the host's choice, and the flat bodies of
- * its releases.
- */
+/** Dynamo's answers to requests that it sheds: a status of the host's choice, and the flat bodies of its releases. */
 
 import { type Drop, explainDrop } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
@@ -37,10 +34,7 @@ export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorM
   };
 }
 
-/**
- * The status that Dynamo reads from `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything
- * else.
- */
+/** The status in `DYN_HTTP_OVERLOAD_STATUS_CODE` as Dynamo reads it: an integer from 200 to 999, else 529. */
 export function dynamoOverloadStatus(text: string | undefined): number {
   const status = /^\d{3}$/.test(text ?? '') ? Number(text) : 0;
   return status >= 200 ? status : laterOverloadStatus;

@@ -79,10 +79,7 @@ export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined 
   return sloTtftMs >= 0 && sloTtftMs <= maxSloMs ? Math.abs(sloTtftMs) : undefined;
 }
 
-/**
- * The most that the request may wait, ms. Undefined without the header, or when it is no duration above 0, such as
- * `1.5s` or `250ms`.
- */
+/** The most that the request may wait, ms. Undefined without a duration above 0 in the header, such as `250ms`. */
 function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
   const value = headerValue(headers, [waitHeader]);
   const maxWaitMs = value === undefined ? Number.NaN : parseDuration(value);

@@ -203,10 +203,7 @@ export class HttpFlowControl<Subject, Req> {
     return this.closing(told, exchange, drop.reason === 'shutting-down');
   }
 
-  /**
-   * Used where nobody can catch an exception. The host is told of a function that fails when a request is dropped in
-   * the queue.
-   */
+  /** For where nobody can catch. The host is told of a function that fails when a request is dropped in the queue. */
   private answerSafely(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
     try {
       return this.answer(drop, exchange);

@@ -9,10 +9,7 @@ export class RequestFlow {
   readonly lease: Lease;
   /** Time spent waiting for the lease, ms. */
   readonly queuedMs: number;
-  /**
-   * How many requests more could wait in its band when it was dispatched; undefined unless the option `bandHeadroom`
-   * asks.
-   */
+  /** How many requests more could wait in its band at its dispatch; undefined without the option `bandHeadroom`. */
   readonly bandHeadroom: number | undefined;
   /** @internal Who gave the lease. */
   readonly gate: object;

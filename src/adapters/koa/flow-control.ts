@@ -1,7 +1,4 @@
-/**
- * Flow control as Koa middleware. The lease follows the response, not `next()`: a streamed body starts after `next()`
- * has returned.
- */
+/** Flow control as Koa middleware. The lease follows the response, because streamed bodies start after `next()`. */
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';

@@ -1,7 +1,4 @@
-/**
- * Flow control in front of a handler of node:http, node:http2, or of any framework whose middleware is
- * `(req, res, next)`.
- */
+/** Flow control in front of a handler of node:http, node:http2, or any framework of `(req, res, next)`. */
 
 import { FlowConfigError } from '../../index.js';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';

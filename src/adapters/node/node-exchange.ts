@@ -42,8 +42,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   get isAnswered(): boolean {
-    // A response that has ended has begun. `headersSent` comes first because every request reads it anyhow (bench:
-    // http).
+    // A response that has ended has begun. `headersSent` is first: every request reads it anyhow (bench: http).
     return this.outgoing.headersSent && this.outgoing.writableEnded;
   }
 
@@ -84,10 +83,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     return isShuttingDown ? this.incoming.httpVersionMajor === 1 : mustCloseToReject(this.incoming, this.head);
   }
 
-  /**
-   * In the next turn of the event loop: what is still open then is answered, or broken off when part of it was sent or
-   * no answer is safe.
-   */
+  /** In the next turn: what is open then is answered, or broken off if part of it was sent or no answer is safe. */
   evict(answer: () => HttpErrorResponse): void {
     const { incoming, outgoing } = this;
     setImmediate(() => {

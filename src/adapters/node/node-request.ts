@@ -1,4 +1,3 @@
-/** A request and its response, as both of Node's protocols have them. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
 

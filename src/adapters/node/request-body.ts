@@ -30,10 +30,7 @@ export function readAhead(req: NodeRequest, bookedBytes: number): void {
   if (socket.isPaused?.() === true) socket.resume?.();
 }
 
-/**
- * HTTP/2 is left alone: Node 20 damaged its heap, and died, where streams were answered in the middle of uploads that
- * somebody read.
- */
+/** HTTP/2 is left alone: Node 20 damaged its heap, and died, where streams were answered amid uploads being read. */
 export function uploadState(req: NodeRequest): UploadState {
   if (req.complete || req.destroyed || req.httpVersionMajor > 1) return over;
   if (req.readableLength > 0) return unread;

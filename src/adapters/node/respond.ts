@@ -1,14 +1,10 @@
-/**
- * Writes to a Node response, for hosts without a framework of their own to do it; and breaks off one that has begun so
- * that its client notices, and does not take a part for the whole.
- */
+/** Writes Node responses for hosts without a framework; breaks off one that has begun, so that its client notices. */
 
 import { bandHeadroomHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { type HttpErrorResponse, queueDuration } from '../http/to-http-response.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 
-/** Sends the whole response. */
 export function respond(req: NodeRequest, res: NodeResponse, { status, headers, body }: HttpErrorResponse): void {
   res.statusCode = status;
   setHeaders(res, headers);
@@ -21,9 +17,7 @@ export function setHeaders(res: NodeResponse, headers: Readonly<Record<string, s
   for (const name in headers) res.setHeader(name, headers[name]!);
 }
 
-/**
- * Says how long the request waited, and the room left in its band where that is told, if the response has not begun.
- */
+/** Tells how long the request waited, and the room in its band where asked, unless the response has begun. */
 export function setFlowHeaders(res: NodeResponse, flow: RequestFlow): void {
   if (res.headersSent) return;
   res.setHeader(queueDurationHeader, queueDuration(flow));

@@ -1,6 +1,4 @@
-/**
- * The headers of a dispatch in the forms that undici takes: none, a record, a flat list of names and values, or pairs.
- */
+/** The headers of a dispatch in undici's forms: none, a record, a flat list of names and values, or pairs. */
 import type { Dispatcher } from 'undici';
 import { controlHeaders } from '../../base/headers/header-names.js';
 import { type HeaderRecord, type HeaderSource, stripFlowHeaders } from '../../base/headers/header-source.js';

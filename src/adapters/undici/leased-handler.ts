@@ -1,7 +1,4 @@
-/**
- * The handler that the dispatcher below gets while a call holds its lease. It passes everything to the caller, and
- * tells the call how it ends.
- */
+/** The handler below while a call holds its lease: it passes everything to the caller, and tells the call its end. */
 import type { Dispatcher } from 'undici';
 import type { RequestFlow } from '../http/request-flow.js';
 

@@ -215,9 +215,7 @@ function isStream(body: unknown): body is Readable {
   return typeof (body as Readable | null | undefined)?.pipe === 'function';
 }
 
-/**
- * Calls `fail` when a stream fails, which nobody else listens for before undici has it. Returns what stops listening.
- */
+/** Calls `fail` when a stream fails: nobody else listens before undici has it. Returns what stops listening. */
 function whenBodyFails(body: unknown, fail: (error: Error) => void): () => void {
   if (!isStream(body)) return () => {};
   body.on('error', fail);

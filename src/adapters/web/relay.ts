@@ -4,7 +4,6 @@ import { noAnswerResponse } from '../http/request-faults.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { flowIn } from './flow-control.js';
 
-/** What a response is made of. */
 export interface RelayedParts {
   readonly body: ReadableStream<Uint8Array> | string | null;
   readonly status: number;

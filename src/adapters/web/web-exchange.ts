@@ -82,10 +82,7 @@ export class WebExchange implements Exchange<Request> {
     this.headersToAdd = headers;
   }
 
-  /**
-   * The response to be sent, whose body tells when it ends. One without a body, or that somebody reads already, is
-   * over.
-   */
+  /** The response to send, whose body tells its end. One without a body, or that somebody reads already, is over. */
   watched(response: Response): Response {
     // A switch of protocols cannot be copied.
     if (response.status === 101 || response.body?.locked) {

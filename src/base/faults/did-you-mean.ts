@@ -1,5 +1,3 @@
-/** "Did you mean …?" for words that are nearly right. */
-
 /** Letters to insert, delete, replace or swap with their neighbour to make `b` of `a`. O(|a|·|b|). */
 function editDistance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
@@ -39,10 +37,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/**
- * The candidate that is nearest to `word`, that is `word` with "max" before it, as `concurrency` of other libraries is
- * `maxConcurrency` here, or the only one that begins with it.
- */
+/** The nearest candidate; or `word` with "max" before it (`maxConcurrency`); or the only one that begins with it. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const best =
     nearest(word, candidates) ?? candidates.find((candidate) => candidate.toLowerCase() === `max${word.toLowerCase()}`);

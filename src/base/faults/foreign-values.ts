@@ -26,10 +26,7 @@ export function memberOf(plugin: object, name: PropertyKey): unknown {
   }
 }
 
-/**
- * Has a rejection told to `failed` where the value is a promise that nobody awaits: otherwise it would end a Node
- * process. Never throws.
- */
+/** Tells `failed` of the rejection of a promise that nobody awaits, which would end a Node process. Never throws. */
 export function disown(value: unknown, failed: (error: unknown) => void): void {
   if (typeof value !== 'object' || value === null) return;
   try {

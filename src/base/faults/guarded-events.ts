@@ -26,10 +26,7 @@ export class GuardedEvents<Events extends ListenerErrors> {
     this.names = [...names, 'listenerError'];
   }
 
-  /**
-   * Returns a function that stops this.
-   * @throws FlowConfigError when there is no such event, or nothing to call
-   */
+  /** Returns a function that stops this. @throws FlowConfigError when there is no such event, or nothing to call */
   on<E extends keyof Events & string>(event: E, listener: (payload: Events[E]) => unknown): () => void {
     checkListener(event, listener, this.names);
     const failed = (error: unknown): void => {

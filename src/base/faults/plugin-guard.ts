@@ -1,9 +1,7 @@
 /**
- * The one place that contains foreign code. It reports exceptions and wrong answers of plugins, and lets them go no
- * further.
+ * The one place that contains foreign code: it reports exceptions and wrong answers of plugins, and stops them there.
  *
- * Invariant: no method throws, whatever the plugin did, and no promise that a plugin answers ends the process when it
- * is rejected.
+ * Invariant: no method throws, whatever the plugin did, and no rejected promise of a plugin ends the process.
  */
 import { disown, textOf } from './foreign-values.js';
 import type { PluginErrorSink, PluginKind } from './plugin-errors.js';
@@ -92,7 +90,6 @@ export class PluginGuard {
     }
   }
 
-  /** The plugin threw. */
   failed(error: unknown): void {
     this.errors.pluginFailed(this.kind, this.type, error);
   }

@@ -25,10 +25,7 @@ export const queueDurationHeader = 'x-llm-d-flow-queue-duration-ms';
 /** Response header: how many requests more may wait in the band of this one. */
 export const bandHeadroomHeader = 'x-llm-d-flow-band-headroom-requests';
 
-/**
- * Values of the dropped-reason header. `rejected-*`: no model server has worked on the request, so a retry wastes
- * nothing.
- */
+/** Values of the dropped-reason header. `rejected-*`: no model server worked on the request: a retry wastes nothing. */
 export type DroppedReason =
   | 'rejected-saturated'
   | 'rejected-ttl-expired'

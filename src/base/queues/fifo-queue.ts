@@ -116,9 +116,7 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return all.filter((member) => member.isWaiting);
   }
 
-  /**
-   * For the rare member that came before others. Moves the members ahead of it or those behind it, whichever are fewer.
-   */
+  /** For the rare member that came before others. Moves those ahead of it or those behind, whichever are fewer. */
   private insert(member: T): void {
     this.rest ??= new Denque();
     const { front, rest } = this;

@@ -30,10 +30,7 @@ export interface ItemQueue<T extends Queued> {
   members(): T[];
   /** The living members, last come first. Only where they stand in arrival order; nothing may change meanwhile. */
   newestFirst?(): Iterable<T>;
-  /**
-   * The first few members as they stand in the structure. In arrival order these go next; in any other order this is
-   * certain only for the first.
-   */
+  /** The first few as they stand: in arrival order these go next; in any other order only the first is certain to. */
   leading(count: number): T[];
   /** How many living members go before `member`; undefined when more than `most` would have to be looked at. */
   ahead(member: T, most: number): number | undefined;

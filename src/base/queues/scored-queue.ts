@@ -15,7 +15,6 @@ export interface Scores<T> {
   readonly overtakings: number;
   /** Must not throw. */
   score(member: T): number;
-  /** The member goes. */
   dispatched(member: T): void;
 }
 

@@ -11,10 +11,7 @@ export type Output<S extends Shape> = Flat<
   { [K in Exclude<keyof S, OptionalKeys<S>>]: output<S[K]> } & { [K in OptionalKeys<S>]?: output<S[K]> }
 >;
 
-/**
- * A condition over several fields of an object. It runs also when fields failed, so that all problems are told at once;
- * a field that failed is then NaN (numbers) or the raw value (anything else).
- */
+/** A condition over fields of an object. It runs if fields failed, too: those are NaN (numbers) or the raw value. */
 export type Rule<T> = (value: T, report: Report) => void;
 
 /** An object with these keys and no others, that keeps the rules. */
@@ -67,14 +64,12 @@ export function otherwise<T>(innerType: Schema<T>, given: unknown): Schema<T> {
   return typed(new $ZodPrefault({ type: 'prefault', innerType, defaultValue: given }));
 }
 
-/** An array whose entries are all read by `entry`. */
 // @__NO_SIDE_EFFECTS__
 export function list<T>(entry: Schema<T>, expected?: string): Schema<T[]> {
   const words = expected !== undefined && { error: () => expected };
   return typed(new $ZodArray({ type: 'array', element: entry, ...words }));
 }
 
-/** An object with any keys, whose values are all read by `entry`. */
 // @__NO_SIDE_EFFECTS__
 export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
   return element<Record<string, T>>(
@@ -93,7 +88,6 @@ export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
   );
 }
 
-/** A value, or null. */
 // @__NO_SIDE_EFFECTS__
 export function orNull<T>(schema: Schema<T>): Schema<T | null> {
   return element<T | null>((given, report) => {

@@ -1,13 +1,9 @@
-/**
- * Reads a value by a schema. Returns the parsed value, or every problem at once, each with its path, what was expected
- * and what came.
- */
+/** Reads a value by a schema: returns it parsed, or all problems, each with its path, what was expected, what came. */
 import { type $ZodRawIssue, safeParse } from 'zod/v4/core';
 import { closest } from '../faults/did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../faults/flow-config-error.js';
 import type { Report, Schema } from './element.js';
 
-/** The result of reading a value: the parsed value, or a list of problems. */
 export type Verdict<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly ConfigIssue[] };

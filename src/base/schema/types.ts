@@ -56,19 +56,16 @@ function numeric(
   );
 }
 
-/** An integer from 1 up. */
 // @__NO_SIDE_EFFECTS__
 export function positiveInteger(): Schema<number> {
   return integer({ from: 1 });
 }
 
-/** A finite number from 0 up. */
 // @__NO_SIDE_EFFECTS__
 export function atLeastZero(): Schema<number> {
   return number({ from: 0 });
 }
 
-/** A finite number above 0. */
 // @__NO_SIDE_EFFECTS__
 export function aboveZero(): Schema<number> {
   return number({ above: 0 });
@@ -80,7 +77,6 @@ export function ratio(): Schema<number> {
   return number({ from: 0, to: 1 });
 }
 
-/** A number above 0, at most 1. */
 // @__NO_SIDE_EFFECTS__
 export function ratioAboveZero(): Schema<number> {
   return number({ above: 0, to: 1 });
@@ -98,7 +94,6 @@ export function text(expected = 'text that is not empty'): Schema<string> {
   return value(expected, isRight, { type: 'string', minLength: 1 });
 }
 
-/** One of these words. */
 // @__NO_SIDE_EFFECTS__
 export function oneOf<const T extends string>(...words: readonly T[]): Schema<T> {
   return element(

@@ -16,9 +16,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/**
- * Keys of a delta that hold what the model wrote: text, reasoning, tool calls, in the words of the three interfaces.
- */
+/** Keys of a delta that hold what the model wrote: text, reasoning, tool calls, in the words of three interfaces. */
 const contentKeys = [
   'content',
   'reasoning_content',

@@ -13,7 +13,6 @@ export interface ChunkReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
 }
 
-/** The beginning of a body. */
 export interface Beginning {
   readonly chunks: Uint8Array[];
   /** True when this is the whole body. */

@@ -42,7 +42,6 @@ class Upload implements Linked<Upload> {
   }
 }
 
-/** Stops watching. */
 export type StopWatching = () => void;
 
 const longestPeriodMs = 1000;

@@ -23,10 +23,7 @@ export interface CheckResult {
   readonly effective: readonly Effective[];
 }
 
-/**
- * A file whose documents have kinds is read as an EndpointPickerConfig, any other as a gateway file. `registry` has the
- * plugins that it may name.
- */
+/** Documents with kinds are read as an EndpointPickerConfig, others as a gateway file with plugins of `registry`. */
 export function checkSource(text: string, registry?: PluginRegistry): CheckResult {
   const isDocument = /^\uFEFF?kind:/m.test(text) && !/^\uFEFF?(listen|upstreams):/m.test(text);
   const kind = isDocument ? 'EndpointPickerConfig' : 'gateway file';

@@ -31,10 +31,7 @@ export interface ForwardOptions extends UpstreamRequestOptions {
   readonly agent: Agent;
   /** Detectors that are told of first tokens, and of servers that were too slow or full. */
   readonly detectors: readonly AdaptiveDetector[];
-  /**
-   * Called when the server has refused, or cannot be reached. `isCertain`: this alone shows that it should get no work
-   * for a while. `forMs` is what the server itself said.
-   */
+  /** The server refused or is not reached. `isCertain`: this alone is reason to avoid it; `forMs`: as it said. */
   readonly avoid: (isCertain: boolean, forMs?: number) => void;
   /** Whether a refusal may be kept from the client, because another server will be asked. */
   readonly mayRetry: boolean;

@@ -1,7 +1,4 @@
-/**
- * The log line of one request, with everything that people ask for afterwards. It is made once, when the request has
- * ended.
- */
+/** The log line of one request, with all that people ask for afterwards. It is made once the request has ended. */
 import { explainDrop } from '../../index.js';
 import type { cutterOf, RequestState } from '../request-state.js';
 import type { LogFields, LogLevel } from '../shared/gateway-log.js';
@@ -11,10 +8,7 @@ export interface RequestLogLine {
   readonly fields: LogFields;
 }
 
-/**
- * `isSent`: the client got the whole answer; `cutBy`: who cut it short. Drops are in the `drops` lines too, so a single
- * one is no warning.
- */
+/** `isSent`: the whole answer; `cutBy`: who cut it short. A drop alone is no warning: the `drops` lines have it too. */
 export function requestLogLine(
   state: RequestState,
   isSent: boolean,

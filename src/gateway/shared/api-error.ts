@@ -1,7 +1,4 @@
-/**
- * Errors of the gateway itself, in the body that clients of OpenAI's interface parse. Drops have bodies of their own,
- * by contract.
- */
+/** Errors of the gateway itself, in the body that clients of OpenAI's interface parse. Drops have their own bodies. */
 import type { ServerResponse } from 'node:http';
 
 /** An answer that the client can act on. `message` is shown to it. */
