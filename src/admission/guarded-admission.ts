@@ -52,10 +52,7 @@ export class GuardedAdmission {
   /** True once a policy had to be told of the end of what it admitted. */
   hearsEnds = false;
   policy: AdmissionPolicy | undefined = undefined;
-  /**
-   * The policy that is to be told of the end of the last request; undefined when it does not want to, or when it failed
-   * and the request was admitted for that.
-   */
+  /** Hears of the last request's end; undefined when it does not want to, or failed, and so the request came in. */
   admittedBy: AdmissionPolicy | undefined = undefined;
   /** True when the policy in use is told of ends. */
   private isTold = false;

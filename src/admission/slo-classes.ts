@@ -14,10 +14,7 @@ export interface SloClasses {
   priorityOf(sloClass: string | undefined): number;
   /** Whether the priority of a class is negative. */
   isSheddable(sloClass: string | undefined): boolean;
-  /**
-   * For engines where the lowest number goes first, such as vLLM's `priority`: 0 is the most urgent class, and none is
-   * negative.
-   */
+  /** For engines where the lowest goes first, such as vLLM's `priority`: 0 is the most urgent; none is negative. */
   invertedPriorityOf(sloClass: string | undefined): number;
 }
 

@@ -37,10 +37,7 @@ export interface TokenBucketParameters {
 }
 
 export interface TokenBucketOptions<R = unknown> extends TokenBucketParameters {
-  /**
-   * Tokens that a request costs, 0 or more. It must be pure, because it is called again when the request is given back.
-   * @default its `tokens`, or 0
-   */
+  /** Tokens that a request costs, 0 or more. Pure, because it is called again at its return. @default `tokens`, or 0 */
   cost?: ((request: R, key: AdmissionKey) => number) | undefined;
 }
 

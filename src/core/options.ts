@@ -183,7 +183,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
   limits?: LimitOptions | undefined;
-  /** Bands that exist from the start and stay. Priority 0 is added when missing. @default one band, priority 0 */
+  /** Bands that are there from the start and never collected. Priority 0 is added if missing. @default one band, priority 0 */
   bands?: readonly BandOptions<R>[] | undefined;
   /** Template of bands made on first use. */
   defaultBand?: BandTemplate<R> | undefined;
@@ -191,7 +191,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   defaultNegativeBand?: BandTemplate<R> | undefined;
   /** Bands that may exist at a time, the configured ones included, 1…1024. @default 64, or as many as are configured */
   maxBands?: number | undefined;
-  /** Flows at a time; beyond it, new fairness IDs share 64 overflow flows in each band. @default 100,000 */
+  /** Flows that may exist; beyond it, new fairness IDs share 64 overflow flows in each band. @default 100,000 */
   maxFlows?: number | undefined;
   /** How long an idle flow is remembered. @default '5m' */
   flowIdleTimeout?: Duration | undefined;

@@ -167,10 +167,7 @@ export class EndpointPool implements PoolView {
     return this.members.get(id);
   }
 
-  /**
-   * Calls `listener` after each change. A failing listener is reported as `listenerError`. Returns a function that
-   * stops it.
-   */
+  /** Calls `listener` after each change; its failure is a `listenerError`. Returns a function that stops it. */
   on<E extends keyof PoolEvents>(event: E, listener: (payload: PoolEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }

@@ -40,10 +40,7 @@ export interface EndpointMetrics {
   readonly loraAdapters?: LoraAdapters | undefined;
 }
 
-/**
- * Whether it may get requests. `draining`: it is about to leave; `ill`: it does not answer, or not well. Neither gets
- * any.
- */
+/** Whether it may get requests. Neither `draining` (about to leave) nor `ill` (no answer, or a bad one) gets any. */
 export type EndpointState = 'ready' | 'draining' | 'ill';
 
 export interface EndpointView {

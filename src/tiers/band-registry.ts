@@ -58,10 +58,7 @@ export interface BandRegistryListener extends PluginErrorSink {
 export class BandRegistry {
   /** Rises when the set of bands may have changed for which the ceilings are computed. */
   version = 0;
-  /**
-   * The highest band with waiting requests. A field, because the first member of an array that may be empty is slow to
-   * read (bench: try).
-   */
+  /** The highest band with waiting requests. A field, because the first of an array is slow to read (bench: try). */
   highestWaiting: PriorityBand | undefined = undefined;
   /** Requests that wait in parked flows, in all bands: what `noteParked` was told. */
   parked = 0;
@@ -185,7 +182,6 @@ export class BandRegistry {
     return made;
   }
 
-  /** The band got its first waiting request. */
   activated(band: PriorityBand): void {
     if (this.waiting.length === 0) this.waiting.push(band);
     else this.waiting.splice(position(this.waiting, band.priority), 0, band);
@@ -193,7 +189,6 @@ export class BandRegistry {
     if (!band.isConfigured) this.version++;
   }
 
-  /** The band's last waiting request left. */
   deactivated(band: PriorityBand): void {
     if (this.waiting.length === 1) this.waiting.pop();
     else this.waiting.splice(position(this.waiting, band.priority), 1);
@@ -363,14 +358,11 @@ export class FlowTable {
     }
   }
 
-  /** Forgets every flow of an empty band. */
   removeAll(band: PriorityBand): void {
     for (const flow of [...band.flows.values()]) this.remove(flow);
   }
 
-  /**
-   * When the table is full, the flows idle longest make room. If none is idle, the fairness ID shares an overflow flow.
-   */
+  /** When full, the flows idle longest make room. If none is idle, the fairness ID shares an overflow flow. */
   private hasRoomFor(name: string): boolean {
     if (name.length > longestName) return false;
     for (let i = 0; i < collectedAtATime && this.size >= this.settings.maxFlows && this.idle.first !== undefined; i++) {

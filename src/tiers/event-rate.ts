@@ -1,11 +1,7 @@
-/**
- * How often something happens of late, from a counter that somebody else keeps: a band's arrivals, and its dispatches.
- */
+/** How often something happens of late, from a counter kept elsewhere: a band's arrivals, and its dispatches. */
 
 const windowMs = 1000;
-/**
- * Share of the newest window in the average. Source: llm-d-router, the drain-rate estimate of its Retry-After proposal.
- */
+/** Share of the newest window in the average. Source: llm-d-router, drain-rate estimate of its Retry-After proposal. */
 const alpha = 0.3;
 
 /**

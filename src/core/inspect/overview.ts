@@ -91,7 +91,7 @@ export interface ControllerOverview extends ControllerTotals {
   readonly otherEndpoints: number;
   /** The longest wait of each flow, longest first, of the 4,000 flows that are examined. */
   readonly waits: readonly SlowWait[];
-  /** Flows with requests waiting or running: the longest waits first, then those that run most and wait for nothing. */
+  /** Flows with requests waiting or running: longest waits first, then those that run most, with nothing waiting. */
   readonly standings: readonly FlowStanding[];
   /** Further waiting flows, and further flows that only run. */
   readonly otherStandings: number;

@@ -1,7 +1,4 @@
-/**
- * Picks the flow whose first request is first by the ordering policy. It replaces the one shared queue when single
- * flows can be held back.
- */
+/** Picks the flow whose head is first by the ordering policy; replaces the shared queue where flows can be held back. */
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { Queued } from '../../base/queues/item-queue.js';
 import type { FlowView, ItemView } from '../views.js';

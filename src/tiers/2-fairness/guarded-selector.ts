@@ -140,7 +140,6 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
     return this.guard.ask(this.selector, lead, flow);
   }
 
-  /** Undefined where the policy keeps no account of it. */
   get fairnessIndex(): number | undefined {
     const index: unknown = this.guard.read(this.policy, 'fairnessIndex');
     if (isNumberOrNone(index)) return index;
@@ -152,7 +151,6 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
     return this.guard.has(this.selector, 'service');
   }
 
-  /** Undefined where the policy keeps no account of it. */
   service(nowMs: number): ServiceFigures | undefined {
     return this.guard.ask(this.selector, service, nowMs);
   }

@@ -1,7 +1,4 @@
-/**
- * Figures of the service that a band's fairness policy gave and owed to each fairness ID: for pages and exporters,
- * never for a decision.
- */
+/** The service that fairness IDs of a band got and were owed: for pages and exporters, never to decide by. */
 
 /** One fairness ID of a band. Costs are in the policy's unit. */
 export interface FlowService {

@@ -1,7 +1,4 @@
-/**
- * Turn priority: the session that is deepest goes next, so that what is begun is brought to an end; waiting makes up
- * for depth.
- */
+/** Turn priority: the deepest session goes next, so that what is begun ends; waiting makes up for depth. */
 import type { FlowView, ItemView } from '../views.js';
 import type { Program, ProgramStrategy } from './program-table.js';
 
@@ -17,18 +14,12 @@ function isShared(fairnessId: string): boolean {
   return fairnessId === 'default-flow' || fairnessId.startsWith('\u0000');
 }
 
-/**
- * True when the request comes after such a pause: from the end of the last one to this one's arrival, so that queueing
- * is no pause.
- */
+/** True after such a pause, from the last request's end to this one's arrival, so that queueing is no pause. */
 function beginsSession(program: Program, arrivedAtMs: number, inactivityMs: number): boolean {
   return inactivityMs > 0 && program.inFlight === 0 && arrivedAtMs - program.lastEndedAtMs > inactivityMs;
 }
 
-/**
- * The number in its session of the request that arrived at `arrivedAtMs`, from 1. Always 1 for fairness IDs that are no
- * session.
- */
+/** A request's number in its session, from 1, if it came at `arrivedAtMs`. 1 for fairness IDs that are no session. */
 export function turnOf(program: Program | undefined, arrivedAtMs: number, inactivityMs: number): number {
   if (program === undefined || isShared(program.fairnessId) || beginsSession(program, arrivedAtMs, inactivityMs))
     return 1;

@@ -2,10 +2,7 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
-/**
- * Arrival order. O(1).
- * Source: llm-d-router, fcfs-ordering-policy.
- */
+/** Arrival order. O(1). Source: llm-d-router, fcfs-ordering-policy. */
 export function fcfs(): OrderingPolicy {
   return { type: 'fcfs-ordering-policy', arrivalOrder: true, compare: (a, b) => a.sequence - b.sequence };
 }

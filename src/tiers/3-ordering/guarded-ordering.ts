@@ -1,7 +1,4 @@
-/**
- * An ordering policy behind a guard: what throws or answers nonsense is reported, and counts as no answer. What the
- * policy must be asked is found out once.
- */
+/** An ordering policy behind a guard: what throws or answers nonsense is reported, and counts as no answer. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard, type Question, wrong } from '../../base/faults/plugin-guard.js';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';

@@ -21,10 +21,7 @@ export interface PrefixOrderParameters {
 }
 
 export interface PrefixOrderOptions extends PrefixOrderParameters {
-  /**
-   * How much of the request's prompt is cached now, such as its tokens; the most goes first.
-   * @default how lately its key went
-   */
+  /** How much of a request's prompt is cached, such as tokens; the most goes first. @default how lately its key went */
   prefixScore?: ((item: ItemView) => number) | undefined;
 }
 

@@ -29,10 +29,7 @@ export interface ShortestFirstOptions extends ShortestFirstParameters {
   modelOf?: ((item: ItemView) => string | undefined) | undefined;
   /** Seconds of work of a request, above 0; replaces the figures above. @default by its tokens */
   secondsOf?: ((item: ItemView) => number) | undefined;
-  /**
-   * How much a request's waiting costs compared with others of its length, above 0: its work is divided by it. @default
-   * 1
-   */
+  /** What waiting costs a request among others of its length, above 0: its work is divided by it. @default 1 */
   weightOf?: ((item: ItemView) => number) | undefined;
 }
 

@@ -32,7 +32,7 @@ export interface CostParameters {
   promptTokenPrice?: number | undefined;
   /** Above 0. @default 2 */
   completionTokenPrice?: number | undefined;
-  /** When a request is charged; at its end it was charged what it cost, whatever was predicted. @default 'predict' */
+  /** When a request is charged; after its end it has paid what it cost, whatever was predicted. @default 'predict' */
   charge?: ChargeMode | undefined;
   /** Completion tokens predicted for a flow of which no request has ended yet, above 0. @default 256 */
   expectedCompletionTokens?: number | undefined;

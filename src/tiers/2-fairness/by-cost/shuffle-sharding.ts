@@ -1,7 +1,4 @@
-/**
- * Shuffle sharding: deals every tenant a hand of queues, so that hardly any two tenants have all of their queues in
- * common.
- */
+/** Shuffle sharding: deals every tenant a hand of queues; hardly any two tenants have all their queues in common. */
 import { sha256 } from '@noble/hashes/sha2';
 
 /** The most bits of a hash that a hand may take, because the hash alone must decide the hand. */
