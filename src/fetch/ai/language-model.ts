@@ -5,6 +5,7 @@
 import type { Lease } from '../../index.js';
 import type { AnswerReader } from '../lease-end.js';
 
+/** The options of a call. */
 export interface CallParams {
   readonly prompt: unknown;
   readonly maxOutputTokens?: number | undefined;
