@@ -1,6 +1,5 @@
 /**
- * Why requests were dropped in the last five minutes, and at which limit: counts by reason, and by the scope of the
- * limit, in the spans of `History`.
+ * Drops of the last five minutes: counts by reason, and by the scope of the limit, in the spans of `History`.
  *
  * Invariant: at most one count for each reason, one for the whole queue, and one for each band that dropped lately.
  */
@@ -27,7 +26,6 @@ export class DropHistory {
     });
   }
 
-  /** Begins a span. */
   turn(): void {
     this.current = (this.current + 1) % this.spans;
     this.ofWhole[this.current] = 0;
@@ -41,12 +39,10 @@ export class DropHistory {
     return all.sort((a, b) => b.requests - a.requests || (a.reason < b.reason ? -1 : 1));
   }
 
-  /** At the global limits. */
   get atGlobalLimit(): number {
     return sum(this.ofWhole);
   }
 
-  /** At the limits of the band, or of one of its flows. */
   atBandLimit(priority: number): number {
     return sum(this.byBand.get(priority));
   }

@@ -115,7 +115,6 @@ export class FlowHistory {
   }
 }
 
-/** What a ring counted. */
 export function sum(ring: Uint32Array | undefined): number {
   let total = 0;
   for (const count of ring ?? []) total += count;

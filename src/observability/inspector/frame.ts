@@ -1,6 +1,4 @@
-/**
- * One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label.
- */
+/** One frame: an overview as the page and the JSON endpoint show it. Bounded; no payload, no header, no label. */
 import type { ControllerOverview, DropReason, FlowStats, OutcomeType } from '../../index.js';
 import type { ShadowFigures } from '../../types/index.js';
 import { type FrameBand, frameBand, type GateState, isGrowing, stateOf } from './bands.js';

@@ -10,10 +10,7 @@ export function shortenName(name: string): string {
 /** Beyond this the numbering begins anew, so that names cannot be used to fill memory. */
 const mostAliases = 10_000;
 
-/**
- * `flow 1`, `flow 2`, …, in the order in which they are shown first; the same name for the same ID while it is
- * remembered.
- */
+/** `flow 1`, `flow 2`, …, as they are shown first; the same name for the same ID while it is remembered. */
 export class Aliases {
   private readonly numbers = new Map<string, number>();
 

@@ -1,7 +1,4 @@
-/**
- * The table of quotas, and the sessions that a detector limits. If there are too many quotas, those with the longest
- * waits are shown.
- */
+/** The table of quotas (of too many, those with the longest waits), and the sessions that a detector limits. */
 import type { ControllerOverview } from '../../index.js';
 import type { QuotaFigure, SessionFigures } from '../../types/index.js';
 import { limitOrNull } from './figures.js';
@@ -28,7 +25,6 @@ export interface FrameSessions extends Omit<SessionFigures, 'maxSessions'> {
 
 const mostRows = 24;
 
-/** Null where no detector has quotas. */
 export function quotaTable({ quotas }: ControllerOverview): FrameQuotas | null {
   if (quotas === undefined) return null;
   const { quotas: all, refusals, unreported, ignoredReports, ignoredFigures } = quotas;
@@ -37,7 +33,6 @@ export function quotaTable({ quotas }: ControllerOverview): FrameQuotas | null {
   return { rows, others: all.length - rows.length, refusals, unreported, ignored: ignoredReports + ignoredFigures };
 }
 
-/** Null where no detector limits sessions. */
 export function sessionsOf({ sessions }: ControllerOverview): FrameSessions | null {
   if (sessions === undefined) return null;
   return { ...sessions, maxSessions: limitOrNull(sessions.maxSessions) };

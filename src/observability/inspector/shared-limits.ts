@@ -23,10 +23,7 @@ export interface InspectedShares {
     | undefined;
 }
 
-/**
- * `expired`: no answer for a whole lease, and the fallback is in force. `learning`: the store is empty, and nobody's
- * share grows.
- */
+/** `expired`: no answer for a whole lease, so the fallback. `learning`: the store is empty, and no share grows. */
 export type LeaseState = 'held' | 'learning' | 'expired' | 'none yet';
 
 export interface FrameLease {

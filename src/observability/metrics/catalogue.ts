@@ -96,10 +96,7 @@ function band(names: Names, of: FigureOf<BandFigures>): Figure {
   );
 }
 
-/**
- * A row for every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and one
- * for the day.
- */
+/** A row for every quota of every group. `per`: its span in seconds, as a group may limit the minute and the day. */
 function quota(names: Names, of: FigureOf<QuotaFigure>): Figure {
   return figure(names, of, ['group', 'unit', 'per'], ({ quotas }) =>
     distinctQuotas(quotas?.quotas ?? []).flatMap((each) => {

@@ -1,8 +1,7 @@
 /**
  * Quotas as exporters tell them: one for each group, unit and span, and not more than a scrape can bear.
  *
- * Invariant: no two have the same three, because series of the same labels are an error. Of several the one with the
- * longest wait stands.
+ * Invariant: no two share all three, because that is an error; of several the one with the longest wait stands.
  */
 import type { QuotaFigure } from '../../types/index.js';
 

@@ -14,7 +14,6 @@ const areBounds = (given: unknown): given is readonly number[] =>
   given.length > 0 &&
   given.every((bound, index) => Number.isFinite(bound) && bound > (index === 0 ? 0 : given[index - 1]));
 
-/** Bounds that a host wrote. */
 export const bucketBounds: Schema<readonly number[]> = value(
   'a list of seconds above 0 that rise, such as [0.1, 1, 10]',
   areBounds,

@@ -5,10 +5,7 @@ import type { ControllerFigures } from '../../index.js';
 export type BandFigures = ControllerFigures['bands'][number];
 export type WaitingFigures = NonNullable<ReturnType<BandFigures['waitingOf']>>;
 
-/**
- * Tells each label of which something waits, and the rest in one sum as `other`. Fairness IDs that wait get a label
- * while there are labels left. O(labels), however many flows wait.
- */
+/** Each label of which something waits; the rest is `other`. Waiting IDs get labels while some are left. O(labels). */
 export function eachLabelledFlow(
   band: BandFigures,
   labels: BoundedLabel,
@@ -28,9 +25,7 @@ export function eachLabelledFlow(
   tell(otherLabel, { waiting, waitingBytes });
 }
 
-/**
- * Ends when the labels are used up, so it looks at no more flows than there are labels, and the few that never get one.
- */
+/** Ends when the labels are used up: it looks at no more flows than labels, and the few that never get one. */
 function admitWaiting(band: BandFigures, labels: BoundedLabel): void {
   for (const fairnessId of band.waitingIds()) {
     labels.of(fairnessId);

@@ -1,6 +1,4 @@
-/**
- * A controller, as far as observers need it. `enqueue` is not called: it tells the compiler the type of the requests.
- */
+/** A controller as observers need it. `enqueue` is not called: it tells the compiler the type of the requests. */
 import type { FlowController, FlowRequest } from '../../index.js';
 
 export type ObservedFlow<R extends FlowRequest = FlowRequest> = Pick<FlowController<R>, 'enqueue' | 'on' | 'figures'>;

@@ -1,6 +1,5 @@
 /**
- * Cost of the requests that ended, by band and fairness ID, as counters that never fall. A band removes tenants that
- * are silent for minutes; what they received stays counted here, under their label.
+ * Cost of ended requests by band and label, as counters that never fall, although bands remove silent tenants.
  *
  * Invariant: at most as many totals as there are bands and labels; they end with their band.
  */

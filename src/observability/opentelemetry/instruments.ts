@@ -42,7 +42,6 @@ export const attributes = {
   sessionState: 'flow_control.session.state',
   /** Waiting requests of the band when this one came, itself included. */
   queuePosition: 'flow_control.queue.position',
-  /** Why a request was dropped. */
   errorType: 'error.type',
 } as const;
 

@@ -36,7 +36,6 @@ const optionsSchema = object({
  * Makes a span for every request that waits, from now on; one that is dispatched or rejected at once has none. `stop`
  * ends the spans of those that still wait.
  * @throws FlowConfigError that lists every problem
- *
  * @example
  * traceFlowControl(flow, { tracer: trace.getTracer('gateway') });
  */

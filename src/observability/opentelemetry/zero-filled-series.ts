@@ -1,7 +1,4 @@
-/**
- * A series that was reported once is reported for ever, as 0 when it is gone, because SDKs repeat the last value of a
- * series that is no longer observed.
- */
+/** A series once reported stays, as 0 when it is gone, because SDKs repeat the last value of one not observed. */
 import type { Attributes } from '@opentelemetry/api';
 
 export type Figure = readonly [value: number, of: Attributes];

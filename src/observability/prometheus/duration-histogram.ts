@@ -1,7 +1,4 @@
-/**
- * One series of a histogram. prom-client's own validates and hashes its labels at every observation; this one costs an
- * increment.
- */
+/** One series of a histogram: an observation costs an increment. prom-client's own validates and hashes labels. */
 import type { Labels, Sample } from './scraped-metric.js';
 
 /** The label `le` of each bound and of +Inf, made once for each list of bounds. */

@@ -30,7 +30,6 @@ interface MetricPrinter {
  * The text of `register.metrics()` in parts. Each has at most 500 samples, and the event loop turns
  * between one and the next. Gauges and counters are all of the moment at which the first part is asked for; each series
  * of a histogram is of one moment. A registry with default labels, or of OpenMetrics, gives its text in one part.
- *
  * @example
  * for await (const part of exposition(register)) res.write(part);
  * res.end();

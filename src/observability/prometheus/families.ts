@@ -1,7 +1,4 @@
-/**
- * Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is
- * held against it.
- */
+/** Every metric: name without the prefix, type, labels, and source of samples. docs/metrics.md is held against it. */
 
 import type { Described, Figure } from '../metrics/catalogue.js';
 import * as catalogue from '../metrics/catalogue.js';

@@ -37,7 +37,6 @@ export interface QueueRow {
   bytes: number;
 }
 
-/** One flow of one priority. */
 class FlowCell {
   readonly fairnessId: string;
   readonly priority: string;
@@ -83,7 +82,6 @@ export interface TallyOptions {
   readonly configured: readonly number[];
   /** Of each histogram, and rows; what is shared as `other` comes on top. */
   readonly maxSeries: number;
-  /** Bounds of the histogram of waits, seconds. */
   readonly queueDurationBuckets: readonly number[];
 }
 

@@ -1,8 +1,7 @@
 /**
  * One controller as a scrape sees it: its tally of events, and its counters, read once for all metrics of a scrape.
  *
- * Invariant: gauges are what the controller says of itself, so that they cannot drift; a scrape looks at series, and
- * never at what waits.
+ * Invariant: gauges are what the controller says, so they cannot drift; a scrape never looks at what waits.
  */
 
 import { BoundedLabel } from '../../base/bounded-label.js';
@@ -18,7 +17,6 @@ import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels, Sample } from './scraped-metric.js';
 import { Victims } from './victims.js';
 
-/** The readings that metrics are made from. */
 export interface FlowReadings {
   /** On metrics that have the label in any case. */
   readonly pool: Labels;
@@ -53,10 +51,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   readonly victims: Victims;
   private readonly flow: ObservedFlow<R>;
   private readonly models: ModelLabels<R>;
-  /**
-   * The rows that waiting requests are counted in, where models are named. Weak, because a Map would keep requests as
-   * `LinkedList` says.
-   */
+  /** The rows of waiting requests, where models are named. Weak: a Map would keep requests as `LinkedList` says. */
   private readonly rowsOfItems = new WeakMap<ItemView, QueueRow>();
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];

@@ -19,10 +19,7 @@ const mostPairs = 1000;
 
 type NameOf<R> = ((request: R) => string) | undefined;
 
-/**
- * Model and target share one guard: at most 1000 names and 1000 pairs of them, the rest is `other`. Source:
- * llm-d-router, the cardinality guard of its metrics.
- */
+/** One guard for model and target: at most 1000 names and 1000 pairs, the rest is `other`. Source: llm-d-router. */
 export class ModelLabels<R> {
   private readonly names = new BoundedLabel(mostModels);
   private readonly known = new Map<string, Models>();

@@ -11,7 +11,6 @@ import { expose } from './scraped-metric.js';
  * when somebody scrapes. Costs O(1) for each request, and O(series) for each scrape, however much waits. Source of
  * names, labels and buckets: llm-d's flow control document; llm-d-router, its metrics.
  * @throws FlowConfigError that lists every problem
- *
  * @example
  * const register = new Registry();
  * const metrics = prometheusMetrics(flow, { register, inferencePool: 'llama' });

@@ -1,8 +1,4 @@
-/**
- * Running requests that were asked to leave, until they do.
- *
- * Invariant: listens to `released`, which comes for every request, only while somebody is leaving.
- */
+/** Running requests asked to leave. Only meanwhile `released` is listened to, because it comes for every request. */
 import type { Lease } from '../../index.js';
 
 export class Victims {

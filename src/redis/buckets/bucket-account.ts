@@ -1,7 +1,4 @@
-/**
- * What is known here of one bucket of the store: the level that it told last, which leaks, and the level that it must
- * be told because it lost its own.
- */
+/** What is known of a bucket of the store: the level that it told last, which leaks, and the level it must be told. */
 import type { BucketTerms, Sale } from './bucket-store.js';
 
 export class BucketAccount {

@@ -20,7 +20,6 @@ export interface SoldPart {
   readonly amount: number;
 }
 
-/** What is asked of one bucket. */
 export interface Purchase {
   /** Units per µs. */
   readonly rate: number;
@@ -39,7 +38,6 @@ export function purchaseOf({ limit, perMs, burst }: BucketTerms, wanted: Partial
   return { rate: limit / (perMs * 1_000), burst, charge: 0, leastLevel: 0, least: 0, most: 0, back: [], ...wanted };
 }
 
-/** The answer of one bucket. */
 export interface Sale {
   readonly epoch: string;
   readonly end: string;
@@ -68,10 +66,7 @@ export class BucketStore {
     return this.link.figures;
   }
 
-  /**
-   * One purchase for each key, in one step. `onLate` gets an answer that came after the time limit.
-   * @throws (rejects) StoreError
-   */
+  /** One purchase for each key, in one step. `onLate` gets a late answer. @throws (rejects) StoreError */
   buy(
     keys: readonly string[],
     purchases: readonly Purchase[],
@@ -86,7 +81,6 @@ export class BucketStore {
     );
   }
 
-  /** The same for one bucket. */
   async buyOne(key: string, purchase: Purchase, onLate: (sale: Sale) => void): Promise<Sale> {
     const [sale] = await this.buy([key], [purchase], (late) => late.forEach(onLate));
     return sale as Sale;
@@ -106,10 +100,7 @@ function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Pur
   return [...[rate, burst, charge, leastLevel, least, most, back.length].map(String), ...batches];
 }
 
-/**
- * Undefined for anything but an answer of the script. It never sells more than was asked for, and all of the buckets
- * sell or none does. A level that leaks in more than 2^53 µs is no level.
- */
+/** Undefined for no answer of the script: more than was asked for, some sold and others not, over 2^53 µs to leak. */
 function salesOf(reply: unknown, purchases: readonly Purchase[]): Sale[] | undefined {
   const numbers = numbersOf(reply, purchases.length * partsOfSale);
   if (numbers === undefined || !Array.isArray(reply)) return undefined;
@@ -124,7 +115,6 @@ function salesOf(reply: unknown, purchases: readonly Purchase[]): Sale[] | undef
   return isOne && (isSold(sales, purchases) || sales.every(({ sold }) => sold === 0)) ? sales : undefined;
 }
 
-/** True if every bucket sold at least what was asked for. */
 export function isSold(sales: readonly Sale[], purchases: readonly Pick<Purchase, 'least'>[]): boolean {
   return sales.every(({ sold }, index) => sold >= (purchases[index]?.least ?? 0));
 }

@@ -7,7 +7,6 @@ import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
 
 export class CallSchedule {
-  /** No call before this instant. */
   private notBeforeMs: number = Number.NEGATIVE_INFINITY;
   private dueAtMs: number = Number.POSITIVE_INFINITY;
   private isCalling = false;

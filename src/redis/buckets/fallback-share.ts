@@ -1,13 +1,11 @@
 /**
  * The part of a bucket that a replica takes by itself while the store is away.
  *
- * Invariant: it begins with this part of what was used when the store went. When the store is back, it is charged at
- * most a burst, however long it was away.
+ * Invariant: it begins with this part of what was used by then; in the end it charges the store a burst at most.
  */
 import { GcraWindow } from '../../base/gcra-window.js';
 import type { BucketTerms } from './bucket-store.js';
 
-/** The amount that one sale took. */
 export interface FallbackTaking {
   amount: number;
 }

@@ -1,6 +1,5 @@
 /**
- * What a replica holds of one bucket: what it has bought and not used, batch by batch, the oldest first; what is to be
- * given back; and what was taken before it was bought.
+ * What a replica holds of one bucket: batches that are not used, the oldest first; what it gives back; its debt.
  *
  * Invariant: `balance` is the sum of the batches; each unit was bought once, and is drawn or given back once.
  */

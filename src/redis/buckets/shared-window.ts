@@ -46,10 +46,7 @@ interface WindowHooks {
 /** Sends a purchase. Rejects with a StoreError. `onLate` gets an answer that came after the time limit. */
 export type SendPurchase = (purchase: Purchase, onLate: (sale: Sale) => void) => Promise<Sale>;
 
-/**
- * The weights of a request in the typical amount: if it is larger than that, and if it is smaller. Six of seven
- * requests are then smaller.
- */
+/** Weights of a larger and of a smaller request in the typical amount: six of seven are then smaller. */
 const larger = 0.3;
 const smaller = 0.05;
 /** The part of a burst that may lie unused in all replicas together. */
@@ -82,10 +79,7 @@ export class SharedWindow implements QuotaWindow {
   private fallback: FallbackShare | undefined = undefined;
   private isRetired = false;
 
-  /**
-   * `hasCredit`: the first chunk is used before it is paid for, so that the first request need not wait; it is paid for
-   * at once.
-   */
+  /** `hasCredit`: the first chunk is used before it is paid for, which is at once: the first request need not wait. */
   constructor(
     { limit, burst, perMs }: BucketTerms,
     settings: WindowSettings,
@@ -173,7 +167,6 @@ export class SharedWindow implements QuotaWindow {
     this.schedule.stop();
   }
 
-  /** The amount that is bought ahead. */
   private chunk(): number {
     const { replicas, refreshMs, chunkMs } = this.settings;
     if (chunkMs !== undefined) return Math.min(this.burst, Math.max(1, (this.limit / this.perMs) * chunkMs));
@@ -215,7 +208,6 @@ export class SharedWindow implements QuotaWindow {
     );
   }
 
-  /** Undefined when there is nothing to do. */
   private purchase(nowMs: number): Purchase | undefined {
     const { holdings, isRetired } = this;
     const chunk = isRetired ? 0 : this.chunk();
@@ -274,10 +266,7 @@ export class SharedWindow implements QuotaWindow {
     else if (holdings.hasReturns) schedule.callIn(settings.refreshMs);
   }
 
-  /**
-   * The time until the store has this much, if no other replica takes; where requests wait, at most a refresh, because
-   * another may give back.
-   */
+  /** As `leakMs`; where requests wait at most a refresh, because another replica may give back. */
   private waitMs(amount: number, nowMs: number): number {
     const { fallback, settings } = this;
     const waitMs = fallback === undefined ? this.leakMs(amount, nowMs) : fallback.roomAtMs(amount, nowMs) - nowMs;

@@ -36,7 +36,6 @@ export interface SharedBudgetsOptions<R = unknown> extends BucketOptions {
   readonly maxPayers?: number | undefined;
 }
 
-/** A rate with its units resolved. */
 export interface Rate extends BucketTerms {
   readonly name: string;
   readonly costOf: BudgetCost;

@@ -7,17 +7,14 @@
  * given back.
  */
 
-/** The limit of a replica that gets no answers: its safe share, 0, or a limit of its own. */
 export type LeaseFallback = 'safe' | 'closed' | number;
 
-/** The demand that a replica tells when it calls. */
 export interface LeaseDemand {
   readonly inFlight: number;
   /** In flight and waiting. */
   readonly wants: number;
 }
 
-/** The answer of the store. */
 export interface Grant {
   readonly sequence: number;
   readonly grant: number;
@@ -39,7 +36,6 @@ export class CapacityLease {
   /** The shared limit; may change at run time. */
   limit: number;
   weight: number;
-  /** This replica never uses more. */
   maxShare: number = Number.POSITIVE_INFINITY;
   /** The last answer; undefined before the first. */
   last: Grant | undefined = undefined;
@@ -79,7 +75,6 @@ export class CapacityLease {
     return this.fallback === 'closed' ? 0 : this.fallback;
   }
 
-  /** When the grant in force ends. */
   get expiresAtMs(): number {
     return this.answeredSentAtMs + this.leaseMs;
   }
@@ -97,7 +92,6 @@ export class CapacityLease {
     this.acknowledged = answer.sequence;
   }
 
-  /** A call is about to be sent. */
   asking(nowMs: number): void {
     this.firstSentAtMs ??= nowMs;
   }

@@ -16,12 +16,9 @@ import { grantsOf, isRepeated, leaseScript, mismatch, sequenceIn } from './lease
 import type { LeaseEvents } from './lease-status.js';
 
 export interface LeaseClientSettings {
-  /** From one call to the next, give or take a tenth. */
   readonly refreshMs: number;
   readonly leaseMs: number;
-  /** How long a silent replica's seats are kept for the requests that it may still run. */
   readonly drainMs: number;
-  /** How long its safe share is kept after that. */
   readonly forgetMs: number;
   readonly timeoutMs: number;
   /** It is different for each replica, and changes with a restart. */
@@ -96,10 +93,7 @@ export class LeaseClient {
     return () => this.listeners.delete(entry);
   }
 
-  /**
-   * Call this when demand exceeds the share of `lease`. It calls the store soon, unless the last call said so already.
-   * O(1).
-   */
+  /** For demand above the share of `lease`: calls the store soon, unless the last call said so already. O(1). */
   callSoon(lease: CapacityLease): void {
     if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
     this.isUrgent = true;
@@ -154,7 +148,6 @@ export class LeaseClient {
       );
   }
 
-  /** Sets the time of the next call. */
   private ended(): void {
     this.isCalling = false;
     const { refreshMs, random, clock } = this.settings;
@@ -265,7 +258,6 @@ export class LeaseClient {
     this.risen();
   }
 
-  /** A limit may have risen. */
   private risen(): void {
     for (const listener of [...this.listeners]) listener();
   }

@@ -172,10 +172,7 @@ return reply
 /** The terms of a call that its answer is held against. */
 type Asked = Pick<CapacityLease, 'toldLimit'>;
 
-/**
- * One grant for each lease that was asked for, in its order. Undefined if the answer is none of the script, is for
- * another replica, or grants more than the limit.
- */
+/** One grant for each lease asked for, in order. Undefined: not the script's, another replica's, or above the limit. */
 export function grantsOf(reply: unknown, replica: string, asked: readonly Asked[]): readonly Grant[] | undefined {
   if (!Array.isArray(reply) || reply.length !== asked.length * replyWidth) return undefined;
   const grants: Grant[] = [];

@@ -87,7 +87,6 @@ export class HeldLeases {
     return this.unit === 'requests' ? inFlightRequests : inFlightTokens;
   }
 
-  /** Requests that wait, where a controller is attached. */
   waiting(): number {
     this.isAsking = true;
     try {
@@ -97,7 +96,6 @@ export class HeldLeases {
     }
   }
 
-  /** A lease of the pool, or of one of its endpoints. */
   lease(endpoint: string | undefined, limit: number, demand: () => LeaseDemand): CapacityLease {
     const { prefix, pool: name, weight, maxShare, fallback, replicas, leaseDuration: leaseMs } = this.options;
     const lease = new CapacityLease(leaseKey({ prefix, name }, endpoint), demand, {

@@ -1,8 +1,7 @@
 /**
  * One limit for each model server that many replicas of the gateway send to, as a saturation detector.
  *
- * Invariant: there is a lease for every endpoint of the last view of the pool, and for no other; one call serves them
- * all.
+ * Invariant: the endpoints of the pool's last view have a lease each, and no others have; one call serves them all.
  */
 import type { EndpointView, PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';
@@ -12,9 +11,7 @@ import type { LeaseOptions } from './lease-options.js';
 import { HeldLeases, type LeasedDetector } from './leased-detector.js';
 
 export interface SharedEndpointsOptions extends LeaseOptions {
-  /**
-   * Requests in flight at which an endpoint of weight 1 is full, of all replicas together. Either this or `maxTokens`.
-   */
+  /** Requests in flight, over all replicas, at which an endpoint of weight 1 is full. Either this or `maxTokens`. */
   maxConcurrency?: number | undefined;
   /** Tokens in flight at which an endpoint of weight 1 is full. */
   maxTokens?: number | undefined;

@@ -1,8 +1,7 @@
 /**
- * When a model server refuses one replica, all replicas spare it: overload marks travel by publish and subscribe.
+ * Replicas tell each other by publish and subscribe which model servers refuse, so that all spare them.
  *
- * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs
- * one refusal.
+ * Invariant: a mark from elsewhere is not sent on; a mark runs out by itself, so a lost message costs one refusal.
  */
 import { object } from '../../base/schema/containers.js';
 import { parse } from '../../base/schema/parse.js';
@@ -83,7 +82,6 @@ export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMar
   };
 }
 
-/** Undefined for a message that is not valid. */
 function readMark(
   message: string,
 ): { readonly from: string; readonly endpoint: string; readonly forMs: number } | undefined {

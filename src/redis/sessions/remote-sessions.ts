@@ -1,8 +1,7 @@
 /**
  * The sessions that other replicas told of, and when each is over unless it is told again.
  *
- * Invariant: never more than `most`; no session stays longer than this replica's own inactivity after it was last told
- * of, give or take `betweenScansMs`.
+ * Invariant: never more than `most`; none stays untold for longer than the inactivity set here, ± `betweenScansMs`.
  */
 
 import { letProcessEnd } from '../../base/clock.js';
@@ -41,7 +40,6 @@ export class RemoteSessions {
     if (this.endsAtMs.size === 0) this.stopTimer();
   }
 
-  /** Ends them all. */
   clear(): void {
     const names = [...this.endsAtMs.keys()];
     this.endsAtMs.clear();

@@ -1,8 +1,7 @@
 /**
- * Messages of replicas about their sessions, as text.
+ * Messages of replicas about their sessions, as text. They have spans and no instants, because clocks differ.
  *
- * Invariant: everything that is read is bounded: names, numbers, and the number of sessions in one message. Messages
- * have spans and no instants, because clocks differ.
+ * Invariant: everything that is read is bounded: names, numbers, and the number of sessions in one message.
  */
 import type { SessionClaim } from '../../types/index.js';
 
@@ -20,7 +19,6 @@ export const mostSessions = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Undefined for a message that is not valid. */
 export function readMessage(text: string): SessionMessage | undefined {
   try {
     const message = JSON.parse(text) as Fields;

@@ -6,10 +6,7 @@ import type { StoreMessages } from './store.js';
 /** The time between two attempts to listen, and the longest that stopping takes. */
 const againMs = 1_000;
 
-/**
- * Listens until it is stopped. If the store cannot be reached, it tries again. Calls `begun` once it listens. Returns
- * a function that stops it, which does not wait for a store that is away, and never rejects.
- */
+/** Calls `begun` once it listens; tries until then. The function that stops it does not wait, and never rejects. */
 export function keepListening(
   messages: StoreMessages,
   channel: string,

@@ -1,6 +1,5 @@
 /**
- * A store in the memory of this process: for controllers of one process that share a limit, for tests, and for
- * processes that one parent speaks for.
+ * A store in the memory of this process: for its controllers, for tests, and for processes that one parent speaks for.
  *
  * Invariant: what a script keeps has an end, and is removed some time after it.
  */

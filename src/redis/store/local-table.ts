@@ -26,7 +26,6 @@ export class LocalTable<T> {
   }
 }
 
-/** The table of one script in each memory. */
 export function localTables<T>(): (memory: object) => LocalTable<T> {
   const tables = new WeakMap<object, LocalTable<T>>();
   return (memory) => {

@@ -1,9 +1,6 @@
 /** What scripts begin with. A script is its text, in Lua. */
 
-/**
- * Reads what a key holds. Lua takes "inf" and "nan" for numbers, with which nothing can be reckoned. The error is that
- * of a key of another type.
- */
+/** Reads what a key holds. "inf" and "nan", which Lua takes for numbers, get the error of a key of another type. */
 export const finiteText: string = `
 local function finite(value)
   local number = tonumber(value)
@@ -14,10 +11,7 @@ local function finite(value)
 end
 `;
 
-/**
- * Opens most scripts: the store's clock in ms, and integers as text, because the store prints Lua's numbers with 14
- * digits and cuts fractions off those it returns.
- */
+/** Opens most scripts: the clock in ms; integers as text, because the store cuts fractions, and digits after 14. */
 export const scriptHead: string = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -8,8 +8,7 @@
  * - `wrong-type`: a key of ours holds something else. `script-killed`, `script-running`, `out-of-memory`, `not-ready`,
  *   `old-version`.
  * - `bad-reply`: an answer to another question, or one that cannot be: more than was asked for, no number.
- *   `limit-mismatch`: replicas disagree on the limit of one pool. `other`:
- *   see the message.
+ *   `limit-mismatch`: replicas disagree on the limit of one pool. `other`: see the message.
  */
 export type StoreProblemCode =
   | 'unreachable'
@@ -116,7 +115,6 @@ const advice: readonly (readonly [pattern: RegExp, code: StoreProblemCode, what:
   ],
 ];
 
-/** The answer is none of the script. */
 export function badReply(where: string, keys: readonly string[]): StoreProblem {
   const cause = 'the answer belongs to another call, or was changed';
   const message = `${where}: ${cause} (keys ${keys.join(', ')}): see what stands between here and the store, and who else writes these keys`;

@@ -15,7 +15,6 @@ export function pagePolicy(nonce: string): string {
   ].join('; ');
 }
 
-/** The page for one answer. */
 export function pageHtml(nonce: string): string {
   return builtPage.replaceAll('%nonce%', nonce);
 }

@@ -1,7 +1,4 @@
-/**
- * Frames as they come, at most one per paint, and none while the page is paused or out of sight. No library, no
- * `innerHTML`.
- */
+/** Frames as they come, one per paint at most, none while paused or out of sight. No library, no `innerHTML`. */
 import type { InspectorFrame } from '../../frame.js';
 import { showBands, showGate, showShadow } from './bands.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
@@ -38,10 +35,7 @@ function show(): void {
   dataset.frames = String(Number(dataset.frames ?? 0) + 1);
 }
 
-/**
- * For screen readers: only that the gate closed or opened, and not more often than one can listen to. An open gate is
- * no news at first.
- */
+/** For screen readers: that the gate closed or opened, not too often to listen to. Open is no news at first. */
 function announce(frame: InspectorFrame): void {
   const verdict = frame.gate !== 'open' && frame.waiting > 0 ? 'closed' : 'open';
   const nowMs = performance.now();
