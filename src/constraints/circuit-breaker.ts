@@ -73,7 +73,6 @@ interface Tally {
   slow: number;
 }
 
-/** One endpoint's circuit. */
 class Circuit {
   /** Seats that try a half-open endpoint. */
   readonly trying = new Set<SeatView>();

@@ -51,7 +51,6 @@ const sessions: Question<'sessions', SessionFigures> = {
   read: (answer) => readSessions(answer) ?? wrong,
 };
 
-/** One constraint, contained. */
 class GuardedConstraint {
   readonly terms: ConstraintTerms;
   readonly guard: PluginGuard;
@@ -136,10 +135,7 @@ export class ConstraintList {
     this.roomAtMs = Number.POSITIVE_INFINITY;
   }
 
-  /**
-   * The members of `endpoints` that have room for this very request. When there are none, `roomAtMs` says when to look
-   * again.
-   */
+  /** The members with room for this very request. When there are none, `roomAtMs` says when to look again. */
   withRoomFor(
     endpoints: readonly EndpointView[],
     item: ItemView,

@@ -27,7 +27,6 @@ interface GateSettings extends GuardedDetectorSettings {
   readonly recheckIntervalMs: number;
 }
 
-/** The options that the gate reads. */
 export interface GateOptions {
   readonly gate: GateSettings;
   /** Judges the bands that have no detector of their own. */
@@ -61,10 +60,7 @@ export class Gate {
   /** The seats that bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
   private readonly pool: PoolView;
-  /**
-   * The pool, if it tells which endpoints are available; undefined without a pool, because the single endpoint always
-   * is.
-   */
+  /** The pool, if it tells which endpoints are available; undefined without a pool: its endpoint always is. */
   private readonly members: AvailablePool | undefined;
   private readonly bands: BandRegistry;
   private readonly errors: PluginErrorSink;
@@ -125,7 +121,6 @@ export class Gate {
     else this.reserve.windowMs = forMs;
   }
 
-  /** Ends all announcements. */
   stop(): void {
     for (const detector of this.detectors()) detector.stop();
     this.constraints.stop();
@@ -167,10 +162,7 @@ export class Gate {
     return this.shared.read(this.pool, nowMs, this.constraints.fullness(this.pool.endpoints, nowMs));
   }
 
-  /**
-   * True when no endpoint is available: there is none, each is ill, draining or marked, or the shared detector knows
-   * nothing of any. Mostly O(1).
-   */
+  /** True when each endpoint is ill, draining, marked, or unknown to the shared detector. Mostly O(1). */
   isPoolEmpty(nowMs: number): boolean {
     if (this.members === undefined) return false;
     this.members.refresh(nowMs);

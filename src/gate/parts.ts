@@ -45,12 +45,10 @@ function either(a: Judges, b: Judges): Judges {
   return a === undefined || b === undefined ? undefined : (endpoint) => a(endpoint) || b(endpoint);
 }
 
-/** True when the part judges requests. */
 export function isConstraint(plugin: Plugin): plugin is Constraint {
   return memberOf(plugin, 'withRoomFor') !== undefined;
 }
 
-/** True when the part reads how full the pool is. */
 export function isDetector(plugin: Plugin): plugin is SaturationDetector {
   return memberOf(plugin, 'saturation') !== undefined;
 }
@@ -60,10 +58,7 @@ export function guardOf(plugin: Plugin, errors: PluginErrorSink): PluginGuard {
   return new PluginGuard(isDetector(plugin) ? 'saturationDetector' : 'constraint', plugin, errors);
 }
 
-/**
- * A constraint where a file names a detector: the pool is as full as the constraint says, and the controller finds it
- * among the parts.
- */
+/** A constraint where a file names a detector: its fullness is the pool's; the controller finds it as a part. */
 export function detectorFor(constraint: Constraint): SaturationDetector {
   return {
     type: constraint.type,

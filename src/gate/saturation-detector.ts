@@ -62,10 +62,7 @@ export interface Part {
   readonly judges?: ((endpoint: EndpointView) => boolean) | undefined;
 }
 
-/**
- * A detector in its shortest form. It is called once with an empty pool when a controller is made, to tell it from a
- * factory.
- */
+/** A detector in its shortest form. A new controller calls it with an empty pool, to tell it from a factory. */
 export type SaturationFunction = (pool: PoolView, nowMs: number) => number;
 
 export const saturationDetectorShape: PluginShape<SaturationDetector> = {

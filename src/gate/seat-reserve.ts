@@ -39,10 +39,7 @@ export class SeatReserve {
     if (ended > 0) evictions.splice(0, ended);
   }
 
-  /**
-   * The saturation up to which a band may dispatch: its ceiling less the reserve of those above, and at least half of
-   * its ceiling.
-   */
+  /** The saturation up to which a band may dispatch: its ceiling less the reserve above it, at least half of it. */
   limit(priority: number, ceiling: number): number {
     let kept = 0;
     for (const eviction of this.evictions) if (eviction.priority > priority) kept += eviction.credit;

@@ -35,9 +35,7 @@ import { Reservation } from './reservation.js';
 export interface QuotaDetector extends Constraint {
   /** The share of the tightest quota that is left at an endpoint for a request, 0…1. For pickers. */
   budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number;
-  /**
-   * Every quota of every group that was needed so far, and counts of the reports and figures that could not be used.
-   */
+  /** Every quota of every group needed so far, and counts of the reports and figures that could not be used. */
   quotas(nowMs: number): QuotaFigures;
   /**
    * From now on the configured `gcra` quotas are taken from `source`, which many processes may share: see

@@ -49,10 +49,7 @@ export class QuotaGroup {
     this.mustProbe = learn && quotas.length === 0;
   }
 
-  /**
-   * True when nothing of it is used, held or awaited. A new group would do as well, except for the limits that this one
-   * learnt.
-   */
+  /** True when nothing is used, held or awaited: a new group would do, but for the limits this one learnt. */
   isAsNew(nowMs: number): boolean {
     if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
     return this.quotas.every(({ reserved, window }) => reserved === 0 && window.used(nowMs) === 0);

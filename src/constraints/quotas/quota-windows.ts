@@ -8,10 +8,7 @@ import { SlidingWindow } from './sliding-window.js';
 
 export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
 
-/**
- * Windows of this process alone. A provider may count a request up to `travelMs` later; it must still fit into the
- * provider's window.
- */
+/** Windows of this process alone. A request counted up to `travelMs` later must fit the provider's window. */
 export function localWindows(travelMs: number): WindowFactory {
   return ({ limit, per, burst = limit, window }) => {
     if (window === 'fixed') return new FixedWindow(limit, per + travelMs);

@@ -141,10 +141,7 @@ function* quotasOf(
   }
 }
 
-/**
- * Policies of requests, in the notation of today (`"default";r=50;t=30`) and in that of the seventh draft
- * (`limit=100, remaining=50, reset=30`).
- */
+/** Policies of requests, as written today (`"default";r=50;t=30`) and in draft 7 (`limit=100, reset=30`). */
 function* ietfQuotas(reader: HeaderReader): Generator<ReportedQuota, void, undefined> {
   const field = reader.text('ratelimit');
   if (field === undefined) return;

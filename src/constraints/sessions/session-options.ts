@@ -26,9 +26,7 @@ export interface SessionLimitParameters {
 }
 
 export interface SessionLimitOptions<R = unknown> extends Omit<SessionLimitParameters, 'by'> {
-  /**
-   * Or a function that tells the session, the same for a request whenever it is asked; undefined or empty text: none.
-   */
+  /** Or a function that tells the session, always the same for a request; undefined or empty text: none. */
   by?: SessionLimitParameters['by'] | ((item: ItemView<R>) => string | undefined);
   /**
    * The beginning that a session has in common with others: `footprint` counts it once at each endpoint.
@@ -50,7 +48,6 @@ interface ParsedLimits {
   readonly inactivity: number;
 }
 
-/** The options with their defaults and units resolved. */
 export interface SessionSettings extends ParsedLimits {
   readonly by: (item: ItemView) => unknown;
   readonly sharedPrefix?: ((item: ItemView) => SharedPrefix | undefined) | undefined;

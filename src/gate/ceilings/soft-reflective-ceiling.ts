@@ -11,10 +11,7 @@ const parameters: Schema<object> = element((candidate, report) => {
   return isObject ? candidate : undefined;
 });
 
-/**
- * The mirror image of the saturation for the band of rank `index` (0 is the highest) among `bands`: the band is gated
- * from there up.
- */
+/** Mirrors the saturation for the band of rank `index` (0 is the highest): the band is gated from there up. */
 export function reflectiveCeiling(index: number, saturation: number, bands: number): number {
   return bands < 2 ? 1 : 1 - (index * saturation) / (bands - 1);
 }

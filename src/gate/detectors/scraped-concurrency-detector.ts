@@ -26,10 +26,7 @@ const shape = {
 };
 const options = /* @__PURE__ */ object(shape);
 
-/**
- * In llm-d own dispatches count for a fixed time; here they count until a report holds them, so that the time is read
- * and not needed.
- */
+/** In llm-d own dispatches count for a fixed time; here until a report holds them, so no time is needed. */
 const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optional(positiveDuration('1s')) });
 
 /**

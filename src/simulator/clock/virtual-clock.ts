@@ -64,10 +64,7 @@ export class VirtualClock implements Clock {
     if (this.cancelled > fewestToSweep && this.cancelled * 2 > this.heap.length) this.sweep();
   }
 
-  /**
-   * Runs the next event if it is due by `untilMs`. False when there is none: time has then moved to `untilMs`, if that
-   * is finite.
-   */
+  /** Runs the next event if it is due by `untilMs`; otherwise false, and time moves to `untilMs` if that is finite. */
   step(untilMs: number): boolean {
     for (let event = this.heap.peek(); event !== undefined && event.atMs <= untilMs; event = this.heap.peek()) {
       this.heap.pop();

@@ -1,6 +1,4 @@
-/**
- * The behaviour of clients besides sending: they leave after some time, and they retry after a drop, within a budget.
- */
+/** The behaviour of clients besides sending: they leave after some time, and retry after a drop, within a budget. */
 import { type RetryBudget, retryBudget } from '../../client/index.js';
 import { type Drop, explainDrop, type FlowKey } from '../../index.js';
 import { type Sampler, samplerOf } from '../random/distributions.js';
@@ -12,7 +10,6 @@ export class Clients {
   /** True when a request's client can leave in a way that the gateway notices. */
   readonly mayLeave: boolean;
   readonly tellsGateway: boolean;
-  /** The index of their traffic. */
   readonly traffic: number;
   private readonly keys = new Map<string, FlowKey>();
   private lastKey: FlowKey | undefined = undefined;

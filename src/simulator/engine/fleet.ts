@@ -1,7 +1,4 @@
-/**
- * The simulated servers behind one controller: the pool's endpoints, the load that they report, and the detectors that
- * learn from them.
- */
+/** The simulated servers behind one controller: endpoints, their reported load, and detectors that learn from them. */
 import { EndpointPool, type SaturationDetector } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
@@ -44,7 +41,6 @@ export class Fleet {
   /** Requests dispatched that no server has been given yet. */
   unaccepted = 0;
 
-  /** The server that works on a request. */
   serverOf({ lease }: SimRequest): SimServer {
     return this.byId.get(lease?.endpoint?.id as string) as SimServer;
   }

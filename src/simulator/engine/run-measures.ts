@@ -14,7 +14,6 @@ import type { ResolvedSimulation } from './simulation-options.js';
 /** Tenants beyond these are counted together. */
 const mostTenants = 1000;
 
-/** Where a request counts. */
 interface Groups {
   /** All requests, those of its tenant, and those of its class. */
   readonly each: readonly Group[];

@@ -1,7 +1,4 @@
-/**
- * Max-min fair shares: nobody gets more than it asks for, and what is left is shared evenly among those that ask for
- * more.
- */
+/** Max-min fair shares: nobody gets more than it asks for; the rest is shared evenly among those that ask for more. */
 import { list } from '../../base/schema/containers.js';
 import { atLeastZero } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';

@@ -11,10 +11,7 @@ export interface TimeSeries {
   readonly inFlight: readonly number[];
   /** As the controller read it last, 1 is full. */
   readonly saturation: readonly number[];
-  /**
-   * Served in the bucket, per second, by tenant: prompt tokens once, output tokens twice. At most 50 tenants, and the
-   * others together.
-   */
+  /** Served per second, by tenant: prompt tokens once, output tokens twice. At most 50, the others together. */
   readonly serviceByTenant: Readonly<Record<string, readonly number[]>>;
   /** Of requests that ended in the bucket, by class, ms; NaN, `null` in JSON, where none was served. */
   readonly ttftP50ByClass: Readonly<Record<string, readonly number[]>>;

@@ -1,7 +1,4 @@
-/**
- * Random numbers by name. Each part of a simulation draws from a stream of its own, so that removing one tenant does
- * not change what the others do.
- */
+/** Random numbers by name: a stream for each part, so that removing one tenant does not change what others do. */
 import { seededRandom } from '../../base/seeded-random.js';
 import { textHash } from '../../base/text-hash.js';
 
@@ -31,10 +28,7 @@ export function exponential(random: Random): number {
   return -Math.log(aboveZero(random));
 }
 
-/**
- * Mean 0, variance 1. Source: Marsaglia's polar method. It needs no sine, whose last digit differs between versions of
- * V8.
- */
+/** Mean 0, variance 1. Source: Marsaglia's polar method. No sine: its last digit differs between versions of V8. */
 export function normal(random: Random): number {
   for (;;) {
     const x = 2 * random() - 1;

@@ -3,10 +3,7 @@ import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'y
 import type { ConfigIssue } from '../../index.js';
 import { parsePath } from './value-path.js';
 
-/**
- * Adds line and column to the paths of issues. For a missing value it is the position of the object that should have
- * it.
- */
+/** Adds line and column to the paths of issues. A missing value has the position of the object that lacks it. */
 export function withPositions(text: string, issues: readonly ConfigIssue[]): ConfigIssue[] {
   // Text that nests too deep must not be parsed: its issue has its place already.
   if (issues.every(hasPlace)) return [...issues];

@@ -1,7 +1,4 @@
-/**
- * Paths into a scenario, such as `servers[0].slots` or `traffic[acme].arrivals.rate`: to read, to replace, and to find
- * in the text.
- */
+/** Paths into a scenario, such as `traffic[acme].arrivals.rate`: to read, to replace, and to find in the text. */
 
 /** Keys of objects, and indices or names of list entries. */
 export type ValuePath = readonly (string | number)[];
@@ -38,10 +35,7 @@ export function valueAt(root: unknown, path: ValuePath): unknown {
   }, root);
 }
 
-/**
- * A copy in which the value at the path is another; undefined when the path leads nowhere. Objects on the way are made
- * where they are missing.
- */
+/** A copy with another value at the path; undefined when it leads nowhere. Missing objects on the way are made. */
 export function withValue(root: unknown, path: ValuePath, value: unknown): unknown {
   const [part, ...rest] = path;
   if (part === undefined) return value;

@@ -11,10 +11,7 @@ export interface Condition {
   readonly text: string;
   readonly measure: Measure;
   readonly threshold: number;
-  /**
-   * The distance of the figure from the threshold, relative to it. The condition holds at 0 and below; NaN counts as
-   * infinitely far.
-   */
+  /** The distance from the threshold, relative to it. The condition holds at 0 and below; NaN is infinitely far. */
   miss(figure: number): number;
 }
 

@@ -18,10 +18,7 @@ export interface FindOptions {
   readonly to: number;
   /** Try integers only. */
   readonly isInteger: boolean;
-  /**
-   * How far the value misses the condition, relative to it; at 0 and below the condition holds. Costs one simulation
-   * for each seed.
-   */
+  /** How far the value misses, relative to the condition; it holds at 0 and below. One simulation per seed. */
   miss(value: number): number;
 }
 

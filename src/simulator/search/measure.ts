@@ -1,7 +1,4 @@
-/**
- * Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `completed(batch)`,
- * `utilization`.
- */
+/** Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `utilization`. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { objectWith } from '../../base/schema/element.js';
 import { FlowConfigError, type Schema } from '../../index.js';

@@ -228,10 +228,7 @@ class BatchingServer implements SimServer {
     return durationMs * this.slowness;
   }
 
-  /**
-   * Takes the pages that `tokens` more need. False, and nothing taken, when there are not so many; a cache that is too
-   * small holds one.
-   */
+  /** Takes the pages that `tokens` more need, or none and false; a cache that is too small holds one request. */
   private grow(request: SimRequest, tokens: number): boolean {
     const more = Math.ceil((request.computed + tokens) / this.settings.blockTokens) - request.held;
     const isAlone = this.usedBlocks === request.held;
@@ -258,10 +255,7 @@ class BatchingServer implements SimServer {
   }
 }
 
-/**
- * Tokens to compute before the next one is out: 1 while decoding, more in prefill. A prompt of none still has its mark
- * of beginning.
- */
+/** Tokens to compute before the next one is out: 1 while decoding. A prompt of none has its mark of beginning. */
 function pending(request: SimRequest): number {
   return Math.max(1, request.promptTokens) + request.tokensOut - request.computed;
 }

@@ -69,7 +69,6 @@ export const serverSpec: Schema<ServerSpec> = oneOfShapes(
   `one of the models ${writtenModels.join(', ')}`,
 );
 
-/** The factory of servers of that kind. */
 export function factoryOf(spec: ServerSpec): ServerFactory {
   switch (spec.model) {
     case 'slots':
@@ -83,7 +82,6 @@ export function factoryOf(spec: ServerSpec): ServerFactory {
   }
 }
 
-/** The names of the servers of one kind. */
 export function namesOf({ name = 'server', count = 1 }: ServerSpec): string[] {
   return count === 1 ? [name] : Array.from({ length: count }, (_, index) => `${name}-${index}`);
 }

@@ -4,10 +4,7 @@ import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { Random } from '../random/random-streams.js';
 import type { SimRequest } from '../requests/sim-request.js';
 
-/**
- * The receiver of a server's reports about its work. Calls may lead to further `accept`s after the event, never during
- * it.
- */
+/** Receives a server's reports of its work. Calls may lead to further `accept`s after the event, never during it. */
 export interface ServerHost {
   readonly clock: VirtualClock;
   /** The server has begun to work on the request. Called again after a preemption. */

@@ -143,9 +143,7 @@ class VtcServer implements SimServer {
     }
   }
 
-  /**
-   * At no step of the future may the requests, the longest first, hold more than the pool. A lone request always joins.
-   */
+  /** At no future step may the requests, longest first, hold more than the pool. A lone one always joins. */
   private canJoin(request: SimRequest): boolean {
     const others = this.batch.length + this.joining.length;
     if (others === 0) return true;

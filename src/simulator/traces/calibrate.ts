@@ -31,7 +31,6 @@ export interface Calibration {
 
 interface Answer {
   readonly server: string | undefined;
-  /** When the server got the request. */
   readonly acceptedAtMs: number;
   /** From its first token to its last. */
   readonly fromMs: number;
@@ -80,7 +79,6 @@ export function calibrate(rows: readonly TraceRow[], options: CalibrateOptions =
   };
 }
 
-/** How many servers answered. */
 export function serversOf(rows: readonly TraceRow[]): number {
   return Math.max(1, new Set(rows.flatMap(({ server }) => server ?? [])).size);
 }

@@ -1,7 +1,4 @@
-/**
- * Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named; it is left out only where the reader is
- * told to.
- */
+/** Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named, and left out only where asked for. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { object, record } from '../../base/schema/containers.js';
 import { optional, value } from '../../base/schema/element.js';
@@ -106,7 +103,6 @@ class TraceReading {
   private format: TraceFormat | undefined;
   /** By the names as the file spells them. */
   private readonly columns = new Map<string, TraceColumn | undefined>();
-  /** The line of each row. */
   private readonly lines: number[] = [];
   private beginsAtMs: number | undefined = undefined;
   private lastMs = Number.NEGATIVE_INFINITY;

@@ -1,7 +1,4 @@
-/**
- * The columns that recorded traffic comes with, by who recorded it. Names are compared without case, blanks and
- * underscores.
- */
+/** The columns of recorded traffic, by who recorded it. Names are compared without case, blanks and underscores. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { type ConfigIssue, FlowConfigError } from '../../index.js';
 
@@ -39,7 +36,6 @@ export type TextColumn =
   | 'server'
   /** Of the answer, by HTTP: from 400 up there was none. */
   | 'status'
-  /** The kind of line. */
   | 'event';
 
 /** The content of a column; `ignored` is known, and of no use here. */

@@ -2,14 +2,10 @@
 import { figureColumns, isFigure, type RowFigure, type TextColumn, type TraceColumn } from './trace-formats.js';
 import type { TraceRow } from './trace-row.js';
 
-/**
- * No figure of a request is larger, and no trace longer (115 days in ms): a simulation of more would not end, and of
- * much more its clock would stand.
- */
+/** No figure and no trace is larger (115 days in ms): a simulation of more would not end, or its clock would stand. */
 const largest = 1e10;
 export const upTo = 'from 0 to 1e10';
 
-/** Says what is wrong with a line. */
 export class LineFault extends Error {
   readonly expected: string;
   readonly got: string;

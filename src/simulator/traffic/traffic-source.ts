@@ -6,7 +6,6 @@ import { RateWalk } from '../random/rate-profile.js';
 import type { Ending, RequestDraft, RequestOwner, SimRequest } from '../requests/sim-request.js';
 import type { Arrivals, TrafficSpec } from './traffic-spec.js';
 
-/** The simulation, as sources see it. */
 export interface TrafficHost {
   readonly clock: VirtualClock;
   /** No source sends after this, ms. */
@@ -17,7 +16,6 @@ export interface TrafficHost {
   sourceClosed(): void;
 }
 
-/** Draws what a request asks for. */
 class Drafts {
   private readonly prompt: Sampler;
   private readonly output: Sampler;
@@ -117,7 +115,6 @@ export abstract class TrafficSource<A extends Arrivals = Arrivals> implements Re
   abstract start(): void;
   abstract ended(request: SimRequest, ending: Ending): void;
 
-  /** Runs `action` at that time, unless the traffic is over by then. */
   protected at(atMs: number, action: () => void): void {
     if (!(atMs < this.endsAtMs)) return;
     this.host.sourceOpened();
@@ -143,10 +140,7 @@ class OpenLoop extends TrafficSource<Of<'poisson' | 'gamma' | 'fixed'>> {
   };
 }
 
-/**
- * A thread whose request is rejected at once waits at least this long before the next one, because no client is faster,
- * and time has to go on.
- */
+/** A rejected thread waits at least this long, because no client is faster and time has to go on. */
 const soonestMs = 1;
 
 class ClosedLoop extends TrafficSource<Of<'closed-loop'>> {
@@ -175,7 +169,6 @@ class Sessions extends TrafficSource<Of<'sessions'>> {
   private readonly next = arrivalTimes(this.arrivals, this.random('arrivals'));
   private readonly turns = samplerOf(this.arrivals.turns, this.random('turns'));
   private readonly toolTime = samplerOf(this.arrivals.toolTime ?? 0, this.random('tools'));
-  /** Turns left of the session whose request this is. */
   private readonly turnsLeft = new Map<SimRequest, number>();
 
   start(): void {
@@ -225,7 +218,6 @@ class Trace extends TrafficSource<Of<'trace'>> {
   ended(): void {}
 }
 
-/** The source of one tenant's traffic. */
 export function trafficSource(arrivals: Arrivals, ...args: Place): TrafficSource {
   switch (arrivals.type) {
     case 'closed-loop':

@@ -1,6 +1,4 @@
-/**
- * The parts of a contract suite, and how its cases say what they expect. No test framework: a case that fails throws.
- */
+/** The parts of a contract suite, and what its cases expect. No test framework: a case that fails throws. */
 import type { EndpointView } from '../../index.js';
 
 /** One promise of a contract. */

@@ -1,7 +1,4 @@
-/**
- * Controllers for the contract suites, with the checks that each plugin must pass: every request is served, every
- * invariant holds, and there is no fault.
- */
+/** Controllers for the contract suites, and what each plugin must pass: all are served, invariants hold, no fault. */
 import {
   concurrencyDetector,
   EndpointPool,

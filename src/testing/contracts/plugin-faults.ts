@@ -1,7 +1,4 @@
-/**
- * The ways in which a method of a plugin can break its contract: a table of answers and exceptions, for suites that try
- * all of them.
- */
+/** The ways in which a method of a plugin can break its contract: a table of answers and exceptions. */
 
 /** One way to break every contract. */
 export interface PluginFault {
@@ -83,7 +80,6 @@ const exceptions: Readonly<Record<string, () => unknown>> = {
   'an object that refuses every operation': () => untouchable({}),
 };
 
-/** Every fault. */
 export const pluginFaults: readonly PluginFault[] = [
   ...Object.entries(answers).map(([name, act]) => ({ name: `answers ${name}`, act })),
   ...Object.entries(exceptions).map(([name, make]) => ({ name: `throws ${name}`, act: () => thrown(make()) })),

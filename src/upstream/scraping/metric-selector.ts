@@ -11,10 +11,7 @@ export interface MetricSelector {
 const form = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?$/;
 const pair = /\s*([A-Za-z_]\w*)\s*=\s*(?:"([^"\\]*)"|([^\s",{}\\]+))\s*(,|$)/y;
 
-/**
- * Undefined when the text is no selector. Quotes around a value may be left out, as in llm-d's specifications of
- * metrics.
- */
+/** Undefined when the text is no selector. Values need no quotes, as in llm-d's specifications of metrics. */
 export function parseSelector(text: string, valueLabel?: string): MetricSelector | undefined {
   const [, metric, conditions = ''] = form.exec(text.trim()) ?? [];
   if (metric === undefined) return undefined;

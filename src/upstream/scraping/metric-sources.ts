@@ -7,9 +7,7 @@
 export type MetricSource = string | { readonly metric: string; readonly valueLabel: string };
 type OneOrMore<T> = T | readonly T[];
 
-/**
- * Metric by figure. Figures that have no source read 0 when every server must report them, and stay unknown otherwise.
- */
+/** Metric by figure. Without a source, figures that every server must report read 0; others stay unknown. */
 export interface MetricSources {
   readonly waitingQueueSize: OneOrMore<MetricSource>;
   readonly runningRequests?: OneOrMore<MetricSource> | undefined;

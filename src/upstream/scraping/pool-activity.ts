@@ -6,18 +6,12 @@ import type { EndpointPool } from '../../index.js';
 
 const listenersByPool = new WeakMap<EndpointPool, Set<() => void>>();
 
-/**
- * True while no request runs, and none waits in any controller. False without controllers, because then it is not known
- * what the figures are for.
- */
+/** True while no request runs or waits in any controller. False without controllers: the use is unknown then. */
 export function isIdle({ controllers, inFlightRequests }: EndpointPool): boolean {
   return controllers.length > 0 && inFlightRequests === 0 && controllers.every(({ backlog }) => backlog.waiting === 0);
 }
 
-/**
- * Calls `listener` when the first request runs or waits after a rest, in the middle of the operation. Returns the way
- * to stop.
- */
+/** Calls `listener` as the first request after a rest runs or waits, in that operation. Returns the way to stop. */
 export function onceActive(pool: EndpointPool, listener: () => void): () => void {
   const listeners = listenersByPool.get(pool) ?? new Set();
   listenersByPool.set(pool, listeners);

@@ -14,9 +14,7 @@ export const engineTypeLabel = 'llm-d.ai/engine-type';
 
 /** An engine, or a host's own metrics. */
 export type ProfileChoice = MetricProfile | MetricSources;
-/**
- * The same for all endpoints, or what says so for each; undefined = by its label `llm-d.ai/engine-type`, else find out.
- */
+/** The same for all endpoints, or by a function; undefined = by the label `llm-d.ai/engine-type`, else find out. */
 export type ProfileOption = ProfileChoice | ((endpoint: EndpointView) => ProfileChoice | undefined);
 
 /** Selectors of one figure: several where the host named several sources. */

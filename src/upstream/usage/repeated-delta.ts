@@ -40,10 +40,7 @@ export class RepeatedDelta {
     return isLike;
   }
 
-  /**
-   * Whether a piece of the stream is such an event and nothing else, from `data: ` to the empty line; it needs no
-   * decoding then.
-   */
+  /** Whether the piece is one such event alone, from `data: ` to the empty line; it needs no decoding then. */
   isPiece(piece: Uint8Array): boolean {
     const { head, tail } = this;
     const end = piece.length - tail.length;

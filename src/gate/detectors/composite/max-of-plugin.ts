@@ -1,7 +1,4 @@
-/**
- * The definitions of `maxOf` and `meanOf` for configuration files. The children are names, and the loader makes their
- * detectors.
- */
+/** The definitions of `maxOf` and `meanOf` for files. Children are names; the loader makes their detectors. */
 import { list, object, record } from '../../../base/schema/containers.js';
 import { optional, type Report, type Schema } from '../../../base/schema/element.js';
 import { oneOf, text } from '../../../base/schema/types.js';

@@ -22,10 +22,7 @@ export class NamedDetectors {
     }
   }
 
-  /**
-   * For a composite that lacks a detector. It has no issues when the detector could not be made: that is reported at
-   * its declaration.
-   */
+  /** For a composite that lacks a detector. No issues when it could not be made: its declaration has them. */
   toError(type: string): FlowConfigError {
     return new FlowConfigError(type, this.issues);
   }
