@@ -145,7 +145,7 @@ export class WorkerAdmission {
     this.clock = settings.clock;
   }
 
-  /** Resolves when the request may run or may not; never rejects. A cancelled one gets no lease, not even a free one. */
+  /** Resolves when the request may run or not; never rejects. A cancelled one gets no lease, not even a free one. */
   async acquire(signal?: AbortSignal): Promise<WorkerOutcome> {
     if (signal?.aborted) {
       this.counts.receivedCancelled++;

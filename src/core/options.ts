@@ -183,7 +183,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
   limits?: LimitOptions | undefined;
-  /** Bands that are there from the start and never collected. Priority 0 is added if missing. @default one band, priority 0 */
+  /** Bands made at the start and never collected. Priority 0 is added if missing. @default one band, priority 0 */
   bands?: readonly BandOptions<R>[] | undefined;
   /** Template of bands made on first use. */
   defaultBand?: BandTemplate<R> | undefined;

@@ -22,7 +22,7 @@ export function priorityThenTime(): EvictionOrdering {
   return { type: 'priority-then-time-eviction-order-policy', compare: (a, b) => lowestPriority(a, b) || newest(a, b) };
 }
 
-/** Lowest priority first, then fewest tokens done as reported by `lease.report`, then newest: the least work is lost. */
+/** Lowest priority first, then fewest tokens done as reported by `lease.report`, then newest: least work is lost. */
 export function leastProgress(): EvictionOrdering {
   return {
     type: 'least-progress-eviction-order-policy',

@@ -1,4 +1,4 @@
-/** Picks the flow whose head is first by the ordering policy; replaces the shared queue where flows can be held back. */
+/** Picks the flow whose head is first by the ordering policy; replaces a shared queue where flows can be held back. */
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { Queued } from '../../base/queues/item-queue.js';
 import type { FlowView, ItemView } from '../views.js';
