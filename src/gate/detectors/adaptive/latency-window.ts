@@ -39,7 +39,7 @@ export class LatencyWindowCollector {
     this.ranked = statistic === 'mean' ? undefined : new Float64Array(mostRanked);
   }
 
-  /** Takes a latency, or a drop (undefined). Returns the window if this was its last. O(1), and a sort for percentiles. */
+  /** Takes a latency, or a drop (undefined). Returns the window if this was its last. O(1); percentiles sort. */
   add(latency: number | undefined, nowMs: number): LatencyWindow | undefined {
     if (this.samples + this.drops === 0) this.startedAtMs = nowMs;
     if (latency === undefined) {
