@@ -17,7 +17,10 @@ export interface AdmissionView {
   readonly pool: PoolView;
   /** Requests waiting in the controller; 0 for a policy used alone. */
   readonly waiting: number;
-  /** How full the pool is; 1 and more is full, as is an empty pool. Read at the first call, then remembered. */
+  /**
+   * How full the pool is, 1 and more is full; an empty pool is full. Read on the first call, then remembered for this
+   * decision.
+   */
   saturation(): number;
 }
 
@@ -46,7 +49,10 @@ export interface Rejection {
 export interface AdmissionPolicy<R = unknown> {
   readonly type: string;
   admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Rejection;
-  /** `nowMs`: the end on the controller's clock; undefined if the policy is used alone and its user does not say. */
+  /**
+   * `nowMs` is the instant of the end on the controller's clock; undefined where the policy is used alone and its user
+   * does not say.
+   */
   released?(request: R, key: AdmissionKey, usage: Usage | undefined, nowMs?: number): void;
 }
 

@@ -38,7 +38,10 @@ export interface BatchDispatcherOptions extends RetryPolicy {
    * count once. @default 0.5
    */
   decrease?: number | undefined;
-  /** How long nothing is sent after no headroom was told and nothing is in flight; ms above 0. @default 1000 */
+  /**
+   * How long nothing is sent after the gateway told of no headroom, while nothing is in flight; ms above 0.
+   * @default 1000
+   */
   probeMs?: number | undefined;
   /** How often a request is sent at most, an integer from 1 up. @default 10 */
   maxAttempts?: number | undefined;
@@ -47,7 +50,10 @@ export interface BatchDispatcherOptions extends RetryPolicy {
 }
 
 export interface BatchDispatcher {
-  /** Waits for its turn, and again after a refusal. The place is free when the answer's body was read or cancelled. */
+  /**
+   * Waits for its turn, and again after a refusal. The place in flight is free when the answer's body was read, or
+   * cancelled.
+   */
   readonly fetch: Fetch;
   /** Requests that may be in flight, as learnt from answers. */
   readonly window: number;
@@ -98,7 +104,10 @@ class Dispatcher implements BatchDispatcher {
   window: number;
   headroom: number | undefined = undefined;
   inFlight = 0;
-  /** Requests that were refused, which go first, and the others: functions that let one go, in the order of a set. */
+  /**
+   * Requests that were refused, which go first, and the others. Each entry is a function that lets one go. In the order
+   * of a set.
+   */
   private readonly refused = new Set<() => void>();
   private readonly fresh = new Set<() => void>();
   private closedUntilMs = Number.NEGATIVE_INFINITY;

@@ -32,7 +32,9 @@ export interface LimitOptions {
   maxBytes?: Quantity | undefined;
 }
 
-/** Limits what runs at a time: requests, or requests and tokens booked for them (`FlowRequest.tokens`), from 1 up. */
+/**
+ * A limit on what runs at a time: requests, or requests and tokens booked for them (`FlowRequest.tokens`). From 1 up.
+ */
 export type InFlightOptions = Quantity | { requests?: Quantity | undefined; tokens?: Quantity | undefined };
 
 /** The settings of a priority band; also the template of bands that are made on first use. */
@@ -141,7 +143,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   mode?: 'queue' | 'admission' | 'shadow' | undefined;
   /** Rejects requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
   admission?: AdmissionPolicy<R> | undefined;
-  /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default none is evicted */
+  /**
+   * Evicts running requests for waiting ones of higher priority; `{}` for the defaults.
+   * @default no request is evicted
+   */
   eviction?: EvictionOptions | undefined;
   /**
    * Which request leaves when limits of the queue or of a band are reached. `reject`: the newcomer is dropped.
@@ -183,7 +188,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
   limits?: LimitOptions | undefined;
-  /** Bands made at the start and never collected. Priority 0 is added if missing. @default one band, priority 0 */
+  /**
+   * Bands that exist from the start and are never collected. Priority 0 is added when missing.
+   * @default one band, priority 0
+   */
   bands?: readonly BandOptions<R>[] | undefined;
   /** Template of bands made on first use. */
   defaultBand?: BandTemplate<R> | undefined;
@@ -191,7 +199,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   defaultNegativeBand?: BandTemplate<R> | undefined;
   /** Bands that may exist at a time, the configured ones included, 1…1024. @default 64, or as many as are configured */
   maxBands?: number | undefined;
-  /** Flows that may exist; beyond it, new fairness IDs share 64 overflow flows in each band. @default 100,000 */
+  /**
+   * Flows that may exist at a time; beyond it, new fairness IDs share 64 overflow flows in each band.
+   * @default 100,000
+   */
   maxFlows?: number | undefined;
   /** How long an idle flow is remembered. @default '5m' */
   flowIdleTimeout?: Duration | undefined;
@@ -268,7 +279,10 @@ export interface ResolvedEviction extends ReclamationSettings {
   readonly ordering: EvictionOrdering;
 }
 
-/** Every option with its unit and default resolved. Plugins see the host's requests as `unknown` from here on. */
+/**
+ * Every option with its unit resolved and its default filled in. Plugins see the host's requests as `unknown` from here
+ * on.
+ */
 export interface ResolvedOptions extends BandRegistrySettings {
   readonly saturationDetector: SaturationDetector;
   readonly constraints: readonly Constraint[];

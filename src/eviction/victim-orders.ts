@@ -22,7 +22,10 @@ export function priorityThenTime(): EvictionOrdering {
   return { type: 'priority-then-time-eviction-order-policy', compare: (a, b) => lowestPriority(a, b) || newest(a, b) };
 }
 
-/** Lowest priority first, then fewest tokens done as reported by `lease.report`, then newest: least work is lost. */
+/**
+ * Lowest priority first, then the fewest tokens done as reported by `lease.report`, then newest, so that the least work
+ * is lost.
+ */
 export function leastProgress(): EvictionOrdering {
   return {
     type: 'least-progress-eviction-order-policy',
@@ -30,7 +33,10 @@ export function leastProgress(): EvictionOrdering {
   };
 }
 
-/** Lowest priority first, then most tokens booked, then newest: the fewest are lost for the room needed. */
+/**
+ * Lowest priority first, then the most tokens booked, then newest, so that the fewest requests are lost for the room
+ * that is needed.
+ */
 export function largestFootprint(): EvictionOrdering {
   return {
     type: 'largest-footprint-eviction-order-policy',

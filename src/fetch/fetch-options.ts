@@ -24,7 +24,10 @@ export interface ContextStorage<T> {
   getStore(): T | undefined;
 }
 
-/** What a host leaves in `context`: the flow, and when to stop. The option `context` of adapters leaves a whole one. */
+/**
+ * The notes that a host leaves in `context`: the flow, and when calls should stop. The option `context` of the adapters
+ * leaves a whole one.
+ */
 export interface CallContext extends Partial<Classification> {
   readonly signal?: AbortSignal | undefined;
 }
@@ -37,7 +40,10 @@ export interface FetchTimeouts {
   firstToken?: Duration | undefined;
   /** The same for single models, by the name in the request: reasoning models think for longer. */
   firstTokenByModel?: Readonly<Record<string, Duration>> | undefined;
-  /** From dispatch to the head of the answer; for a stream's last attempt in place of `firstToken`. @default none */
+  /**
+   * From its dispatch to the head of the answer; for the last attempt of a stream in place of `firstToken`.
+   * @default none
+   */
   firstByte?: Duration | undefined;
   /**
    * The longest time in which nothing of an answer passes, be it that the server sends nothing or that the caller takes
@@ -80,14 +86,20 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
    * @default none does
    */
   skip?: ((call: FetchCall) => boolean) | undefined;
-  /** Tokens to book; undefined books none. @default the prompt at four bytes a token and the answer, for JSON bodies */
+  /**
+   * Tokens to book for a request; undefined books none.
+   * @default the prompt at four bytes a token and the answer, for JSON bodies
+   */
   estimate?: ((call: FetchCall) => number | undefined) | undefined;
   /** Whether answers are read for their usage while they pass. @default true */
   usage?: boolean | undefined;
   /** When a request is sent again without the caller's doing. `false` is never. */
   retry?: FetchRetry | false | undefined;
   timeouts?: FetchTimeouts | undefined;
-  /** `respond`: the error contract answers drops. `throw`: calls reject with a FlowControlError. @default 'respond' */
+  /**
+   * `respond`: a drop is answered by the error contract. `throw`: the call rejects with a FlowControlError.
+   * @default 'respond'
+   */
   onDrop?: 'respond' | 'throw' | undefined;
   /**
    * The URL for an endpoint of the pool.

@@ -9,7 +9,9 @@ export interface ServerAnswer {
   readonly status: number;
   /** A web `Headers`, Node's `IncomingMessage.headers`, or a plain object with names in any case. */
   readonly headers: HeaderSource;
-  /** The text of a refusal, if the host read it: some servers tell there how long to wait. The rest is ignored. */
+  /**
+   * The text of a refusal, if the host has read it: some servers say there how long to wait. Anything else is ignored.
+   */
   readonly body?: unknown;
 }
 
@@ -37,7 +39,10 @@ export function checkAnswer({ status, headers }: ServerAnswer): void {
   if (issues.length > 0) throw new FlowConfigError('lease.answered', issues);
 }
 
-/** True for an answer that says to come back later: 429, and 529, which Anthropic sends when overloaded. */
+/**
+ * True for an answer that tells the caller to come back later: 429, and 529, which Anthropic sends when it is
+ * overloaded.
+ */
 export function isPuttingOff({ status }: ServerAnswer): boolean {
   return status === 429 || status === 529;
 }

@@ -27,7 +27,9 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly refusedBy?: readonly string[] | undefined;
 }
 
-/** The file's options. If servers say by a label which models they have, requests go to servers that have theirs. */
+/**
+ * The file's options. If servers say by a label which models they have, requests go to servers that have their model.
+ */
 export function flowOptions({
   flow,
   upstreams,
@@ -92,7 +94,10 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
   };
 }
 
-/** A request with what the gateway knows of it. Field by field: a spread costs several times more (bench: gateway). */
+/**
+ * A request with what the gateway knows of it. Field by field, because a spread costs several times as much (bench:
+ * gateway).
+ */
 function enriched(request: HttpFlowRequest<NodeRequest>): GatewayRequest {
   const { byteSize, signal, tokens, ttlMs, maxWaitMs, sloTtftMs, receivedAtMs } = request;
   const { affinityKey, sessionId, endpointSubset, req } = request;

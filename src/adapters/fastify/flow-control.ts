@@ -10,7 +10,10 @@ import { setFlowHeaders } from '../node/respond.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by `flowControl`. Undefined at run time where it is not registered, and on requests that it skipped. */
+    /**
+     * Set by `flowControl`, and always there behind it. Undefined at run time where it is not registered, and on
+     * requests that it skipped.
+     */
     flow: RequestFlow;
   }
 }
@@ -69,7 +72,8 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
         done(verdict.error as Error);
         return;
       case 'gone':
-        // The client is gone, and nothing is answered. It is for programs that log; otherwise they would log 200.
+        // The client is gone, so nothing is answered. It is for programs that log responses; otherwise they would log
+        // 200.
         if (!reply.raw.headersSent) reply.code(503);
         reply.hijack();
     }

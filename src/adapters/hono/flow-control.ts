@@ -1,4 +1,7 @@
-/** Flow control as Hono middleware. The lease follows the response, by Node's events if there are any, or its body. */
+/**
+ * Flow control as Hono middleware. The lease follows the response: by Node's events where there are any, else by its
+ * body.
+ */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl } from '../http/http-flow-control.js';
@@ -9,7 +12,10 @@ import { type HonoExchange, HonoNodeExchange, HonoWebExchange } from './hono-exc
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** Set by `flowControl`. Undefined at run time without it in front, and on requests that it skipped. */
+    /**
+     * Set by `flowControl`, and always there behind it. Undefined at run time without `flowControl` in front, and on
+     * requests that it skipped.
+     */
     flow: RequestFlow;
   }
 }

@@ -16,10 +16,16 @@ import {
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
-/** The part of a controller that an adapter uses. With `enter`, a request that need not wait costs no AbortSignal. */
+/**
+ * The part of a controller that an adapter uses. `enter` is optional: with it, a request that need not wait costs no
+ * AbortSignal.
+ */
 export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
   enter?(request: R, key: FlowKey, waiting?: () => R): Outcome | Promise<Outcome>;
-  /** For the option `bandHeadroom`: how many requests more may wait in a priority's band; undefined without a limit. */
+  /**
+   * Needed for the option `bandHeadroom`: how many requests more may wait in the band of a priority; undefined when it
+   * has no such limit.
+   */
   bandHeadroom?(priority: number): number | undefined;
 }
 
@@ -83,7 +89,10 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * @default 2097152
    */
   readAheadBytes?: number | undefined;
-  /** Requests with a larger Content-Length get 413 before anything else; integer bytes from 1 up. @default none is */
+  /**
+   * Requests with a larger Content-Length get 413 before anything else; integer bytes from 1 up.
+   * @default none is
+   */
   maxRequestBytes?: number | undefined;
   /**
    * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time
@@ -91,11 +100,17 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * and `lease.signal` aborts. HTTP/1 only, and not in fetch runtimes, which receive bodies themselves. @default 30_000
    */
   uploadIdleMs?: number | undefined;
-  /** The least rate of such an upload after `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
+  /**
+   * The least rate of such an upload once it took `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only.
+   * @default 4096
+   */
   minUploadBytesPerSecond?: number | undefined;
   /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;
-  /** `respond`: the adapter answers a drop. `throw`: error handling gets a FlowControlError. @default 'respond' */
+  /**
+   * `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError.
+   * @default 'respond'
+   */
   onDrop?: 'respond' | 'throw' | undefined;
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
@@ -112,7 +127,9 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * find nothing there.
    */
   context?: ContextScope | undefined;
-  /** True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed, too. */
+  /**
+   * True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same.
+   */
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
@@ -156,7 +173,10 @@ const optionsSchema = object({
   random: aFunction,
 } satisfies Record<keyof FlowControlOptions<never>, unknown>);
 
-/** Checks an adapter's arguments, so that no attacker finds a misspelt `trust`. @throws FlowConfigError */
+/**
+ * Checks what an adapter is made of, so that a misspelt `trust` is not found by an attacker.
+ * @throws FlowConfigError that lists every problem.
+ */
 export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, options: object): void {
   if (!isFunction(gate?.enqueue)) throw lacking('enqueue', 'flowControl', 'flow');
   const { bandHeadroom } = parse(optionsSchema, options, 'flowControl options');
@@ -169,6 +189,7 @@ export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, opti
   }
 }
 
+/** The error for a wrong answer of `classify`; it says what `classify` must return. */
 export function wrongClassification(got: string): FlowConfigError {
   const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
   return new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]);

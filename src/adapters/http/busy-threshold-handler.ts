@@ -1,4 +1,7 @@
-/** `/busy_threshold`, the endpoint of Dynamo's front end that reads and moves busy thresholds, for any framework. */
+/**
+ * `/busy_threshold`, the endpoint of Dynamo's front end that reads and moves the busy thresholds of models, for any
+ * framework.
+ */
 
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
@@ -28,7 +31,9 @@ type Detectors = BusyThresholdDetector | readonly BusyThresholdDetector[];
 export interface BusyThresholdHandlerOptions {
   /** Model name → detectors. Read at every request, so that models may come and go. */
   models: ReadonlyMap<string, Detectors> | Readonly<Record<string, Detectors>>;
-  /** Whether this request may read and move thresholds. Who may change them can switch off overload protection. */
+  /**
+   * Whether this request may read and move thresholds. Anybody who may change them can switch off overload protection.
+   */
   authorize: (request: HandlerRequest) => boolean | Promise<boolean>;
   /** Longest body, in characters. @default 65536 */
   maxBodyLength?: number | undefined;
@@ -178,6 +183,7 @@ function wireForm(model: string, thresholds: Readonly<BusyThresholds>): object {
   return { model, ...Object.fromEntries(fieldNames.map((name) => [name, thresholds[fields[name].threshold] ?? null])) };
 }
 
+/** A response in JSON. */
 export function answer(status: number, body: object, headers: Readonly<Record<string, string>> = {}): HandlerResponse {
   return {
     status,

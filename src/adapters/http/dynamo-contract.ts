@@ -1,4 +1,7 @@
-/** Dynamo's answers to requests that it sheds: a status of the host's choice, and the flat bodies of its releases. */
+/**
+ * The answers of Dynamo's front end to requests that it sheds: a status of the host's choice, and the flat bodies of
+ * its releases.
+ */
 
 import { type Drop, explainDrop } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
@@ -34,7 +37,10 @@ export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorM
   };
 }
 
-/** The status in `DYN_HTTP_OVERLOAD_STATUS_CODE` as Dynamo reads it: an integer from 200 to 999, else 529. */
+/**
+ * The status that Dynamo reads from `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything
+ * else.
+ */
 export function dynamoOverloadStatus(text: string | undefined): number {
   const status = /^\d{3}$/.test(text ?? '') ? Number(text) : 0;
   return status >= 200 ? status : laterOverloadStatus;

@@ -13,7 +13,10 @@ export interface ErrorResponseOptions {
   body?: ErrorBody | undefined;
   /** Largest Retry-After before jitter, seconds. @default 30 */
   maxRetryAfterSeconds?: number | undefined;
-  /** Whether the pool has endpoints now: without, `llm-d` answers an expired TTL by 503. @default taken to be true */
+  /**
+   * Whether the pool has endpoints now; with the `llm-d` contract an expired TTL is 503 without them.
+   * @default taken to be true
+   */
   hasEndpoints?: (() => boolean) | undefined;
   /** Source of the jitter on Retry-After, 0 <= value < 1. @default Math.random */
   random?: (() => number) | undefined;
@@ -92,7 +95,10 @@ function isRetryable(status: number): boolean {
   return status === 429 || status === 503 || status === 529;
 }
 
-/** Up to a fifth more, at least a second: clients that were all told one number would come back in one second. */
+/**
+ * Up to a fifth more, a second at least: clients that were all told the same number would all come back in the same
+ * second.
+ */
 function jittered(seconds: number, draw: number): string {
   const whole = Math.floor(seconds);
   const mostMore = Math.ceil(whole / 5);

@@ -21,6 +21,7 @@ export interface SharedPrefix {
 }
 
 export class Session {
+  /** Turns that run. */
   running = 0;
   /** The largest context of its turns, tokens. */
   tokens = 0;
@@ -81,6 +82,7 @@ class Holdings {
     this.tokens -= held.tokens;
   }
 
+  /** The sum with one more session, of so many tokens. */
   sumWith(session: Session, context: number): number {
     const { prefix } = session;
     const isPrefixNew = prefix !== undefined && !this.prefixes.has(prefix.id);
@@ -112,6 +114,7 @@ export class SessionTable {
     return this.sessions.size;
   }
 
+  /** Sessions without a running turn. */
   get idleSize(): number {
     return this.idle.size;
   }
@@ -128,7 +131,9 @@ export class SessionTable {
     return this.holdings.get(id)?.tokens ?? 0;
   }
 
-  /** Tokens that the endpoint would hold if the session, not there yet, were there with at least this many tokens. */
+  /**
+   * Tokens that the endpoint would hold if the session were there with at least this many tokens. It is not there yet.
+   */
   tokensWith({ id }: EndpointView, session: Session, tokens: number): number {
     const context = Math.max(session.tokens, tokens);
     return (this.holdings.get(id) ?? none).sumWith(session, context);
@@ -144,7 +149,10 @@ export class SessionTable {
     this.settleAt(endpoint.id, session, tokens);
   }
 
-  /** A turn ran at this endpoint in another replica, which says when the session ends, unless a turn runs here. */
+  /**
+   * A turn of the session ran in another replica, at this endpoint. The replica says when it ends, unless a turn runs
+   * here.
+   */
   adopt(session: Session, endpoint: string, tokens: number): void {
     this.sessions.set(session.key, session);
     session.isServed = true;
@@ -176,7 +184,9 @@ export class SessionTable {
     if (endpoint !== undefined && tokens > session.tokens) this.settleAt(endpoint, session, tokens);
   }
 
-  /** A turn ended. A session of which nothing was ever sent ends with it. True when the session ended. */
+  /**
+   * A turn of the session ended. A session of which nothing was ever sent ends with it. True when the session ended.
+   */
   ended(session: Session, nowMs: number, wasSent: boolean): boolean {
     session.running--;
     session.isServed ||= wasSent;

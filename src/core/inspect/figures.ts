@@ -28,7 +28,10 @@ interface DemandFigures {
   /** Requests handed to the controller, those that were rejected included; not those that were tried in vain. */
   readonly arrivedPerSecond: number;
   readonly dispatchedPerSecond: number;
-  /** Until all waiting requests are gone, at the recent rate; undefined when some wait and nothing was measured. */
+  /**
+   * The time until all waiting requests are gone, at the recent rate; undefined when something waits and nothing was
+   * measured.
+   */
   readonly timeToDrainMs: number | undefined;
 }
 
@@ -54,14 +57,20 @@ export interface BandFigures extends BandTotals {
    * wait).
    */
   waitingOf(fairnessId: string): WaitingFigures | undefined;
-  /** Fairness IDs that wait, in the order in which flows became active; one may come twice. Costs what is taken. */
+  /**
+   * Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. It
+   * costs only as much as the caller takes.
+   */
   waitingIds(): Iterable<string>;
   /**
    * Cost that fairness IDs received and were owed, counted from the first time that somebody asks; undefined where the
    * fairness policy does not share by cost. O(fairness IDs that were served lately), at most 1,000.
    */
   service(): ServiceFigures | undefined;
-  /** Cost that a waiting fairness ID received beyond those that go next; undefined without waiting or account. O(1). */
+  /**
+   * Cost that a waiting fairness ID has received beyond those that go next; undefined where nothing waits, or where the
+   * policy keeps no account. O(1).
+   */
   leadOf(fairnessId: string): number | undefined;
 }
 

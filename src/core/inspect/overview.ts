@@ -71,7 +71,9 @@ export interface EndpointOverview {
   readonly seats: number | undefined;
   /** True while it gets no work because it refused some requests. */
   readonly isOverloaded: boolean;
-  /** True when it may get requests: not ill, draining or overloaded, and with the metrics that the detector needs. */
+  /**
+   * True when it may get requests: it is not ill, draining or overloaded, and has the metrics that the detector needs.
+   */
   readonly isAvailable: boolean;
   readonly state: EndpointState;
   readonly metrics: EndpointMetrics | undefined;
@@ -91,7 +93,10 @@ export interface ControllerOverview extends ControllerTotals {
   readonly otherEndpoints: number;
   /** The longest wait of each flow, longest first, of the 4,000 flows that are examined. */
   readonly waits: readonly SlowWait[];
-  /** Flows with requests waiting or running: longest waits first, then those that run most, with nothing waiting. */
+  /**
+   * Flows with requests waiting or running: those whose oldest request has waited longest first, then those that run
+   * most and have nothing waiting.
+   */
   readonly standings: readonly FlowStanding[];
   /** Further waiting flows, and further flows that only run. */
   readonly otherStandings: number;
@@ -189,7 +194,9 @@ function waitingFlowsOf({ activeCount, held, parked }: PriorityBand): number {
   return activeCount + held.flowCount + parked.flowCount;
 }
 
-/** Highest priority first; if there are too many, those with nothing waiting are left out first, then the lowest. */
+/**
+ * Highest priority first; when there are too many, those without waiting requests are left out first, then the lowest.
+ */
 function mostRelevant(bands: readonly PriorityBand[], count: number): readonly PriorityBand[] {
   if (bands.length <= count) return bands;
   const ranked = [...bands].sort((a, b) => Number(b.waiting > 0) - Number(a.waiting > 0) || b.priority - a.priority);
@@ -220,6 +227,7 @@ function bandOverview(
   };
 }
 
+/** The first `count` members of the pool. */
 function endpointOverviews({ seats: { pool }, gate }: Engine, nowMs: number, count: number): EndpointOverview[] {
   const available = new Set(gate.available(nowMs));
   return pool.endpoints

@@ -29,7 +29,10 @@ export interface FlowStats {
   readonly overdueLeases: number;
   /** Running requests that were asked to leave for a more important one. */
   readonly evictedInFlight: number;
-  /** Room that eviction wants and that its victims will free, in units of saturation; undefined without eviction. */
+  /**
+   * The room that eviction wants to free, and the room that its victims will free, in units of saturation; undefined
+   * without eviction.
+   */
   readonly reclaim: ReclaimFigures | undefined;
   readonly bands: number;
   readonly flows: number;
@@ -41,7 +44,10 @@ export interface FlowStats {
   readonly fairnessIndex: number | undefined;
   /** Faults of policies, detectors, pickers and listeners. */
   readonly pluginErrors: number;
-  /** Reports of usage that shares by cost or tokens ignored, because they went backwards or exceeded 2^53. */
+  /**
+   * Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost, or shares of tokens,
+   * ignored.
+   */
   readonly ignoredReports: number;
   /** In mode `shadow`: what it would have done. The other figures are then what would have been. */
   readonly shadow?: ShadowFigures | undefined;

@@ -1,4 +1,7 @@
-/** The decision about a request, as a sentence and as data. Sentences name figures and policies, never fairness IDs. */
+/**
+ * The decision about a request: one readable sentence, and the same as data. Sentences name figures and policies, never
+ * a fairness ID.
+ */
 
 /**
  * The part that decided.
@@ -64,7 +67,10 @@ export interface WaitExplanation extends Explanation {
   readonly waitedMs: number;
   /** Until its time is up; undefined when it may wait for ever. */
   readonly expiresInMs: number | undefined;
-  /** Requests before it in its own queue (flow, or band under `globalStrict()`); undefined if they were not counted. */
+  /**
+   * Requests that go before it in its own queue: its flow's, or its band's under `globalStrict()`; undefined when they
+   * were not counted.
+   */
   readonly ahead: number | undefined;
   /** Requests of other flows of its band that go before it, as if the flows took turns by weight. */
   readonly aheadInOtherFlows: number;

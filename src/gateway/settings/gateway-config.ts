@@ -158,7 +158,10 @@ export interface GatewayConfig {
     /** Whether lines name tenants. */
     readonly tenants: boolean;
   };
-  /** `X-Forwarded-…`: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has set them. */
+  /**
+   * `X-Forwarded-…` of requests: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has
+   * set them.
+   */
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
   /** Whether answers say how many requests more may wait in the band of theirs. */
@@ -167,7 +170,10 @@ export interface GatewayConfig {
   readonly sharedState?: SharedStateConfig | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;
-  /** True when the file names no detector. One that needs servers' metrics may then be replaced if there are none. */
+  /**
+   * True when the file names no detector: a detector that needs the servers' metrics may then be replaced if there are
+   * none.
+   */
   readonly hasDefaultDetector: boolean;
   /** Every detector that the file declares, also those inside others. */
   readonly detectors: readonly SaturationDetector[];

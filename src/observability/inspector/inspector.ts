@@ -25,7 +25,10 @@ export interface Inspector {
   node(req: NodeLikeRequest, res: NodeLikeResponse, next?: (error?: unknown) => void): Promise<void>;
   /** Pages that watch now. */
   readonly watchers: number;
-  /** Ends all streams, so that a server can close, and the history. Later pages are served, without the past. */
+  /**
+   * Ends all streams, so that a server can close, and the history. Pages that come later are served again, without the
+   * past.
+   */
   close(): void;
 }
 
@@ -42,6 +45,7 @@ const guards: Readonly<Record<string, string>> = {
  * path that it is mounted at answers with the page, with `?view=events` its stream, with `?view=json` one frame. While
  * nobody watches, a reading is taken every five seconds, so that the page shows what led to this moment.
  * @throws FlowConfigError that lists every problem
+ *
  * @example
  * const page = inspector(flow, { authorize: ({ headers }) => isOperator(headers) });
  * app.use('/inspector', page.node);

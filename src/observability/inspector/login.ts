@@ -1,4 +1,7 @@
-/** A login that every browser knows: after a 401 it asks for name and password, and sends them, to the stream too. */
+/**
+ * A login that every browser knows: the answer 401 makes it ask for name and password, which it then sends along, to
+ * the stream as well.
+ */
 import { headerText } from '../../base/headers/header-source.js';
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
@@ -27,6 +30,7 @@ const optionsSchema = object({
  * was wrong ten times gets 429, and one more try in six seconds; all addresses together have a hundred, and five more
  * in a second. Use it behind TLS, or on an address that only operators reach.
  * @throws FlowConfigError when there is no password
+ *
  * @example
  * const page = inspector(flow, { authorize: basicLogin({ password: process.env.INSPECTOR_PASSWORD }) });
  */

@@ -48,9 +48,15 @@ export interface InspectorOptions {
    * answered with 421. Set them, because a stranger's page can point a name of its own to your server. @default any
    */
   hosts?: readonly string[] | ((host: string) => boolean) | undefined;
-  /** The name by which a waiting request is found. @default its `id`, `requestId` or its `req`'s `x-request-id` */
+  /**
+   * The name by which a waiting request can be searched for. @default its `id` or `requestId`, or the header
+   * `x-request-id` of its `req`
+   */
   idOf?: ((request: never) => string | undefined) | undefined;
-  /** Whether minutes without watchers are kept: a reading every 5 s, two counts for each request. @default true */
+  /**
+   * Whether the last minutes are kept while nobody looks: a reading every 5 s, and two counts for each request.
+   * @default true
+   */
   history?: boolean | undefined;
   /** `hidden`: flows appear as `flow 1`, `flow 2`, … @default 'shown' */
   fairnessIds?: 'shown' | 'hidden' | undefined;
@@ -58,7 +64,10 @@ export interface InspectorOptions {
   intervalMs?: number | undefined;
   /** Pages that may watch at a time, from 1 up; the next one is answered with 503. @default 16 */
   maxWatchers?: number | undefined;
-  /** How much a frame shows; the rest is counted. @default 8 flows of each band, 12 of all together, and 6 waits */
+  /**
+   * How much of each a frame shows; the rest is only counted.
+   * @default 8 flows of each band, 12 of all together, and 6 waits
+   */
   bounds?: OverviewBounds | undefined;
   /**
    * Tells the part of shared limits that this replica holds, asked for each frame: `() => ({ leases: shared.status,

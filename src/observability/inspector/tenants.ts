@@ -15,7 +15,10 @@ export interface FrameTenant {
   readonly waiting: number;
   readonly servedPerSecond: number;
   readonly droppedPerSecond: number;
-  /** Of its band, 0 … 1, by the policy's cost, or by requests; null where nothing of the band was served lately. */
+  /**
+   * Of its band, 0 … 1: by the cost that the fairness policy goes by, or by requests; null where nothing of the band
+   * was served lately.
+   */
   readonly receivedShare: number | null;
   readonly owedShare: number | null;
   /** Null: nothing waits, or no request of it was looked at. */
@@ -25,7 +28,9 @@ export interface FrameTenant {
   readonly cap: FrameCap | null;
 }
 
-/** The cap of a tenant, and what counts: for a cap of its own what it runs in all bands. Null: unlimited. */
+/**
+ * The cap of a tenant, and what counts towards it; a cap of its own counts what it runs in all bands. Null: unlimited.
+ */
 export interface FrameCap {
   readonly requests: number;
   readonly maxRequests: number | null;
@@ -87,7 +92,10 @@ function capOf({ cap, isAtCap }: Standing): FrameCap | null {
   };
 }
 
-/** By the policy's own account if there is one, else by requests and weights; flows not listed have weight 1. */
+/**
+ * It uses the policy's own account if there is one; otherwise it counts requests and weights. Flows that are not listed
+ * count with weight 1.
+ */
 function sharesOf(
   { fairnessId, priority, weight }: Standing,
   standings: readonly Standing[],

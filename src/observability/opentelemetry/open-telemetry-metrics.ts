@@ -1,4 +1,7 @@
-/** A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges when they are collected. */
+/**
+ * A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges read from the controller when
+ * they are collected.
+ */
 import {
   type Attributes,
   type BatchObservableResult,
@@ -28,9 +31,15 @@ export interface OpenTelemetryMetricsOptions {
   meter?: Meter | undefined;
   /** @default the global one */
   meterProvider?: MeterProvider | undefined;
-  /** The attribute `flow_control.pool`; tells controllers apart that share a meter. @default no such attribute */
+  /**
+   * Value of the attribute `flow_control.pool`; tells controllers apart that share a meter.
+   * @default no such attribute
+   */
   pool?: string | undefined;
-  /** Whether metrics have `flow_control.fairness_id`: many series, and names of tenants. @default false */
+  /**
+   * Whether metrics have the attribute `flow_control.fairness_id`: many series, and names of tenants.
+   * @default false
+   */
   fairnessIdAttribute?: boolean | undefined;
   /**
    * Upper bounds of the histogram of waits, seconds above 0 that rise. Each is one count more of each series. A view of
@@ -54,6 +63,7 @@ const optionsSchema = object({
 /**
  * Records the metrics of a controller, from now on.
  * @throws FlowConfigError that lists every problem
+ *
  * @example
  * const metrics = openTelemetryMetrics(flow, { meterProvider });
  */

@@ -14,9 +14,15 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   prefix?: string | undefined;
   /** Value of the label `inference_pool`; tells controllers apart that share a registry. @default '' */
   inferencePool?: string | undefined;
-  /** Whether series have the label `fairness_id`: false where IDs are secrets, such as API keys. @default true */
+  /**
+   * Whether series have the label `fairness_id`. Say false where fairness IDs are secrets, such as API keys.
+   * @default true
+   */
   fairnessIdLabel?: boolean | undefined;
-  /** Fairness IDs with own series, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
+  /**
+   * Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up.
+   * @default 1000
+   */
   maxFairnessIds?: number | undefined;
   /**
    * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 5 kB of a
@@ -39,7 +45,10 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
    * stages. A function is asked at each scrape, for hosts that reconfigure. @default []
    */
   detectors?: readonly SaturationDetector[] | (() => readonly SaturationDetector[]) | undefined;
-  /** Adds `dynamo_frontend_model_rejection_total`; `endpoint`: such as `chat_completions`. @default undefined */
+  /**
+   * Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API endpoint, such as `chat_completions`.
+   * @default undefined
+   */
   dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;
 }
 

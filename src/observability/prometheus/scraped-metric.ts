@@ -1,5 +1,6 @@
 /**
- * A metric as a registry of prom-client wants it. A registry takes a name once, so its controllers share its metrics.
+ * A metric as a registry of prom-client wants it, read when somebody scrapes. A registry takes a name only once, so the
+ * controllers that report to one registry share its metrics.
  *
  * Invariant: registered while some controller reports it; no two controllers of one metric have the same pool.
  */
@@ -9,7 +10,9 @@ export type Labels = Readonly<Record<string, string>>;
 
 export interface Sample {
   readonly labels?: Labels;
-  /** Labels beside those, in an object that lives as long as its series, because prom-client's text of it is kept. */
+  /**
+   * Labels beside those, in an object that lives as long as its series: prom-client prints it once and keeps the text.
+   */
   readonly sharedLabels?: Labels;
   readonly value: number;
   /** Where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
@@ -22,7 +25,9 @@ export interface RegisteredMetric {
   reset(): void;
 }
 
-/** The part of prom-client's `Registry` that is used. Nothing is imported, so any copy of it will do. */
+/**
+ * The part of prom-client's `Registry` that is used. Nothing is imported from prom-client, so any copy of it will do.
+ */
 export interface MetricsRegister {
   registerMetric(metric: RegisteredMetric): void;
   removeSingleMetric(name: string): void;
@@ -38,7 +43,10 @@ export interface Family<S> {
   readonly labels: readonly string[];
   /** How prom-client puts the workers of a cluster together. @default 'sum' */
   readonly aggregator?: 'sum' | 'max' | 'min';
-  /** `name` is the full one. A histogram may take several turns: list its series first, or one may be told twice. */
+  /**
+   * `name` is the full one. Those of a histogram may be taken in several turns of the event loop: list the series
+   * before the first of them, because one that ends and comes back must not be told twice.
+   */
   samples(source: S, name: string): Iterable<Sample>;
   /** For counts that are kept here. */
   reset?(source: S): void;

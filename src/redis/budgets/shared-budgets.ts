@@ -50,11 +50,17 @@ export interface GuardedFlow<R extends FlowRequest> extends FlowGate<R> {
 }
 
 export interface SharedBudgets<R = unknown> {
-  /** Takes the estimate from all budgets, or from none. One round trip, or at most `callTimeout`. Never rejects. */
+  /**
+   * Takes the estimate of a request from all budgets, or from none. One round trip, or at most `callTimeout`. Never
+   * rejects.
+   */
   take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal>;
   /** The rest of the budgets of a payer; undefined while the store is away. */
   peek(payer: string): Promise<BudgetBalance | undefined>;
-  /** The gate behind the budgets: refusals are `RejectedCapacity` by `shared-budgets`; others settle at release. */
+  /**
+   * The gate with the budgets in front: refused requests are `RejectedCapacity` by policy `shared-budgets`; the others
+   * settle at release.
+   */
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q>;
   readonly store: LinkFigures;
   /** Calls `listener` for each kind of problem; returns a function that stops this. */

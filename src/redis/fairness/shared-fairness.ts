@@ -30,7 +30,10 @@ export interface SharedFairnessOptions extends StoreOptions {
   readonly interval?: Duration | undefined;
   /** Whether the store sees a hash of fairness IDs, and not the names. @default false */
   readonly hashKeys?: boolean | undefined;
-  /** The most flows of one exchange, from 1 up; only waiting flows take part, and the rest later. @default 2000 */
+  /**
+   * The most flows of one exchange; only waiting flows take part, and the rest takes part later. An integer from 1 up.
+   * @default 2000
+   */
   readonly maxFlows?: number | undefined;
 }
 
@@ -58,6 +61,7 @@ interface Account {
   total: number | undefined;
 }
 
+/** What one exchange tells of a flow. */
 interface Told {
   readonly flow: FlowView;
   readonly selector: FlowSelector;

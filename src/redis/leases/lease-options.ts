@@ -10,9 +10,15 @@ import type { LeaseClientSettings } from './lease-client.js';
 export interface LeaseOptions extends StoreOptions {
   /** The name of the pool: all replicas with this name share one limit. */
   pool: string;
-  /** The part against replicas of weight 1, when not all get what they want; an integer from 1 up. @default 1 */
+  /**
+   * This replica's part compared with others of weight 1, when not all get what they want; an integer from 1 up.
+   * @default 1
+   */
   weight?: number | undefined;
-  /** The most that this replica ever uses, such as ⌈1.5 · limit / replicas⌉: for a split store. @default no bound */
+  /**
+   * The most that this replica ever uses; bounds what a split store can do. ⌈1.5 · limit / replicas⌉ is a good one.
+   * @default no bound
+   */
   maxShare?: number | undefined;
   /**
    * The limit after a whole lease without an answer. `safe`: a share that fits for all replicas together. `closed`: 0.
@@ -28,7 +34,10 @@ export interface LeaseOptions extends StoreOptions {
   refreshInterval?: Duration | undefined;
   /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
   leaseDuration?: Duration | undefined;
-  /** How long a silent replica's seats stay reserved: the longest request, for example its p99.9. @default '60s' */
+  /**
+   * How long the seats of a silent replica stay reserved for the requests that it may still run. Set it to the longest
+   * duration of a request, for example its p99.9. @default '60s'
+   */
   drainDuration?: Duration | undefined;
   /** How long its safe share stays reserved after that. @default '10m' */
   forgetAfter?: Duration | undefined;
@@ -42,6 +51,7 @@ const fallback: Schema<LeaseFallback> = element((given, report) => {
   return undefined;
 });
 
+/** The options with their defaults and units resolved. */
 export interface ParsedLeaseOptions extends StoreSettings {
   readonly pool: string;
   readonly weight: number;

@@ -1,7 +1,8 @@
 /**
  * Quotas of hosted models that all replicas share: a source for `quotaDetector().drawFrom`.
  *
- * Invariant: each quota is a bucket of the store with a key of its own; breaker and figures of calls are common.
+ * Invariant: each quota is one bucket of the store, under a key of its own; the breaker and the figures of calls are
+ * common to all.
  */
 
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
@@ -36,7 +37,10 @@ export interface SharedQuotas extends QuotaSource {
   readonly store: LinkFigures;
   /** Calls `listener` for each kind of problem; returns a function that stops this. */
   onProblem(listener: (problem: StoreProblem) => void): () => void;
-  /** Gives back what is not used; afterwards no request passes. Close the controller first. Never rejects. */
+  /**
+   * Gives back the units that were bought and not used; afterwards no request passes. Close the controller first. Never
+   * rejects.
+   */
   close(): Promise<void>;
 }
 

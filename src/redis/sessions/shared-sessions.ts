@@ -27,7 +27,10 @@ import { longestName, mostSessions, readMessage, type SessionMessage } from './s
 export interface SharedSessionsOptions {
   /** Replicas with this name share their sessions. */
   readonly name: string;
-  /** Whether messages hold hashes of sessions and prefixes, and not names: the same in all replicas. @default false */
+  /**
+   * Whether messages hold a hash of sessions and shared prefixes, and not their names: the same in all replicas.
+   * @default false
+   */
   readonly hashKeys?: boolean | undefined;
   /**
    * The most sessions of other replicas that are counted here, an integer from 1 up. It bounds the memory that a faulty
@@ -125,7 +128,10 @@ class SessionExchange implements SharedSessions {
   private readonly stopListening: () => Promise<void>;
   /** The last message about a session. */
   private readonly told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
-  /** Ended sessions to tell. Those that take free places go first, or waiting replicas give the same places away. */
+  /**
+   * Sessions that ended and were not told yet. Sessions that take free places here are told first; otherwise replicas
+   * with waiting requests would give the same places away.
+   */
   private readonly endings = new Map<string, boolean>();
   private retelling: unknown = undefined;
   private newcomer: unknown = undefined;

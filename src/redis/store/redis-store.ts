@@ -1,4 +1,7 @@
-/** The store on Redis or Valkey, through the host's client of node-redis, ioredis or iovalkey. */
+/**
+ * The store on Redis or Valkey, through a client that the host brings: node-redis, ioredis or iovalkey, single, cluster
+ * or Sentinel, by the methods that are used.
+ */
 import { element, value } from '../../base/schema/element.js';
 import type { Schema } from '../../index.js';
 import { hexDigest } from './digest.js';
@@ -16,7 +19,10 @@ export interface IoRedisClient {
   eval(script: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/** Nothing is imported, so every version with these methods will do. The host connects it and closes it. */
+/**
+ * Nothing is imported from any of them, so every version with these methods will do. The host connects it and closes
+ * it.
+ */
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** A connection that publishes: any client. */

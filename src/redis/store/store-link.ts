@@ -32,6 +32,7 @@ export interface LinkFigures extends StoreFigures {
 }
 
 export interface LinkListener {
+  /** A call missed. */
   missed?(problem: StoreProblem): void;
   breaker?(isOpen: boolean): void;
 }
@@ -80,7 +81,10 @@ export class StoreLink {
     return this.isOpen ? Math.max(0, this.retryAtMs - this.settings.clock.now()) : 0;
   }
 
-  /** The script's answer. `onLate` gets an answer that came after the time limit. @throws (rejects) StoreError */
+  /**
+   * The script's answer. `onLate` gets an answer that came after the time limit.
+   * @throws (rejects) StoreError
+   */
   run(
     script: StoreScript,
     keys: readonly string[],
@@ -121,7 +125,11 @@ export class StoreLink {
     });
   }
 
-  /** The answer as `read` understands it; undefined is a miss. `onLate` as in `run`. @throws (rejects) StoreError */
+  /**
+   * The script's answer as `read` understands it; one of which it makes nothing is a miss. `onLate` gets an answer that
+   * came after the time limit.
+   * @throws (rejects) StoreError
+   */
   async ask<T>(
     script: StoreScript,
     keys: readonly string[],

@@ -1,4 +1,7 @@
-/** The options of a simulation and their defaults. In scenario files `flow` is the gateway's own sections. */
+/**
+ * The options of a simulation, and their defaults. The same shape stands in scenario files, where `flow` is the
+ * gateway's own sections.
+ */
 import { list, object } from '../../base/schema/containers.js';
 import { optional, type Shape } from '../../base/schema/element.js';
 import { row } from '../../base/schema/json-schema.js';
@@ -132,6 +135,7 @@ const leastDrainMs = 600_000;
 /** The table, for those who read more than these keys from one object. */
 export const scenarioTable: Shape = scenarioShape;
 
+/** Names of the keys, for those who read more than these from one object. */
 export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
 
 /** Lists must not be empty, names must differ, and the warm-up must end before the traffic does. */

@@ -1,4 +1,7 @@
-/** Distributions of lengths and times: how a scenario writes them, and what draws from them. Figures are from 0 up. */
+/**
+ * Distributions of lengths and times: how a scenario writes them, and what draws from them. Every figure drawn is from
+ * 0 up.
+ */
 import { list, object } from '../../base/schema/containers.js';
 import { anything, optional } from '../../base/schema/element.js';
 import { aboveZero, atLeastZero } from '../../base/schema/types.js';
@@ -6,7 +9,10 @@ import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { exponential, gamma, normal, type Random } from './random-streams.js';
 
-/** A number stands for `fixed`. Units are those of what it describes: ms (or `'100ms'`) for times, or tokens. */
+/**
+ * A number stands for `fixed`. Figures are in the unit of what they describe: ms for times (`'100ms'` may be written),
+ * tokens for lengths.
+ */
 export type Distribution<N = number> =
   | N
   | { readonly type: 'fixed'; readonly value: N }
@@ -51,6 +57,7 @@ export function distribution(figure: Schema<number> = atLeastZero()): Schema<Dis
   return oneOfShapes('type', shapes, `a number, or one of the types ${Object.keys(shapes).join(', ')}`, figure);
 }
 
+/** A function that draws from a distribution with these random numbers. */
 export function samplerOf(given: Distribution, random: Random): Sampler {
   if (typeof given === 'number') return () => given;
   switch (given.type) {

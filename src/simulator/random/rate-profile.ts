@@ -55,6 +55,7 @@ export function rate(): Schema<Rate> {
   return oneOfShapes<Rate>('type', shapes, expected, atLeastZero());
 }
 
+/** A straight piece: rates per ms at both ends. */
 interface Piece {
   readonly lengthMs: number;
   readonly from: number;
@@ -114,7 +115,10 @@ function profileOf(given: Rate): Profile {
   }
 }
 
-/** Walks along a profile. `advance(work)`: when `work` more requests have come, ms from the start, or Infinity. */
+/**
+ * Walks along a profile. `advance(work)` returns when `work` more requests have come: ms from the start, Infinity for
+ * never.
+ */
 export class RateWalk {
   private readonly profile: Profile;
   private index = 0;

@@ -1,6 +1,10 @@
-/** One request of a simulated client. All have one shape, so that a million of them are cheap. */
+/**
+ * One request of a simulated client, from its arrival to its end. All have one shape, so that a million of them are
+ * cheap.
+ */
 import type { FlowKey, FlowRequest, Lease } from '../../index.js';
 
+/** A request as a source of traffic asks for it. */
 export interface RequestDraft {
   readonly promptTokens: number;
   readonly outputTokens: number;
@@ -25,7 +29,10 @@ export interface RequestOwner {
 export class SimRequest implements FlowRequest {
   readonly byteSize: number;
   readonly tokens: number;
-  /** The prompt, for quotas, where nothing else tells the size; undefined where `tokens` does, or without prompt. */
+  /**
+   * The prompt, for quotas, where that is all that is told of the size; undefined where `tokens` says more, or there is
+   * no prompt.
+   */
   readonly inputTokens: number | undefined;
   readonly ttlMs: number | undefined;
   readonly sloTtftMs: number | undefined;

@@ -1,4 +1,7 @@
-/** Reads a scenario file into options of a simulation, or reports all that is wrong with it, by line and column. */
+/**
+ * Reads a scenario file into the options of a simulation, or reports everything that is wrong with it, with line and
+ * column.
+ */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { object, record } from '../../base/schema/containers.js';
@@ -205,6 +208,7 @@ function recordedTraffic(
   };
 }
 
+/** The keys that the object has, of these. */
 function partOf(given: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(keys.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]])));
 }

@@ -1,4 +1,7 @@
-/** Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named, and left out only where asked for. */
+/**
+ * Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named; it is left out only where the reader is
+ * told to.
+ */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { object, record } from '../../base/schema/containers.js';
 import { optional, value } from '../../base/schema/element.js';
@@ -103,6 +106,7 @@ class TraceReading {
   private format: TraceFormat | undefined;
   /** By the names as the file spells them. */
   private readonly columns = new Map<string, TraceColumn | undefined>();
+  /** The line of each row. */
   private readonly lines: number[] = [];
   private beginsAtMs: number | undefined = undefined;
   private lastMs = Number.NEGATIVE_INFINITY;

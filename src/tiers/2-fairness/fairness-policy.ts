@@ -33,7 +33,10 @@ export interface FlowSelector<R = unknown> {
   itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A request of this flow was dispatched, also when it never had to wait. */
   dispatched?(flow: FlowView<R>, item: ItemView<R>, nowMs: number): void;
-  /** A running request consumed this much more, as reported; `total` is all. `item` is what `dispatched` was given. */
+  /**
+   * A running request was reported to have consumed this much more; `total` is all of it. `item` is what `dispatched`
+   * was given.
+   */
   consumed?(flow: FlowView<R>, usage: Usage, nowMs: number, item: ItemView<R>, total: Usage): void;
   /**
    * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was
@@ -46,7 +49,9 @@ export interface FlowSelector<R = unknown> {
    * less. For explanations, not on the request path.
    */
   lead?(flow: FlowView<R>): number | undefined;
-  /** Cost that fairness IDs received and were owed, from the first call on. Not on the request path. */
+  /**
+   * Cost that the band's fairness IDs received and were owed, counted from the first call on. Not on the request path.
+   */
   service?(nowMs: number): ServiceFigures | undefined;
   /** The charges of the flow so far, in the policy's unit of cost. Not on the request path. */
   received?(flow: FlowView<R>): number;

@@ -1,4 +1,7 @@
-/** Fair by cost at every level: organisations share the band, their projects a part of it, and keys a part of that. */
+/**
+ * Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys
+ * what a project has.
+ */
 import { list, object, record } from '../../base/schema/containers.js';
 import { callable, optional, type Report } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
@@ -24,7 +27,10 @@ const type = 'hierarchical-fairness-policy';
 const mostLevels = 4;
 
 interface Levels {
-  /** How members of each level share, from the top; 1 to 4 entries. @default three times 'virtual-token-counter' */
+  /**
+   * How the members of each level share, from the top; one to four entries.
+   * @default three times 'virtual-token-counter'
+   */
   levels?: Sharing[] | undefined;
   /** The text between the names of a fairness ID. @default '/' */
   separator?: string | undefined;

@@ -11,9 +11,15 @@ import { leastAttainedService } from './least-attained-service.js';
 import { type Program, type ProgramStrategy, ProgramTable } from './program-table.js';
 import { turnPriority } from './turn-priority.js';
 
-/** Fairness IDs are programs that cost `promptTokenWeight` · prompt + `completionTokenWeight` · completion tokens. */
+/**
+ * A program is a fairness ID; its cost is `promptTokenWeight` · prompt tokens + `completionTokenWeight` · completion
+ * tokens.
+ */
 export interface ProgramAwareOptions {
-  /** `las`: the program that attained least service. `turn-priority`: the session with most turns. @default 'las' */
+  /**
+   * `las`: the program that attained least service. `turn-priority`: the session with the most turns.
+   * @default 'las'
+   */
   strategy?: 'las' | 'turn-priority' | undefined;
   /** Weight of little service in the score, from 0 up. @default 0.8 */
   lasWeightService?: number | undefined;
@@ -54,7 +60,9 @@ type Settings = output<typeof parameters>;
 export interface ProgramAwarePolicy extends FlowFairnessPolicy {
   /** Programs that are remembered. */
   readonly programs: number;
-  /** Jain's index over the mean waits of the remembered programs, 0…1. O(programs): computed when it is read. */
+  /**
+   * Jain's index over the mean waits of the programs that are remembered, 0…1. O(programs): computed when it is read.
+   */
   readonly fairnessIndex: number;
 }
 

@@ -17,7 +17,10 @@ export interface OrderingPolicy<R = unknown> {
   compare(a: ItemView<R>, b: ItemView<R>): number;
   /** True when `compare` is nothing but arrival order: the controller then uses a FIFO instead of a heap. */
   readonly arrivalOrder?: true;
-  /** Lets requests pass within arrival order, by what is known at each choice; `compare` is arrival order then. */
+  /**
+   * Lets requests pass within arrival order, by what is known when a request is chosen; `compare` is arrival order
+   * then.
+   */
   readonly scores?: RequestScores<R>;
   /**
    * True for a request that cannot be served in time any more: it is dropped when its turn comes (`infeasible`) instead
@@ -37,7 +40,10 @@ export interface RequestScores<R = unknown> {
   readonly lookahead: number;
   /** How many may pass the one that came first; from 0 up. */
   readonly overtakings: number;
-  /** The highest goes; ties by arrival. Asked anew for each choice; a NaN or an exception is reported, and is 0. */
+  /**
+   * The highest goes; ties in arrival order. Asked anew for each choice; a NaN or an exception is reported, and read as
+   * 0.
+   */
   score(item: ItemView<R>): number;
   /** The request goes. */
   dispatched?(item: ItemView<R>): void;

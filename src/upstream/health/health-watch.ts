@@ -71,7 +71,10 @@ export class HealthWatch {
     this.timer = letProcessEnd(settings.clock.setTimeout(() => this.round(), 0));
   }
 
-  /** Calls `listener` until the returned function is called. If it throws, only `listenerError` tells of it. */
+  /**
+   * Calls `listener` for checks and what follows from them. A listener that fails harms nobody; `listenerError` tells.
+   * Returns a function that stops this.
+   */
   on<E extends keyof HealthEvents>(event: E, listener: (payload: HealthEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }

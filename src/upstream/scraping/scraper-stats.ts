@@ -31,7 +31,10 @@ export interface ScraperStats {
   /** Endpoints that are asked. */
   readonly targets: number;
   readonly failing: number;
-  /** Targets with metrics missing or older than `stalenessThresholdMs`. Not failing too: answers come too slowly. */
+  /**
+   * Targets whose metrics are missing or older than `stalenessThresholdMs`. Stale and not failing: the answers come too
+   * slowly.
+   */
   readonly stale: number;
   readonly underWay: number;
   /** Answers ever taken, and attempts that brought none. */

@@ -57,7 +57,10 @@ export class Scraper {
     for (const endpoint of pool.endpoints) this.begin(endpoint);
   }
 
-  /** Calls `listener` until the returned function is called. If it throws, only `listenerError` tells of it. */
+  /**
+   * Calls `listener` for outages and recoveries. A listener that fails harms nobody; `listenerError` tells. Returns a
+   * function that stops this.
+   */
   on<E extends keyof ScraperEvents>(event: E, listener: (payload: ScraperEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }

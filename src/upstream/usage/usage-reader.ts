@@ -1,4 +1,7 @@
-/** Reads the token counts of OpenAI's and Anthropic's responses while they pass, and reports them to the lease. */
+/**
+ * Reads the usage from a response while it passes, and reports it to the lease: the token counts of OpenAI's and of
+ * Anthropic's interfaces.
+ */
 import { object } from '../../base/schema/containers.js';
 import { callable, optional, value } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
@@ -92,7 +95,10 @@ export class UsageReader {
     };
   }
 
-  /** True while `completionTokens` counts pieces of content as one token each, since the server has not told. */
+  /**
+   * True while `completionTokens` contains pieces of content that were counted as one token each, since the server has
+   * not told.
+   */
   get isEstimate(): boolean {
     return this.countedTokens > 0;
   }

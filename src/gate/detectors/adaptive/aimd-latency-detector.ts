@@ -1,4 +1,6 @@
-/** Saturation from a limit that rises by one while first tokens come in time, and falls by a tenth otherwise. */
+/**
+ * Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not.
+ */
 
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
@@ -13,7 +15,9 @@ import {
 
 /** Limits are for the whole pool. */
 export interface AimdLatencyOptions extends AdaptiveLimitOptions {
-  /** The latency that a full pool should have, above 0: ms, or ms for each prompt token, as `signal` says. */
+  /**
+   * The latency that the pool should have when it is full, above 0: ms, or ms for each prompt token, as `signal` says.
+   */
   targetMs: number;
   /** Factor on the limit after a window that was too slow or had a drop; from 0.5 to 0.99. @default 0.9 */
   backoffRatio?: number | undefined;

@@ -12,6 +12,7 @@ import type { SaturationDetector } from '../../saturation-detector.js';
 import { fewestSeats } from './fewest-seats.js';
 import { stagesOf } from './stage-aware.js';
 
+/** A detector inside a composite. */
 export interface CompositeChild {
   readonly detector: SaturationDetector;
   /** Its name in `winner` and `failures`. @default the detector's type, numbered when it comes twice */
@@ -22,7 +23,10 @@ export interface CompositeChild {
 
 export interface CompositeDetector extends SaturationDetector {
   readonly isGuessing: boolean;
-  /** The child with the highest reading last time, the first of equals; undefined before, or with none in scope. */
+  /**
+   * The child with the highest reading of the last time, the first of equals; undefined before, and when none was in
+   * scope.
+   */
   readonly winner: string | undefined;
   /** The error of each child that failed at the last reading, by name. */
   readonly failures: ReadonlyMap<string, unknown>;
@@ -131,6 +135,7 @@ function composite(
   };
 }
 
+/** Whether a child judges a stage of the endpoint. */
 function isJudgeOf(endpoint: EndpointView): (child: Child) => boolean {
   return ({ stages }) => stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
 }

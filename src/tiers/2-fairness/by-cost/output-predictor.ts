@@ -6,7 +6,10 @@ import { aboveZero, positiveInteger } from '../../../base/schema/types.js';
 import { textHash } from '../../../base/text-hash.js';
 import type { ItemView } from '../../views.js';
 
-/** May serve several policies. Exceptions are plugin errors, and so are predictions not above 0 or above 2^53. */
+/**
+ * One object may serve several policies. An exception counts as a plugin error, and so does a prediction that is not
+ * above 0 and at most 2^53.
+ */
 export interface OutputPredictor {
   /** Completion tokens expected of a request, above 0. `model` is '' where models are not told apart. */
   predict(item: ItemView, model: string): number;
@@ -23,7 +26,9 @@ export interface OutputPredictorOptions {
 
 const options = object({ window: optional(positiveInteger(), 5), initialTokens: optional(aboveZero(), 256) });
 
-/** A power of 2; 64 KiB. Of 100 tenants two share an average with a chance of 0.45: only precision is lost. */
+/**
+ * A power of 2; 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only.
+ */
 const cells = 8192;
 
 /** Averages by the `textHash` of their key: no entry is made, and none has to be forgotten. */
