@@ -205,7 +205,7 @@ export const quotaOptions: Schema<ResolvedQuotaOptions> = /* @__PURE__ */ object
     estimate: optional(
       callable<(item: ItemView) => QuotaEstimate>('a function of the waiting request that returns figures'),
     ),
-    random: optional(callable<() => number>(), Math.random),
-    wallClock: optional(callable<() => number>(), Date.now),
+    random: optional(callable<() => number>(), () => Math.random()),
+    wallClock: optional(callable<() => number>(), () => Date.now()),
   }),
 );

@@ -1,5 +1,5 @@
 /** Saturation from the requests that model servers report, whoever sent them. */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { positiveDuration, positiveInteger } from '../../base/schema/types.js';
@@ -27,7 +27,7 @@ const shape = {
 const options = /* @__PURE__ */ object(shape);
 
 /** In llm-d own dispatches count for a fixed time; here until a report holds them, so no time is needed. */
-const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optional(positiveDuration('1s')) });
+const parameters = /* @__PURE__ */ object(withKeys(shape, { ownDispatchWindow: optional(positiveDuration('1s')) }));
 
 /**
  * The load over the capacity. The load is what the servers report, running and waiting, plus what this controller has

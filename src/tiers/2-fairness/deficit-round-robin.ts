@@ -1,5 +1,5 @@
 /** Fair by cost in rounds: O(1) for any number of tenants, at the price of waits of up to a round. */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { number } from '../../base/schema/types.js';
@@ -26,8 +26,8 @@ export interface DeficitRoundRobinOptions extends CostOptions, QuantumOption {}
 
 const quantum = optional(number(quantumRange));
 
-const fileParameters = object({ ...costShape, quantum });
-const codeOptions = object({ ...costCodeShape, quantum });
+const fileParameters = object(withKeys(costShape, { quantum }));
+const codeOptions = object(withKeys(costCodeShape, { quantum }));
 
 /**
  * Shares a band by tokens in rounds. In each round a flow may use one quantum per weight, and goes on until it is used

@@ -2,10 +2,10 @@
  * Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys
  * what a project has.
  */
-import { list, object, record } from '../../base/schema/containers.js';
+import { list, object, record, withKeys } from '../../base/schema/containers.js';
 import { callable, optional, type Report } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { number, oneOf, text } from '../../base/schema/types.js';
+import { number, text } from '../../base/schema/types.js';
 import { CostFairSelector, type LeafOf } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import {
@@ -17,7 +17,7 @@ import {
   mostCost,
 } from './by-cost/cost-options.js';
 import { ServiceLedger } from './by-cost/service-ledger.js';
-import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
+import { type Sharing, shareOrder, sharing } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
@@ -54,7 +54,7 @@ type PathOf = NonNullable<HierarchicalOptions['pathOf']>;
 const threeLevels: Sharing[] = ['virtual-token-counter', 'virtual-token-counter', 'virtual-token-counter'];
 
 const levelShape = {
-  levels: optional(list<Sharing>(oneOf(...sharings)), threeLevels),
+  levels: optional(list(sharing), threeLevels),
   separator: optional(text(), '/'),
   weights: optional(record(number({ from: leastWeight, to: mostCost })), {}),
 };
@@ -80,8 +80,11 @@ function levelsFit({ levels, separator, weights, pathOf }: GivenLevels, report: 
   }
 }
 
-const fileParameters = object({ ...costShape, ...levelShape }, levelsFit);
-const codeOptions = object({ ...costCodeShape, ...levelShape, pathOf: optional(callable<PathOf>()) }, levelsFit);
+const fileParameters = object(withKeys(costShape, levelShape), levelsFit);
+const codeOptions = object(
+  withKeys(withKeys(costCodeShape, levelShape), { pathOf: optional(callable<PathOf>()) }),
+  levelsFit,
+);
 
 /**
  * One name for every level, so that no two fairness IDs get the same path. Given names begin with `=`; a short path

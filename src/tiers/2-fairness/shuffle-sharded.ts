@@ -1,12 +1,12 @@
 /** Fair by cost among queues instead of tenants: a fixed number of queues, whatever the number of tenants. */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { optional, type Report, value } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
+import { integer, positiveInteger } from '../../base/schema/types.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
 import { ShardedSelector } from './by-cost/sharded-selector.js';
-import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
+import { type Sharing, shareOrder, sharing } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
 import { mostHashBits, requiredHashBits } from './by-cost/shuffle-sharding.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
@@ -33,7 +33,7 @@ export interface ShuffleShardedOptions extends CostOptions, Sharding {}
 const shardingShape = {
   queues: optional(integer({ from: 1, to: mostQueues }), 64),
   handSize: optional(positiveInteger(), 8),
-  policy: optional(oneOf(...sharings), 'start-time-fair-queueing'),
+  policy: optional(sharing, 'start-time-fair-queueing'),
   salt: optional(
     value('text', (candidate) => typeof candidate === 'string'),
     '',
@@ -54,8 +54,8 @@ function handIsDealt(
   }
 }
 
-const fileParameters = object({ ...costShape, ...shardingShape }, handIsDealt);
-const codeOptions = object({ ...costCodeShape, ...shardingShape }, handIsDealt);
+const fileParameters = object(withKeys(costShape, shardingShape), handIsDealt);
+const codeOptions = object(withKeys(costCodeShape, shardingShape), handIsDealt);
 
 /**
  * Shares a band by tokens among `queues`: each tenant has a hand of them, and each request stands in the least loaded

@@ -1,5 +1,5 @@
 /** Fair by cost: the tenant that has received least for its weight goes next; and two presets of where one begins. */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { oneOf } from '../../base/schema/types.js';
@@ -33,8 +33,8 @@ const typeOfLeastService = 'least-service-fairness-policy';
 
 const lift = optional(oneOf('floor', 'vtc', 'none'), 'floor');
 
-const fileParameters = object({ ...costShape, lift });
-const codeOptions = object({ ...costCodeShape, lift });
+const fileParameters = object(withKeys(costShape, { lift }));
+const codeOptions = object(withKeys(costCodeShape, { lift }));
 
 /**
  * Shares a band by tokens: the flow with the least cost received per weight goes next, costs being charged at dispatch

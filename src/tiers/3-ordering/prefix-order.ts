@@ -1,5 +1,5 @@
 /** The request whose beginning is most likely cached goes first, and no request is passed for long. */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
@@ -32,7 +32,7 @@ const shape = {
 };
 
 const fileParameters = object(shape);
-const codeOptions = object({ ...shape, prefixScore: optional(callable<(item: ItemView) => number>()) });
+const codeOptions = object(withKeys(shape, { prefixScore: optional(callable<(item: ItemView) => number>()) }));
 
 /** Keys that went lately, the longest ago first. More than servers keep in their caches. */
 const mostKeys = 4096;

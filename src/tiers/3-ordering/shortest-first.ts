@@ -1,5 +1,5 @@
 /** Shortest predicted request first, and waiting makes up for length. */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { callable, objectWith, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero } from '../../base/schema/types.js';
@@ -40,13 +40,14 @@ const shape = {
 };
 
 const fileParameters = object(shape);
-const codeOptions = object({
-  ...shape,
-  predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
-  modelOf: optional(callable<(item: ItemView) => string | undefined>()),
-  secondsOf: optional(callable<(item: ItemView) => number>()),
-  weightOf: optional(callable<(item: ItemView) => number>()),
-});
+const codeOptions = object(
+  withKeys(shape, {
+    predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
+    modelOf: optional(callable<(item: ItemView) => string | undefined>()),
+    secondsOf: optional(callable<(item: ItemView) => number>()),
+    weightOf: optional(callable<(item: ItemView) => number>()),
+  }),
+);
 
 function positive(name: string, figure: number): number {
   if (figure > 0 && figure < Number.POSITIVE_INFINITY) return figure;

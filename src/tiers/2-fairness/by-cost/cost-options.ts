@@ -1,6 +1,7 @@
 /** The cost of a request: its work, and the options by which the policies that share by cost put a price on it. */
-import { object } from '../../../base/schema/containers.js';
+import { object, withKeys } from '../../../base/schema/containers.js';
 import { callable, objectWith, optional, type Schema, value } from '../../../base/schema/element.js';
+import { validate } from '../../../base/schema/parse.js';
 import { aboveZero, oneOf } from '../../../base/schema/types.js';
 import type { ItemView } from '../../views.js';
 import type { OutputPredictor } from './output-predictor.js';
@@ -70,13 +71,13 @@ export const leastWeight = 1e-6;
 /** The largest cost, weight and prediction. */
 export const mostCost: number = 2 ** 53;
 
-const costUnits = ['tokens', 'requests', 'seat-seconds'] as const;
+const costUnit = oneOf('tokens', 'requests', 'seat-seconds');
 
 type ShapeOf<O> = { readonly [K in keyof O]-?: Schema<O[K]> };
 
 /** The options that files may have. */
 export const costShape: ShapeOf<CostParameters> = {
-  cost: optional(oneOf(...costUnits)),
+  cost: optional(costUnit),
   promptTokenPrice: optional(aboveZero()),
   completionTokenPrice: optional(aboveZero()),
   charge: optional(oneOf('predict', 'stream', 'settle')),
@@ -85,18 +86,17 @@ export const costShape: ShapeOf<CostParameters> = {
 };
 
 function isCost(candidate: unknown): candidate is NonNullable<CostOptions['cost']> {
-  return typeof candidate === 'function' || costUnits.some((unit) => unit === candidate);
+  return typeof candidate === 'function' || validate(costUnit, candidate).ok;
 }
 
 /** The same with what only code can say. */
-export const costCodeShape: ShapeOf<CostOptions> = {
-  ...costShape,
+export const costCodeShape: ShapeOf<CostOptions> = /* @__PURE__ */ withKeys(costShape, {
   cost: optional(value('"tokens", "requests", "seat-seconds", or a function of the work', isCost)),
   predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
   workOf: optional(callable()),
   modelOf: optional(callable()),
   weightOf: optional(callable()),
-};
+});
 
 /** Of policies with no options but those of costs. */
 export const costParameters: Schema<CostParameters> = /* @__PURE__ */ object(costShape);

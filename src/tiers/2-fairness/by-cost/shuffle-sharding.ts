@@ -9,8 +9,7 @@ export function requiredHashBits(deckSize: number, handSize: number): number {
   return Math.ceil(Math.log2(deckSize) * handSize);
 }
 
-const encoder = new TextEncoder();
-const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
+const encoder = /* @__PURE__ */ new TextEncoder();
 
 /**
  * 64 bits of a flow's name: the first 8 bytes of SHA-256 over the salt, a zero byte and the name, the lowest first. A
@@ -38,7 +37,7 @@ export function deal(hash: bigint, deckSize: number, handSize: number): number[]
       const left = BigInt(deckSize - i);
       card = Number(rest % left);
       rest /= left;
-      if (rest <= mostExact) exact = Number(rest);
+      if (rest < 2n ** 53n) exact = Number(rest);
     } else {
       card = exact % (deckSize - i);
       exact = (exact - card) / (deckSize - i);
