@@ -8,7 +8,7 @@ import type { DefaultTheme } from 'vitepress';
 
 const docs = new URL('../../docs/', import.meta.url);
 
-const tutorials = ['getting-started', ...pagesIn('tutorials')];
+const tutorials = ['getting-started'];
 
 const guides = [
   'policies/README',
@@ -70,7 +70,7 @@ export function navigation(version: string, versions: readonly Version[]): Defau
   // Each version is a site of its own, which the router of this one does not know.
   const others = versions.map(({ text, link }) => ({ text: `Pages of ${text}`, link, target: '_self' }));
   return [
-    { text: 'Start', link: '/getting-started', activeMatch: '^/(?:getting-started|tutorials/)' },
+    { text: 'Start', link: '/getting-started', activeMatch: '^/getting-started' },
     { text: 'Playground', link: '/playground' },
     { text: 'Policies', link: '/policies/', activeMatch: '^/policies/' },
     { text: 'API', link: '/reference/', activeMatch: '^/reference/' },

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterAll, describe, expect, it } from 'vitest';
 import { entryPoints } from '../../scripts/entry-points.mjs';
-import { blocksOf, pages as written } from './pages.js';
+import { blocksOf, pages } from './pages.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Inside the package, so that the snippets find its dependencies. */
@@ -19,8 +19,8 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 /** Pages whose blocks are complete programs. */
 const complete = ['README.md', 'docs/index.md', 'docs/getting-started.md', 'docs/api.md'];
 
-/** The blocks of tutorials are files that import each other; tutorials.test.ts runs them all. */
-const pages = written.filter((page) => !page.startsWith('docs/tutorials/'));
+/** A block of a tutorial begins with the name of its file. Such files import each other; tutorials.test.ts runs them all. */
+const isFile = (code: string): boolean => /^\/\/ [\w.-]+\.mjs\n/.test(code);
 
 interface Source {
   readonly page: string;
@@ -31,7 +31,7 @@ interface Source {
 
 const blocks: readonly Source[] = pages.flatMap((page) =>
   blocksOf(page)
-    .filter(({ language }) => language === 'js' || language === 'ts')
+    .filter(({ language, code }) => (language === 'js' && !isFile(code)) || language === 'ts')
     .map(({ language, code }, index) => {
       const file = `${scratch}${page.replaceAll(/\W/g, '-')}-${index + 1}.mts`;
       // A block without imports is a module all the same, and shares no names with others.

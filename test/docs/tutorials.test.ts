@@ -1,4 +1,4 @@
-/** docs/tutorials/: the files that a reader makes, in the order of the page, do what the page says. */
+/** The tutorials: the files that a reader makes, in the order of the section, do what it says. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
@@ -15,8 +15,9 @@ interface File {
   readonly code: string;
 }
 
-function filesOf(page: string): File[] {
-  const text = readFileSync(new URL(`docs/tutorials/${page}.md`, root), 'utf8');
+function filesOf(page: string, section: string): File[] {
+  const sections = readFileSync(new URL(`docs/${page}.md`, root), 'utf8').split(/^## /m);
+  const text = sections.find((each) => each.startsWith(`${section}\n`))!;
   const files = [...text.matchAll(/<!-- file: (\S+) -->\n```js\n(.*?)```/gs)].map(([, name = '', code = '']) => ({
     name,
     code,
@@ -57,7 +58,7 @@ describe('a first protected route', () => {
     const [model, gateway] = [await freePort(), await freePort()];
     // On other ports; the answers' order is what counts. Servers end with the process of the test.
     const load = (code: string): string => code.replaceAll('8000', String(model)).replaceAll('8080', String(gateway));
-    const files = filesOf('first-protected-route');
+    const files = filesOf('getting-started', 'A first protected route');
     const run = folder('first-route', [...files, { name: 'load-2.mjs', code: files.at(-1)?.code ?? '' }], load);
     await run('model-server.mjs');
     await run('gateway.mjs');
@@ -77,7 +78,7 @@ describe('a first protected route', () => {
 });
 
 describe('a policy of your own', () => {
-  const files = filesOf('your-own-policy');
+  const files = filesOf('plugins', 'A policy, step by step');
   const tests = files.filter(({ name }) => name.endsWith('.test.mjs'));
   /** Collects what `node:test` would run. */
   const collecting = (code: string): string =>
