@@ -28,7 +28,6 @@ export default defineConfig({
   base: (process.env.DOCS_BASE ?? '/') as `/${string}/`,
   rewrites: {
     'policies/README.md': 'policies/index.md',
-    'grafana/README.md': 'grafana/index.md',
     'reference/README.md': 'reference/index.md',
   },
   ignoreDeadLinks: 'localhostLinks',

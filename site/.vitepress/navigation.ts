@@ -8,7 +8,7 @@ import type { DefaultTheme } from 'vitepress';
 
 const docs = new URL('../../docs/', import.meta.url);
 
-const tutorials = ['getting-started'];
+const tutorials = ['getting-started', 'migrate'];
 
 const guides = [
   'policies/README',
@@ -19,45 +19,23 @@ const guides = [
   'gateway',
   'deployment',
   'scale-out',
-  'autoscaling',
   'client',
   'fetch',
   'testing',
   'simulator',
-  'inspector',
-  'grafana/README',
   'troubleshooting',
 ];
 
-const reference = ['api', 'configuration', 'http', 'endpoints', 'metrics', 'plugins', 'glossary'];
+const reference = ['api', 'configuration', 'http', 'endpoints', 'metrics', 'plugins'];
 
-const explanation = [
-  'concepts',
-  'placement',
-  'differences',
-  'proof',
-  'benchmarks',
-  'threat-model',
-  'architecture',
-  'decisions',
-];
+const explanation = ['concepts', 'differences', 'proof', 'benchmarks', 'threat-model', 'architecture', 'decisions'];
 
 const policies = pagesIn('policies').filter((page) => page !== 'policies/README');
 const generated = [...pagesIn('reference'), ...pagesIn('reference/headgate')].filter(
   (page) => page !== 'reference/README',
 );
 
-/** Folders that are listed as they are: whoever adds a page need not add it here. */
-const folders = { 'Coming from': [...pagesIn('migration'), ...pagesIn('migrate')] };
-
-const listed = new Set([
-  ...tutorials,
-  ...guides,
-  ...reference,
-  ...explanation,
-  ...policies,
-  ...Object.values(folders).flat(),
-]);
+const listed = new Set([...tutorials, ...guides, ...reference, ...explanation, ...policies]);
 const others = pagesIn('').filter((page) => !listed.has(page) && page !== 'index' && page !== 'playground');
 
 interface Version {
@@ -99,9 +77,6 @@ export function sidebar(): DefaultTheme.SidebarMulti {
     '/': [
       { text: 'Tutorials', items: [...tutorials.map(item), { text: 'Playground', link: '/playground' }] },
       { text: 'How-to guides', items: [...guides, ...others].map(item) },
-      ...Object.entries(folders).flatMap(([text, pages]) =>
-        pages.length === 0 ? [] : [{ text, items: pages.map(item) }],
-      ),
       { text: 'Reference', items: [...reference.map(item), { text: 'Every export', link: '/reference/' }] },
       { text: 'Explanation', items: explanation.map(item) },
     ],

@@ -53,7 +53,7 @@ describe('docs/api.md', () => {
   });
 });
 
-describe.each(['getting-started', 'api', 'capacity', 'troubleshooting', 'deployment', 'glossary'])(
+describe.each(['getting-started', 'api', 'capacity', 'troubleshooting', 'deployment', 'concepts'])(
   'docs/%s.md',
   (name) => {
     it('has links that lead to a page, and to a heading of it', () => {

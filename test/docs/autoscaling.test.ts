@@ -1,4 +1,4 @@
-/** docs/autoscaling.md: its snippet answers, its manifests are manifests, and what they read is there to be read. */
+/** Autoscaling, in docs/deployment.md: its snippet answers, its manifests are manifests, and what they read is there to be read. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
@@ -13,7 +13,8 @@ import { key, makeFlow, runNow } from '../support/flow.js';
 const root = new URL('../../', import.meta.url);
 /** Inside the package, so that the snippet's imports resolve as a user's would. */
 const scratch = new URL('test-results/autoscaling/', root);
-const page = readFileSync(new URL('docs/autoscaling.md', root), 'utf8');
+const [, page = ''] =
+  /^## Autoscaling\n(.*?)^## /ms.exec(readFileSync(new URL('docs/deployment.md', root), 'utf8')) ?? [];
 
 beforeAll(() => mkdirSync(scratch, { recursive: true }));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
@@ -58,7 +59,7 @@ async function answered(): Promise<object> {
   return JSON.parse((await demandHandler(busyFlow())({ method: 'GET', headers: {} })).body) as object;
 }
 
-describe('docs/autoscaling.md', () => {
+describe('autoscaling, in docs/deployment.md', () => {
   it('has ScaledObjects whose bounds and triggers are of the form that KEDA wants', () => {
     expect(manifests).toHaveLength(3);
     for (const { apiVersion, kind, spec } of manifests) {

@@ -16,14 +16,11 @@ const pages = [
   ['capacity', 1],
   ['client', 4],
   ['fetch', 3],
-  ['inspector', 3],
-  ['migrate/llm-d', 1],
-  ['migrate/queues', 5],
-  ['migrate/rate-limiters', 2],
-  ['placement', 3],
+  ['migrate', 8],
   ['shadow', 1],
   ['simulator', 1],
   ['testing', 3],
+  ['troubleshooting', 3],
 ] as const;
 
 describe.each(pages)('docs/%s.md', (page, fewest) => {

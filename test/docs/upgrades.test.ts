@@ -1,4 +1,4 @@
-/** docs/upgrades.md, and what a release is made with. */
+/** What docs/deployment.md says of upgrades, and what a release is made with. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -7,9 +7,9 @@ import { closeChangelog } from '../../scripts/close-changelog.mjs';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
-const page = read('docs/upgrades.md');
+const page = read('docs/deployment.md');
 
-describe('docs/upgrades.md', () => {
+describe('upgrades, in docs/deployment.md', () => {
   it('has every code of a deprecation that the sources warn with, and no other', () => {
     const sources = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' }).filter((name) =>
       name.endsWith('.ts'),

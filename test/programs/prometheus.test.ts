@@ -81,7 +81,7 @@ describe('the dashboard', () => {
   });
 
   it('is described row by row, and the alerts one by one', () => {
-    const page = readFileSync(new URL('../../docs/grafana/README.md', import.meta.url), 'utf8');
+    const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
     const rows = dashboard.panels
       .filter(({ type }) => type === 'row')
       .map(({ title }) => title.replace(/ \(.*\)$/, ''));
