@@ -16,9 +16,10 @@ import { object, withKeys } from '../base/schema/containers.js';
 import { callable, optional, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
+import { ReadAhead } from '../base/stream/read-ahead.js';
+import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
-import { onBodyEnd } from './on-body-end.js';
 import { msAboveZero, numberFrom } from './option-schemas.js';
 import { replayableInput, signalOf } from './replayable-input.js';
 import { isRefusal, type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
@@ -228,4 +229,33 @@ class Dispatcher implements BatchDispatcher {
 function headroomOf(headers: Headers): number | undefined {
   const text = headers.get(bandHeadroomHeader);
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/**
+ * The same answer; `end` is called once: when the body has come, was cancelled or broken off, at once where there is
+ * none.
+ */
+function onBodyEnd(response: Response, end: () => void): Response {
+  // React Native has no bodies as streams.
+  if (!response.body) {
+    end();
+    return response;
+  }
+  let isOver = false;
+  const over = (): void => {
+    if (!isOver) end();
+    isOver = true;
+  };
+  const ahead = new ReadAhead<Uint8Array>(response.body.getReader(), [], { over });
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => ahead.pull(controller),
+      cancel(reason) {
+        over();
+        return ahead.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return withBody(response, body);
 }

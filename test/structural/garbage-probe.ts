@@ -5,7 +5,7 @@
  */
 import { EventEmitter } from 'node:events';
 import type { ServerHttp2Stream } from 'node:http2';
-import { destroyIfStuck } from '../../src/adapters/node/stuck-streams.js';
+import { destroyIfStuck } from '../../src/adapters/node/on-response-end.js';
 import { UploadWatch } from '../../src/base/stream/upload-watch.js';
 import {
   concurrencyDetector,

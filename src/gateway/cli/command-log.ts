@@ -6,7 +6,6 @@ import { format as formatted } from 'node:util';
 import { readYaml } from '../../config/read-yaml.js';
 import { FlowConfigError } from '../../index.js';
 import { type GatewayLog, lineLog } from '../index.js';
-import { bufferedWriter } from './buffered-writer.js';
 
 export type LogFormat = 'json' | 'text';
 
@@ -83,4 +82,39 @@ function formatOf(source: string): LogFormat {
   const [file] = readYaml(source, () => {});
   const log: unknown = Reflect.get(Object(file?.value), 'log');
   return Reflect.get(Object(log), 'format') === 'json' ? 'json' : 'text';
+}
+
+const everyMs = 50;
+const mostCharacters = 65_536;
+
+interface BufferedWriter {
+  write(line: string): void;
+  flush(): void;
+}
+
+/**
+ * Writes to standard error in larger pieces, because a write is a system call, which blocks the event loop, and a busy
+ * gateway writes a line for every request.
+ *
+ * Invariant: lines keep their order; what is held is written at the latest after `everyMs`, and when the process ends.
+ */
+export function bufferedWriter(write: (text: string) => void): BufferedWriter {
+  let held = '';
+  let timer: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (held === '') return;
+    const text = held;
+    held = '';
+    write(text);
+  };
+  return {
+    write(line) {
+      held += line;
+      if (held.length >= mostCharacters) flush();
+      else timer ??= setTimeout(flush, everyMs).unref();
+    },
+    flush,
+  };
 }

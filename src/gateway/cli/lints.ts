@@ -1,8 +1,8 @@
 /** Lints: settings that are each valid but do not go together. Every sentence names both. */
 import { parseDuration } from '../../base/schema/duration.js';
+import { readYaml } from '../../config/read-yaml.js';
 import type { GatewayConfig } from '../index.js';
 import type { ScrapeConfig } from '../settings/gateway-config.js';
-import { declaredPlugins } from './declared-plugins.js';
 import type { Resolved } from './effective-settings.js';
 import { bytes, ms } from './format-numbers.js';
 
@@ -264,4 +264,22 @@ function timeLints({ timeouts, drain }: GatewayConfig): string[] {
         ]
       : []),
   ];
+}
+
+interface DeclaredPlugin {
+  readonly type: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** The plugins that a file without faults declares, for checks that the made plugins cannot answer. */
+function declaredPlugins(text: string): DeclaredPlugin[] {
+  return readYaml(text, () => {}).flatMap(({ value }) => {
+    const plugins: unknown = Reflect.get(Object(value), 'plugins');
+    return Array.isArray(plugins) ? plugins.flatMap(read) : [];
+  });
+}
+
+function read(entry: unknown): DeclaredPlugin[] {
+  const { type, parameters }: { type?: unknown; parameters?: unknown } = { ...Object(entry) };
+  return typeof type === 'string' ? [{ type, parameters: { ...Object(parameters) } }] : [];
 }

@@ -6,7 +6,6 @@ import type { CheckArguments } from './arguments.js';
 import { type CheckResult, checkSource } from './check-source.js';
 import { probe } from './probe-upstreams.js';
 import { readSource } from './read-source.js';
-import { renderCheck } from './render-check.js';
 
 /** Returns the exit status. */
 export async function runCheck({ file, json, probe: asksServers, modules }: CheckArguments): Promise<number> {
@@ -43,4 +42,51 @@ function faulty(faults: CheckResult['faults']): CheckResult {
 /** JSON has no Infinity. */
 function finite(_key: string, value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? 'unlimited' : value;
+}
+
+const columns = 80;
+
+/** The result of a check for people, in 80 columns. */
+function renderCheck(file: string, { kind, faults, warnings, effective }: CheckResult): string {
+  const lines: string[] = [];
+  if (faults.length > 0) {
+    lines.push(...wrap(`${file}: ${kind} with ${counted(faults.length, 'fault')}`, ''), '');
+    for (const { path, expected, got } of faults) {
+      lines.push(
+        ...wrap(`- ${path || 'the file'}`, '  '),
+        ...wrap(`  expected ${expected}`, '    '),
+        ...wrap(`  got ${got}`, '    '),
+      );
+    }
+    return `${lines.join('\n')}\n`;
+  }
+  lines.push(...wrap(`${file}: ${kind}, no faults, ${counted(warnings.length, 'warning')}`, ''));
+  if (warnings.length > 0) lines.push('', 'Warnings', ...warnings.flatMap((warning) => wrap(`- ${warning}`, '  ')));
+  for (const { section, entries } of effective) {
+    const width = Math.min(Math.max(0, ...entries.map(([name]) => name.length)), 24);
+    lines.push(
+      '',
+      section,
+      ...entries.flatMap(([name, value]) => wrap(`  ${name.padEnd(width)}  ${value}`, ' '.repeat(width + 4))),
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function counted(count: number, what: string): string {
+  return `${count === 0 ? 'no' : count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+/** Breaks at blanks; further lines begin with `indent`. A word longer than a line stands alone. */
+function wrap(text: string, indent: string): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (rest.length > columns) {
+    const limit = rest.lastIndexOf(' ', columns);
+    const at = limit > indent.length + 1 ? limit : rest.indexOf(' ', columns);
+    if (at < 0) break;
+    lines.push(rest.slice(0, at).trimEnd());
+    rest = indent + rest.slice(at + 1);
+  }
+  return [...lines, rest];
 }

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent } from 'undici';
 import { isOverloadRefusal, refusalWaitMs } from '../../adapters/http/index.js';
 import { FirstTokenWatch } from '../../base/stream/first-token.js';
+import { unconnectedCodes } from '../../base/unconnected.js';
 import type { Lease } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import { usageReader } from '../../upstream/index.js';
@@ -14,7 +15,6 @@ import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { RequestState } from '../request-state.js';
 import { ApiError } from '../shared/api-error.js';
 import { Relay, type RelayHost, type Tap } from './relay.js';
-import { failureOf, nothingWasSent } from './upstream-faults.js';
 import { requestOf, type UpstreamRequestOptions } from './upstream-request.js';
 
 /**
@@ -239,4 +239,23 @@ function tapOf(
     },
     end: () => usage.end(),
   };
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+}
+
+function nothingWasSent(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(nothingWasSent);
+  return unconnectedCodes.includes(codeOf(error));
+}
+
+/** What it means when a server cannot be reached, does not answer in time, or breaks off. */
+function failureOf(error: unknown, upstream: string): ApiError {
+  if (error instanceof ApiError) return error;
+  const code = codeOf(error);
+  if (/^UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT$/.test(code))
+    return new ApiError(504, 'upstream_timeout', `${upstream} did not answer in time.`);
+  if (nothingWasSent(error)) return new ApiError(502, 'upstream_unreachable', `${upstream} cannot be reached.`);
+  return new ApiError(502, 'upstream_failed', `${upstream} broke off before it answered.`);
 }

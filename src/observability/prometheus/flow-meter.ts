@@ -3,9 +3,8 @@
  *
  * Invariant: gauges are what the controller says, so they cannot drift; a scrape never looks at what waits.
  */
-
 import { BoundedLabel } from '../../base/bounded-label.js';
-import type { ControllerFigures, FlowRequest, ItemView, SaturationDetector } from '../../index.js';
+import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
 import { queueDurationBuckets as defaultBuckets } from '../metrics/duration-buckets.js';
 import { eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
@@ -15,7 +14,6 @@ import { ModelLabels, noModels } from './model-labels.js';
 import { ModelRejections } from './model-rejections.js';
 import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels, Sample } from './scraped-metric.js';
-import { Victims } from './victims.js';
 
 export interface FlowReadings {
   /** On metrics that have the label in any case. */
@@ -224,5 +222,34 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       flow.on('dispatched', left),
       flow.on('dropped', left),
     ];
+  }
+}
+
+/** Running requests asked to leave. Only meanwhile `released` is listened to, because it comes for every request. */
+class Victims {
+  /** Gave their seats up. */
+  confirmed = 0;
+  private readonly leaving = new Set<Lease>();
+  private readonly onReleased: (listener: (lease: Lease) => void) => () => void;
+  private stopListening: (() => void) | undefined = undefined;
+
+  constructor(onReleased: (listener: (lease: Lease) => void) => () => void) {
+    this.onReleased = onReleased;
+  }
+
+  add(lease: Lease): void {
+    this.leaving.add(lease);
+    this.stopListening ??= this.onReleased((released) => this.left(released));
+  }
+
+  stop(): void {
+    this.stopListening?.();
+    this.stopListening = undefined;
+  }
+
+  private left(lease: Lease): void {
+    if (!this.leaving.delete(lease)) return;
+    this.confirmed++;
+    if (this.leaving.size === 0) this.stop();
   }
 }

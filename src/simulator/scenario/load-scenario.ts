@@ -2,6 +2,8 @@
  * Reads a scenario file into the options of a simulation, or reports everything that is wrong with it, with line and
  * column.
  */
+
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { object, record } from '../../base/schema/containers.js';
@@ -30,7 +32,7 @@ import {
 import { serverRoomPlugin } from '../servers/server-room-detector.js';
 import { leftOut, readTrace } from '../traces/read-trace.js';
 import type { TraceRow } from '../traces/trace-row.js';
-import { withPositions } from './issue-positions.js';
+import { parsePath } from './value-path.js';
 
 export interface LoadScenarioOptions {
   /** Reads traces and gateway files that the scenario names. @default they cannot be read */
@@ -215,4 +217,48 @@ function partOf(given: Record<string, unknown>, keys: readonly string[]): Record
 
 function plain(path: string): string {
   return path.startsWith(heading) ? path.slice(heading.length) : path;
+}
+
+/**
+ * Adds line and column, in the text of a YAML file, to the paths of issues. A missing value has the position of the
+ * object that lacks it.
+ */
+function withPositions(text: string, issues: readonly ConfigIssue[]): ConfigIssue[] {
+  // Text that nests too deep must not be parsed: its issue has its place already.
+  if (issues.every(hasPlace)) return [...issues];
+  const lines = new LineCounter();
+  const { contents } = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
+  return issues.map((issue) => {
+    if (hasPlace(issue)) return issue;
+    const offset = offsetOf(contents as Node | null, parsePath(issue.path) ?? []);
+    const { line, col } = lines.linePos(offset);
+    return {
+      ...issue,
+      path: issue.path === '' ? `line ${line}, column ${col}` : `line ${line}, column ${col}: ${issue.path}`,
+    };
+  });
+}
+
+function hasPlace({ path }: ConfigIssue): boolean {
+  return /\bline \d+/.test(path);
+}
+
+function offsetOf(root: Node | null, path: readonly (string | number)[]): number {
+  let node: unknown = root;
+  let offset = root?.range?.[0] ?? 0;
+  for (const part of path) {
+    if (isMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
+      if (pair === undefined) return offset;
+      offset = (pair.key as Node).range?.[0] ?? offset;
+      node = pair.value;
+    } else if (isSeq(node)) {
+      node = node.items[Number(part)];
+      if (node === undefined) return offset;
+    } else return offset;
+    offset = (isScalar(node) ? (node as Node).range?.[0] : undefined) ?? offset;
+    if (isSeq(node) || isMap(node))
+      offset = isSeq(node) || path.at(-1) === part ? offset : ((node as Node).range?.[0] ?? offset);
+  }
+  return offset;
 }

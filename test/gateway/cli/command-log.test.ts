@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bufferedWriter } from '../../../src/gateway/cli/buffered-writer.js';
+import { bufferedWriter } from '../../../src/gateway/cli/command-log.js';
 import { until } from '../../integration/support/until.js';
 import { bundleCli, type CliProcess } from '../support/bundled-cli.js';
 
