@@ -8,11 +8,11 @@
  * bucket keeps one call outstanding, and makes none while nothing is taken and nothing waits.
  */
 import { type QuotaWindow, rounding } from '../../base/quota-window.js';
+import { CallSchedule } from '../store/call-schedule.js';
 import { StoreError } from '../store/store-problem.js';
 import { BucketAccount } from './bucket-account.js';
 import type { BucketSettings } from './bucket-options.js';
 import { type BucketTerms, type Purchase, purchaseOf, type Sale } from './bucket-store.js';
-import { CallSchedule } from './call-schedule.js';
 import { FallbackShare } from './fallback-share.js';
 import { type HeldTaking, Holdings } from './holdings.js';
 

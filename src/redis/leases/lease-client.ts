@@ -8,6 +8,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { Clock } from '../../index.js';
+import { CallSchedule } from '../store/call-schedule.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
@@ -47,21 +48,21 @@ export class LeaseClient {
   private readonly expired = new Map<string, number>();
   private readonly settings: LeaseClientSettings;
   private readonly link: StoreLink;
+  private readonly schedule: CallSchedule;
   private sequence = 0;
   private sentAtMs: number = Number.NEGATIVE_INFINITY;
   /** The leases of the latest call, in its order; undefined once it was answered. */
   private asked: readonly CapacityLease[] | undefined = undefined;
-  private isCalling = false;
+  /** A call is wanted before the next refresh. */
   private isUrgent = false;
   private isClosed = false;
-  private timer: unknown = undefined;
-  private dueAtMs: number = Number.POSITIVE_INFINITY;
   private expiryTimer: unknown = undefined;
   private toldProblem: { readonly code: string; readonly atMs: number } | undefined = undefined;
 
   constructor(store: Store, settings: LeaseClientSettings) {
     this.settings = settings;
     const { timeoutMs, clock, random, where, refreshMs } = settings;
+    this.schedule = new CallSchedule(clock, () => this.call());
     this.link = new StoreLink(
       store,
       // A store that comes back empty learns for one lease: by then every replica must have called.
@@ -77,7 +78,7 @@ export class LeaseClient {
   /** Adds a lease, and calls for it at once. */
   add(lease: CapacityLease): void {
     this.leases.set(lease.key, lease);
-    this.callIn(0);
+    this.callUrgentlyIn(0);
   }
 
   /** Takes a lease out; its seats are free again once a lease and the drain are over. */
@@ -96,8 +97,7 @@ export class LeaseClient {
   /** For demand above the share of `lease`: calls the store soon, unless the last call said so already. O(1). */
   callSoon(lease: CapacityLease): void {
     if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
-    this.isUrgent = true;
-    this.callIn(Math.max(0, this.sentAtMs + urgentMs - this.settings.clock.now()));
+    this.callUrgentlyIn(Math.max(0, this.sentAtMs + urgentMs - this.settings.clock.now()));
   }
 
   /** Gives the share back, except for what is in flight, and stops. Never rejects. */
@@ -105,7 +105,7 @@ export class LeaseClient {
     if (this.isClosed) return;
     this.isClosed = true;
     const { clock } = this.settings;
-    clock.clearTimeout(this.timer);
+    this.schedule.stop();
     clock.clearTimeout(this.expiryTimer);
     const leases = [...this.leases.values()];
     try {
@@ -117,27 +117,20 @@ export class LeaseClient {
     this.link.close();
   }
 
-  private callIn(delayMs: number): void {
-    const { clock } = this.settings;
-    const atMs = clock.now() + delayMs;
-    if (this.isCalling) this.isUrgent = true;
-    if (this.isClosed || this.isCalling || atMs >= this.dueAtMs) return;
-    clock.clearTimeout(this.timer);
-    this.dueAtMs = atMs;
-    this.timer = letProcessEnd(clock.setTimeout(() => this.call(), delayMs));
+  private callUrgentlyIn(delayMs: number): void {
+    this.isUrgent = true;
+    if (!this.isClosed) this.schedule.callIn(delayMs);
   }
 
-  private call(): void {
-    this.dueAtMs = Number.POSITIVE_INFINITY;
-    if (this.isCalling || this.isClosed || this.leases.size === 0) return;
-    this.isCalling = true;
+  private call(): Promise<void> | undefined {
+    if (this.isClosed || this.leases.size === 0) return undefined;
     this.isUrgent = false;
     this.sequence++;
     this.sentAtMs = this.settings.clock.now();
     const leases = [...this.leases.values()];
     this.asked = leases;
     const args = this.argumentsFor(leases, this.sequence, 'call');
-    this.link
+    return this.link
       .ask(leaseScript, keysOf(leases), args, (reply) => this.takeReply(reply))
       .then(
         () => this.ended(),
@@ -149,12 +142,11 @@ export class LeaseClient {
   }
 
   private ended(): void {
-    this.isCalling = false;
     const { refreshMs, random, clock } = this.settings;
-    const jitteredMs = refreshMs * (0.9 + 0.2 * random());
-    const sinceMs = clock.now() - this.sentAtMs;
-    const delayMs = this.isUrgent ? urgentMs - sinceMs : jitteredMs - sinceMs;
-    this.callIn(Math.max(0, delayMs, this.link.retryInMs));
+    this.schedule.over(this.link.retryInMs);
+    if (this.isClosed) return;
+    const intervalMs = this.isUrgent ? urgentMs : refreshMs * (0.9 + 0.2 * random());
+    this.schedule.callIn(Math.max(0, this.sentAtMs + intervalMs - clock.now()));
   }
 
   private argumentsFor(leases: readonly CapacityLease[], sequence: number, operation: 'call' | 'leave'): string[] {

@@ -32,7 +32,7 @@ export class CallSchedule {
       this.isQueued = true;
       queueMicrotask(() => void this.call());
     } else if (atMs < this.dueAtMs) {
-      this.clock.clearTimeout(this.timer);
+      this.stop();
       this.dueAtMs = atMs;
       const delay = Math.min(atMs - nowMs, 2 ** 31 - 1);
       this.timer = letProcessEnd(
@@ -51,7 +51,11 @@ export class CallSchedule {
     this.isCalling = true;
     const sending = this.send();
     if (sending === undefined) this.isCalling = false;
-    else this.sending = sending;
+    else {
+      // It does what the timer was set for.
+      this.stop();
+      this.sending = sending;
+    }
     return this.sending;
   }
 
@@ -63,5 +67,6 @@ export class CallSchedule {
 
   stop(): void {
     this.clock.clearTimeout(this.timer);
+    this.dueAtMs = Number.POSITIVE_INFINITY;
   }
 }
