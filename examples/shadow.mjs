@@ -1,10 +1,10 @@
 // @ts-check
 // Shadow mode: a burst goes through untouched, the controller says what it would have done, and one word turns it on.
 import assert from 'node:assert/strict';
-import { concurrencyDetector, FlowController } from 'headgate';
+import { concurrencyDetector, FlowController, shadow } from 'headgate';
 
 const flow = new FlowController({
-  mode: 'shadow',
+  mode: shadow(),
   saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
   limits: { maxRequests: 10 },
   bands: [{ priority: 10 }, { priority: 0 }],
@@ -26,11 +26,11 @@ async function burst(count) {
 }
 
 console.log(`In shadow mode ${await burst(20)} of 20 requests are served at once, and it says:`);
-const { shadow } = flow.stats();
-assert.ok(shadow !== undefined);
-const dropped = shadow.wouldHaveBeenDropped.map(({ reason, requests }) => `${requests} ${reason}`).join(', ');
-console.log(`  ${shadow.wouldHaveWaited} would have waited, and dropped would have been: ${dropped}.`);
-assert.deepEqual([shadow.passed, shadow.wouldHaveWaited], [20, 10]);
+const { shadow: told } = flow.stats();
+assert.ok(told !== undefined);
+const dropped = told.wouldHaveBeenDropped.map(({ reason, requests }) => `${requests} ${reason}`).join(', ');
+console.log(`  ${told.wouldHaveWaited} would have waited, and dropped would have been: ${dropped}.`);
+assert.deepEqual([told.passed, told.wouldHaveWaited], [20, 10]);
 assert.equal(dropped, '6 global-max-requests');
 
 flow.reconfigure({ mode: 'queue' });

@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
-import { EndpointPool, FlowController, roundRobin } from 'headgate';
+import { EndpointPool, FlowController, inFlightEviction, roundRobin } from 'headgate';
 import { loadConfig } from 'headgate/config';
 import { flowKeyFromHeaders } from 'headgate/http';
 import { flowControl } from 'headgate/node';
@@ -71,7 +71,12 @@ function createGate() {
   const byTurns = args['round-robin'] && {
     bands: config.options.bands?.map((band) => ({ ...band, fairness: roundRobin() })),
   };
-  flow = new FlowController({ ...config.options, ...byTurns, ...(args.eviction && { eviction: {} }), pool });
+  flow = new FlowController({
+    ...config.options,
+    ...byTurns,
+    ...(args.eviction && { eviction: inFlightEviction() }),
+    pool,
+  });
   prometheusMetrics(flow, { register, inferencePool: 'default-pool' });
   return flowControl(flow, {
     classify: ({ headers }) => ({

@@ -24,6 +24,7 @@ export function codeOf(settings: Settings): string {
     ordering,
     ...(hasHoldback ? ['priorityHoldback'] : []),
     ...(hasQuotas ? ['quotaDetector'] : []),
+    ...(evicts ? ['inFlightEviction'] : []),
   ];
   const flowLimits = tenantQueue > 0 ? ` flowLimits: { maxRequests: ${tenantQueue} },` : '';
   const band = (priority: number): string =>
@@ -41,7 +42,7 @@ export function codeOf(settings: Settings): string {
     "  overflow: 'fair',",
     `  defaultRequestTtl: '${ttl}s',`,
     ...(hasHoldback ? [`  usageLimitPolicy: priorityHoldback({ minCeiling: ${ceiling / 100} }),`] : []),
-    ...(evicts ? ['  eviction: {},'] : []),
+    ...(evicts ? ['  eviction: inFlightEviction(),'] : []),
     '  bands: [',
     ...prioritiesOf(settings).map(band),
     '  ],',

@@ -15,7 +15,14 @@ import {
 import { optional, type Report } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
 import { aboveZero, atLeastZero, flag, integer, oneOf, positiveInteger, ratio, text } from '../base/schema/types.js';
-import type { BandTemplate, Duration, FlowControllerOptions, Schema } from '../index.js';
+import {
+  type BandTemplate,
+  type Duration,
+  type FlowControllerOptions,
+  inFlightEviction,
+  type Schema,
+  shadow,
+} from '../index.js';
 import { interval, quantity, ttl } from './config-elements.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import type { Problems } from './problems.js';
@@ -233,7 +240,7 @@ export function readFlowControl(
       recheckIntervalMs: gate.recheckInterval,
     },
     constraints: read.constraintPluginRefs,
-    mode: read.mode,
+    mode: read.mode === 'shadow' ? shadow() : read.mode,
     admission: read.admissionPolicyPluginRef,
     endpointPicker: read.endpointPickerPluginRef,
     endpointFilters: read.endpointFilterPluginRefs,
@@ -263,14 +270,14 @@ export function readFlowControl(
 
 function evictionOf(section: Section): FlowControllerOptions['eviction'] {
   if (section.enableEviction !== true) return undefined;
-  return {
+  return inFlightEviction({
     filter: section.evictionFilterPluginRef,
     ordering: section.evictionOrderingPluginRef,
     maxPerDecision: section.maxRevocationsPerDecision,
     graceMs: section.evictionConfirmationGrace,
     timeoutMs: section.evictionConfirmationTimeout,
     reserveMs: section.evictionReserve,
-  };
+  });
 }
 
 /** Files have a unit in every duration: the constructor need not ask if a small number was meant in seconds. */

@@ -6,8 +6,7 @@ import { validate } from '../base/schema/parse.js';
 import { noDetector } from '../gate/detectors/no-detector.js';
 import type { ItemView } from '../tiers/views.js';
 import { checkRun, isSpan } from './check-arguments.js';
-import { Engine } from './engine/engine.js';
-import type { Intake } from './engine/intake.js';
+import { Engine, type Standing } from './engine/engine.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
@@ -21,7 +20,7 @@ import { FlowControlError } from './outcome/flow-control-error.js';
 import type { Lease } from './outcome/lease.js';
 import type { Outcome } from './outcome/outcome.js';
 import { resolveOptions } from './resolve-options.js';
-import { engineOrShadow, ShadowMode } from './shadow/shadow-mode.js';
+import type { ShadowMaker } from './shadow/shadow-mode.js';
 import { warnOfLimitSums, warnOfShortTtls } from './warn-of-options.js';
 
 /** The least that an adapter needs of a controller. */
@@ -58,7 +57,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   private readonly events = new EventHub();
   private readonly engine: Engine;
   /** Takes the calls of hosts: the intake, except in mode `shadow`. */
-  private entry: Intake | ShadowMode;
+  private entry: Pick<Standing, 'enter' | 'tryEnqueue'>;
   private given: FlowControllerOptions<R>;
   private options: ResolvedOptions;
 
@@ -69,12 +68,12 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     warnOfShortTtls(options, this.options.clock);
     warnOfLimitSums(options, this.options);
     this.engine = new Engine(this.options, this.events);
-    this.entry = engineOrShadow(this.engine, this.engine.intake, this.options);
+    this.entry = entryOf(this.engine, this.options);
   }
 
   /** True in mode `shadow`: figures, events and explanations then tell what would have happened. */
   get isShadow(): boolean {
-    return this.entry !== this.engine.intake;
+    return this.engine.shadow !== undefined;
   }
 
   /**
@@ -182,7 +181,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     warnOfShortTtls(changes, this.options.clock);
     if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
     this.engine.reconfigure(this.options);
-    this.entry = engineOrShadow(this.engine, this.entry, this.options);
+    this.entry = entryOf(this.engine, this.options);
   }
 
   /**
@@ -201,7 +200,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   close(options: CloseOptions = {}): Promise<void> {
     const verdict = validate(closeOptions, options);
     if (!verdict.ok) return Promise.reject(new FlowConfigError('close', verdict.issues));
-    if (this.entry instanceof ShadowMode) this.entry.endWithCallers();
+    this.engine.shadow?.endWithCallers();
     return this.engine.close(verdict.value.drainMs);
   }
 
@@ -255,6 +254,17 @@ function readFrom<T>(engine: Engine, reading: (engine: Engine, nowMs: number) =>
   engine.collectIdle();
   engine.measure();
   return engine.look((nowMs) => reading(engine, nowMs));
+}
+
+/** The receiver of the host's calls: the intake, or in mode `shadow` what stands before it. */
+function entryOf(engine: Engine, { mode, clock }: ResolvedOptions): Pick<Standing, 'enter' | 'tryEnqueue'> {
+  if (isShadow(mode)) return engine.shadow ?? mode.begin(engine, clock);
+  engine.shadow?.stop();
+  return engine.intake;
+}
+
+function isShadow(mode: ResolvedOptions['mode']): mode is ShadowMaker {
+  return typeof mode === 'object';
 }
 
 /** The options as the next `reconfigure` finds them: the detector that `maxConcurrency` was short for stays. */

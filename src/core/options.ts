@@ -10,8 +10,7 @@ import type { Quantity } from '../base/schema/quantity.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
 import type { EndpointPicker } from '../endpoints/pickers/endpoint-picker.js';
-import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
-import type { ReclamationSettings } from '../eviction/reclamation.js';
+import type { EvictorSettings } from '../eviction/in-flight-evictor.js';
 import type { UsageLimitPolicy } from '../gate/ceilings/usage-limit-policy.js';
 import type { Constraint } from '../gate/constraint.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
@@ -23,6 +22,7 @@ import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
 import type { BandRegistrySettings } from '../tiers/band-registry.js';
 import type { BandSettings } from '../tiers/priority-band.js';
 import type { ItemView } from '../tiers/views.js';
+import type { Eviction } from './eviction.js';
 import type { FlowRequest } from './flow-request.js';
 import type { FlowSettingsSource } from './flow-settings.js';
 
@@ -80,26 +80,6 @@ export interface FlowSettings {
   maxInFlight?: InFlightOptions | undefined;
 }
 
-/** Running requests that give up their seats for more important ones. */
-export interface EvictionOptions {
-  /** Which requests may be evicted at all. @default sheddableOnly() */
-  filter?: EvictionFilter | undefined;
-  /** Which of them is evicted first. @default priorityThenTime() */
-  ordering?: EvictionOrdering | undefined;
-  /** Requests evicted by one decision, at most. @default 2 */
-  maxPerDecision?: number | undefined;
-  /** How long a freed seat needs to show in the saturation, ms. @default 0, or 500 for a detector that reads reports */
-  graceMs?: number | undefined;
-  /** A victim that has not given up its seat after this time no longer counts as leaving, ms. @default 10,000 */
-  timeoutMs?: number | undefined;
-  /**
-   * How long lower bands must leave the room free that was evicted for a higher one, ms. Otherwise dispensable work
-   * would take the seat again as soon as the important request ends, and would be evicted again. 0 keeps nothing free.
-   * @default 1000
-   */
-  reserveMs?: number | undefined;
-}
-
 export interface BandOptions<R extends FlowRequest = FlowRequest> extends BandTemplate<R> {
   /** A safe integer; higher goes first, negative is sheddable. */
   priority: number;
@@ -120,6 +100,11 @@ export interface GateOptions {
   recheckIntervalMs?: number | undefined;
 }
 
+/** What `shadow` makes. */
+export interface Shadow {
+  readonly type: 'shadow';
+}
+
 /** @see FlowController */
 export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /**
@@ -136,18 +121,18 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   gate?: GateOptions | undefined;
   /**
    * `queue`: a request that may not go now waits. `admission`: no request waits. A request that the admission policy
-   * admits goes at once, whatever the gate says; limits and TTLs do not matter. `shadow`: everything is decided,
+   * admits goes at once, whatever the gate says; limits and TTLs do not matter. `shadow()`: everything is decided,
    * counted and explained as in `queue`, but nothing is held or dropped. Callers get their lease at once, and
    * `stats().shadow` says what would have happened. @default 'queue'
    */
-  mode?: 'queue' | 'admission' | 'shadow' | undefined;
+  mode?: 'queue' | 'admission' | Shadow | undefined;
   /** Rejects requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
   admission?: AdmissionPolicy<R> | undefined;
   /**
-   * Evicts running requests for waiting ones of higher priority; `{}` for the defaults.
+   * Evicts running requests for waiting ones of higher priority: `inFlightEviction()`.
    * @default no request is evicted
    */
-  eviction?: EvictionOptions | undefined;
+  eviction?: Eviction | undefined;
   /**
    * Which request leaves when limits of the queue or of a band are reached. `reject`: the newcomer is dropped.
    * `displace`: at the global limits, the newest waiting request of the lowest sheddable band leaves for a newcomer of
@@ -273,10 +258,10 @@ export interface ResolvedBand extends BandSettings {
   readonly saturationDetector: SaturationDetector | undefined;
 }
 
-export interface ResolvedEviction extends ReclamationSettings {
+export interface ResolvedEviction extends EvictorSettings {
   readonly reserveMs: number;
-  readonly filter: EvictionFilter;
-  readonly ordering: EvictionOrdering;
+  /** @internal */
+  readonly evictor: Eviction['evictor'];
 }
 
 /**
@@ -294,7 +279,7 @@ export interface ResolvedOptions extends BandRegistrySettings {
     readonly recheckIntervalMs: number;
   };
   readonly usageLimitPolicy: UsageLimitPolicy;
-  readonly mode: 'queue' | 'admission' | 'shadow';
+  readonly mode: 'queue' | 'admission' | Shadow;
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
   readonly onDispatch: ((item: ItemView) => string | undefined) | undefined;

@@ -39,8 +39,6 @@ import {
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
-import { sheddableOnly } from '../eviction/sheddable-filter.js';
-import { priorityThenTime } from '../eviction/victim-orders.js';
 import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
 import type { Constraint } from '../gate/constraint.js';
 import { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
@@ -57,9 +55,10 @@ import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
 import type { ItemView } from '../tiers/views.js';
+import type { Eviction } from './eviction.js';
 import type { FlowRequest } from './flow-request.js';
 import { askedFlows, type FlowSettingsSource, namedFlows } from './flow-settings.js';
-import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
+import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions, Shadow } from './options.js';
 
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
@@ -74,8 +73,6 @@ const defaultOrdering = /* @__PURE__ */ fcfs();
 const defaultUsageLimit = /* @__PURE__ */ staticUsageLimit();
 const defaultPicker = /* @__PURE__ */ leastLoaded();
 const noFilters: readonly EndpointFilter[] = [];
-const defaultEvictionFilter = /* @__PURE__ */ sheddableOnly();
-const defaultEvictionOrdering = /* @__PURE__ */ priorityThenTime();
 
 const limits = object({ maxRequests: optional(quantity('1k')), maxBytes: optional(quantity('10Gi')) });
 
@@ -104,15 +101,6 @@ const template = {
   saturationDetector: optional(element(readDetector)),
   minShare: optional(ratio(), 0),
 };
-
-const eviction = object({
-  filter: optional(pluginOf('evictionFilter'), defaultEvictionFilter),
-  ordering: optional(pluginOf('evictionOrdering'), defaultEvictionOrdering),
-  maxPerDecision: optional(positiveInteger(), 2),
-  graceMs: optional(atLeastZero()),
-  timeoutMs: optional(aboveZero(), 10_000),
-  reserveMs: optional(atLeastZero(), 1000),
-});
 
 const flowSettings = object({
   weight: optional(positiveInteger(), 1),
@@ -149,6 +137,13 @@ const bandOrder = element<'strict' | 'fifo' | 'aging' | BandOrderPolicy>((given,
   );
 });
 
+const modeNames = oneOf('queue', 'admission');
+const shadowMode = objectWith<Shadow & { begin: unknown }>('what shadow() makes', 'begin');
+const mode = element<ResolvedOptions['mode']>((given, report) => {
+  if (typeof given === 'object' && given !== null) return readBy(shadowMode, given, report);
+  return readBy(modeNames, given, (expected, ...at) => report(`${expected}, or shadow()`, ...at));
+});
+
 const gateShape = {
   closeAt: optional(aboveZero(), defaultCloseAt),
   openAt: optional(atLeastZero()),
@@ -162,9 +157,11 @@ const shape = {
   seatListener: optional(element(readSeatListener)),
   maxConcurrency: optional(positiveInteger()),
   gate: orEmpty(object(gateShape, opensBelowClosing)),
-  mode: optional(oneOf('queue', 'admission', 'shadow'), 'queue'),
+  mode: optional(mode, 'queue'),
   admission: optional(pluginOf('admission')),
-  eviction: optional(eviction),
+  eviction: optional(
+    objectWith<Eviction>('inFlightEviction(), with its options, such as inFlightEviction({ graceMs: 500 })', 'evictor'),
+  ),
   overflow: optional(oneOf('reject', 'displace', 'fair'), 'reject'),
   onDispatch: optional(atOnce<(item: ItemView) => string | undefined>()),
   bandOrder: optional(bandOrder, 'strict'),
@@ -300,7 +297,9 @@ function hasOneDetector({ saturationDetector, maxConcurrency, constraints }: Par
 }
 
 function resolveEviction({ eviction: given }: Parsed, detector: SaturationDetector): ResolvedOptions['eviction'] {
-  return given && { ...given, graceMs: given.graceMs ?? (detector.needsPool ? 500 : 0) };
+  if (given === undefined) return undefined;
+  const { settings, evictor } = given;
+  return { ...settings, graceMs: settings.graceMs ?? (detector.needsPool ? 500 : 0), evictor };
 }
 
 function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {

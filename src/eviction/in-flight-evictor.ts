@@ -48,7 +48,7 @@ export class Candidate<L> implements Linked<Candidate<L>> {
 }
 
 /** The evictor's notes on a lease. */
-interface Tracked<L> extends InFlightView {
+export interface Tracked<L> extends InFlightView {
   /** Written by the evictor alone; undefined while the request may not be evicted, or not any more. */
   candidacy: Candidate<L> | undefined;
 }

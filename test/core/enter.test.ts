@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { FlowConfigError, tokenBucket } from '../../src/index.js';
+import { FlowConfigError, shadow, tokenBucket } from '../../src/index.js';
 import { dropOf, key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
 
 describe('enter', () => {
@@ -43,12 +43,12 @@ describe('enter', () => {
   });
 
   it('answers at once in mode shadow', () => {
-    const { flow } = makeFlow({ mode: 'shadow' });
+    const { flow } = makeFlow({ mode: shadow() });
     for (let i = 0; i < 2; i++) leaseOf(flow.enter(request, key()) as never);
   });
 
   it('rejects for a call that cannot be right', async () => {
-    for (const mode of ['queue', 'shadow'] as const)
+    for (const mode of ['queue', shadow()] as const)
       await expect(makeFlow({ mode }).flow.enter({ byteSize: -1 }, key())).rejects.toThrow(FlowConfigError);
   });
 });

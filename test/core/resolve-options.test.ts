@@ -296,6 +296,16 @@ describe('what cannot be right', () => {
       { bands: [{ priority: 0, maxRequests: 5 }] },
       'bands[0].maxRequests: expected one of the keys priority, limits, flowLimits, maxInFlightPerFlow, requestTtl, fairness, ordering, saturationDetector, minShare (did you mean "limits.maxRequests"?); got an unknown key',
     ],
+    [
+      'the word for what brings its code',
+      { mode: 'shadow' },
+      'mode: expected one of "queue", "admission", or shadow(); got "shadow" (string)',
+    ],
+    [
+      'the options of what brings its code, by themselves',
+      { eviction: { graceMs: 5 } },
+      'eviction: expected inFlightEviction(), with its options, such as inFlightEviction({ graceMs: 500 }); got an object with keys graceMs',
+    ],
     ['a wrong type', { bands: 'all' }, 'bands: expected an array; got "all" (string)'],
     [
       'a bad quantity',

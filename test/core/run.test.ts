@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, FlowControlError, FlowEvictedError, type Lease } from '../../src/index.js';
+import { FlowConfigError, FlowControlError, FlowEvictedError, inFlightEviction, type Lease } from '../../src/index.js';
 import { key, leaseOf, makeFlow, record, request, runNow, turns } from '../support/flow.js';
 
 describe('run', () => {
@@ -54,7 +54,7 @@ describe('run', () => {
     ['that gave its lease back before', true],
     ['that holds its lease', false],
   ])('passes on what work throws %s, when it was evicted and cannot wait again', async (_, releases) => {
-    const { flow } = makeFlow({ eviction: { filter: { type: 'any', accepts: () => true } } });
+    const { flow } = makeFlow({ eviction: inFlightEviction({ filter: { type: 'any', accepts: () => true } }) });
     const running = flow.run(
       request,
       key('a', -1),
@@ -82,7 +82,7 @@ describe('run', () => {
   it.each(['drop', 'requeue'] as const)(
     'never starts work that is evicted before it hears of its lease: %s',
     async (onEvicted) => {
-      const { flow } = makeFlow({ eviction: {} });
+      const { flow } = makeFlow({ eviction: inFlightEviction() });
       const first = runNow(flow);
       let calls = 0;
       const running = flow.run(request, key('a', -1), () => calls++, { onEvicted });

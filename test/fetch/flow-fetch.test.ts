@@ -10,6 +10,7 @@ import {
   FlowController,
   type FlowControllerOptions,
   FlowEvictedError,
+  inFlightEviction,
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
@@ -335,7 +336,7 @@ describe('a drop', () => {
 });
 
 describe('an eviction', () => {
-  const evicting = { eviction: {} };
+  const evicting = { eviction: inFlightEviction() };
 
   function classes({ url }: FetchCall): { fairnessId: string; priority: number } {
     return url.endsWith('?urgent') ? { fairnessId: 'urgent', priority: 10 } : { fairnessId: 'batch', priority: -1 };

@@ -4,7 +4,7 @@
  */
 import { seededRandom } from '../../src/base/seeded-random.js';
 import { type FetchRequest, flowFetch } from '../../src/fetch/index.js';
-import { FlowController, type FlowStats, quotaDetector } from '../../src/index.js';
+import { FlowController, type FlowStats, inFlightEviction, quotaDetector } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
 import { collectGarbage } from '../support/collect-garbage.js';
@@ -140,7 +140,7 @@ export async function playLeavingClients({
   const flow = new FlowController<FetchRequest>({
     maxConcurrency: 32,
     constraints: [quotas],
-    eviction: {},
+    eviction: inFlightEviction(),
     defaultRequestTtl: '60s',
   });
   // Those that read on behind the caller's back are stopped by time.

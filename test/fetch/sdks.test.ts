@@ -1,5 +1,7 @@
 /** The clients that people use, with `flowFetch` as their fetch, against a model server on a real socket. */
+
 import { describe, expect, it } from 'vitest';
+import { inFlightEviction } from '../../src/core/eviction.js';
 import type { FlowControllerOptions } from '../../src/index.js';
 import { until } from '../integration/support/until.js';
 import { collectGarbage } from '../support/collect-garbage.js';
@@ -118,7 +120,7 @@ describe.each(clients)('%s', (_name, make, cancels, endsQuietly) => {
     const server = await startModelServer(inTurn(stall, serve));
     const setup = gated(
       { classify: ({ url }) => ({ fairnessId: 'a', priority: url.endsWith('?urgent') ? 1 : -1 }) },
-      { eviction: {} },
+      { eviction: inFlightEviction() },
     );
     const call = expect(textOf(make({ url: server.url, fetch: setup.fetch }).stream())).rejects.toThrow();
     await until('it streams', () => server.asked.length === 1);

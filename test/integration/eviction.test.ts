@@ -1,8 +1,10 @@
 /** What a client sees of a request that is evicted while it runs, over real sockets. */
+
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { ErrorResponseOptions } from '../../src/adapters/http/index.js';
 import type { RequestFlow } from '../../src/adapters/node/index.js';
+import { inFlightEviction } from '../../src/core/eviction.js';
 import type { Host, Io } from './support/application.js';
 import { rawConnection } from './support/clients.js';
 import { countingGate } from './support/counting-gate.js';
@@ -24,7 +26,7 @@ describe.each(hosts)('$name', (host: Host) => {
   ): Promise<Running & { running: RequestFlow[] }> {
     const running: RequestFlow[] = [];
     const started = await start(host, {
-      gate: countingGate(seats, { eviction: {} }),
+      gate: countingGate(seats, { eviction: inFlightEviction() }),
       options: {
         trust: true,
         objectives: priorities,

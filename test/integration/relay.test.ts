@@ -19,7 +19,7 @@ import type { RelayOptions } from '../../src/adapters/http/relayed-answer.js';
 import * as ofKoa from '../../src/adapters/koa/index.js';
 import * as ofNode from '../../src/adapters/node/index.js';
 import * as ofWeb from '../../src/adapters/web/index.js';
-import { concurrencyDetector, FlowController } from '../../src/index.js';
+import { concurrencyDetector, FlowController, inFlightEviction } from '../../src/index.js';
 import { deferred, until } from './support/until.js';
 
 /** Starts a gateway that relays every request to `upstream`; returns its server. */
@@ -288,7 +288,7 @@ describe('relay in node:http', () => {
   it('leaves the answer to the adapter when the request was evicted', async () => {
     const flow = new FlowController({
       saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
-      eviction: {},
+      eviction: inFlightEviction(),
       bands: [{ priority: 1 }, { priority: -1 }],
     });
     const limit = ofNode.flowControl(flow, {

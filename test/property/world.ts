@@ -15,6 +15,7 @@ import {
   type FlowEvents,
   fcfs,
   globalStrict,
+  inFlightEviction,
   type Lease,
   type OrderingPolicy,
   roundRobin,
@@ -438,7 +439,7 @@ export class World {
       ...(isOdd ? nonsenseEviction(this.mischief) : {}),
     };
     return {
-      eviction: random.chance(this.isTangled ? 0.5 : 0.4) ? eviction : undefined,
+      eviction: random.chance(this.isTangled ? 0.5 : 0.4) ? inFlightEviction(eviction) : undefined,
       overflow: random.pick(['reject', 'displace', 'fair', 'fair']),
       bandOrder: this.isTangled
         ? tangledBandOrder(random)

@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, type FlowControllerOptions } from '../../src/index.js';
+import { concurrencyDetector, type FlowControllerOptions, inFlightEviction } from '../../src/index.js';
 import { type SimulationResult, simulate } from '../../src/simulator/index.js';
 
 const page = readFileSync(new URL('../../docs/policies/sheddable-eviction-filter.md', import.meta.url), 'utf8');
@@ -34,9 +34,9 @@ function run(eviction: FlowControllerOptions['eviction']): SimulationResult {
 
 const rows = [
   ['no eviction', undefined],
-  ['0', { reserveMs: 0 }],
-  ['250', { reserveMs: 250 }],
-  ['1000', {}],
+  ['0', inFlightEviction({ reserveMs: 0 })],
+  ['250', inFlightEviction({ reserveMs: 250 })],
+  ['1000', inFlightEviction()],
 ] as const;
 /** Of 4,000 requests of the same shape BLIS evicts 378. */
 const blis = { completed: 4_000 - 378, evicted: 378 };

@@ -1,6 +1,6 @@
 /** What must hold of every run, without any number to compare with. */
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, roundRobin, sheddableOnly } from '../../src/index.js';
+import { concurrencyDetector, inFlightEviction, roundRobin, sheddableOnly } from '../../src/index.js';
 import { Simulation, type SimulationOptions, type TrafficSpec } from '../../src/simulator/index.js';
 import { queueing, simulate, slotGate } from './support.js';
 
@@ -37,7 +37,7 @@ function crowd(seed: number): SimulationOptions {
     flow: () => ({
       saturationDetector: concurrencyDetector({ maxConcurrency: 12 }),
       limits: { maxRequests: 60 },
-      eviction: { filter: sheddableOnly() },
+      eviction: inFlightEviction({ filter: sheddableOnly() }),
       defaultRequestTtl: '20s',
       defaultBand: { fairness: roundRobin() },
     }),

@@ -12,6 +12,7 @@ import {
   EndpointPool,
   FlowController,
   type FlowControllerOptions,
+  inFlightEviction,
   type Lease,
 } from '../../src/index.js';
 
@@ -119,7 +120,7 @@ const figures = {
   uploads: await uploads(),
   streams: await streams(),
   passing: await passing({}),
-  evictable: await passing({ eviction: {} }, { fairnessId: 'a', priority: -1 }),
+  evictable: await passing({ eviction: inFlightEviction() }, { fairnessId: 'a', priority: -1 }),
   reporting: await passing({ pool: reporting() }),
   waiting: await waiting(),
 };

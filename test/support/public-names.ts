@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { flowKeyFromHeaders, queueDurationHeader, systemOwnedHeaders } from '../../src/adapters/http/index.js';
 import { loadBlisPolicy, loadConfig } from '../../src/config/index.js';
-import { defaultRegistry, EndpointPool, FlowController, resolveOptions } from '../../src/index.js';
+import { defaultRegistry, EndpointPool, FlowController, inFlightEviction, resolveOptions } from '../../src/index.js';
 
 const reports = new URL('../../etc/', import.meta.url);
 const wrong = { '': 0 };
@@ -23,6 +23,7 @@ const refused: readonly (() => unknown)[] = [
       bands: [band],
       eviction: wrong,
     } as never),
+  () => inFlightEviction(wrong as never),
   () => loadConfig({ ...file, featureGates: 0, saturationDetector: wrong, plugins: [wrong] }),
   () => loadConfig({ ...file, flowControl: { ...wrong, priorityBands: [band], gate: wrong, flows: { a: wrong } } }),
   () => loadConfig({ kind: 'InferenceObjective', spec: wrong }),

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../src/core/engine/engine.js';
 import type { QueueItem } from '../../src/core/engine/queue-item.js';
 import { engineOf } from '../../src/core/inspect/audit.js';
-import { EndpointPool, FlowConfigError, type FlowController, roundRobin } from '../../src/index.js';
+import { EndpointPool, FlowConfigError, type FlowController, inFlightEviction, roundRobin } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import type { Flow } from '../../src/tiers/flow.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
@@ -140,7 +140,7 @@ describe('an audit', () => {
   });
 
   it('finds a request that has ended and may still be evicted', () => {
-    const { flow } = makeFlow({ eviction: {} });
+    const { flow } = makeFlow({ eviction: inFlightEviction() });
     const lease = runNow(flow, key('a', -1));
     expect(audit(flow).violations).toEqual([]);
     const [candidate] = inside(flow).eviction?.evictor.evictable.get(-1) ?? [];

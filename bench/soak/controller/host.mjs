@@ -1,6 +1,8 @@
 // The host whose traffic the soak test is: a controller with everything switched on, and the host's own account of what
 // it did.
+
 import { getEventListeners } from 'node:events';
+import { inFlightEviction } from 'headgate';
 import {
   concurrencyDetector,
   EndpointPool,
@@ -53,7 +55,7 @@ export class Host {
     this.flow = new FlowController({
       pool: this.pool,
       saturationDetector: concurrencyDetector({ maxConcurrency: perEndpoint }),
-      eviction: { graceMs: 5, timeoutMs: 200 },
+      eviction: inFlightEviction({ graceMs: 5, timeoutMs: 200 }),
       defaultRequestTtl: '400ms',
       noEndpointRequestTtl: '100ms',
       maxFlows: 2000,

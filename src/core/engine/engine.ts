@@ -30,6 +30,15 @@ import { Revalidation } from './revalidation.js';
 import { Seats } from './seats.js';
 import { Shutdown } from './shutdown.js';
 
+/** Takes the calls of hosts in place of the intake. */
+export interface Standing extends Pick<Intake, 'enter' | 'tryEnqueue'> {
+  readonly figures: ShadowFigures;
+  /** The controller closes. */
+  endWithCallers(): void;
+  /** It stands there no more. */
+  stop(): void;
+}
+
 export class Engine {
   readonly operation: Operation;
   readonly backlog: Backlog;
@@ -48,8 +57,8 @@ export class Engine {
   readonly parts: Parts = new Parts();
   /** Undefined while nobody may be evicted. */
   eviction: InFlightEviction | undefined = undefined;
-  /** In mode `shadow`, what it would have done. Written by `engineOrShadow`. */
-  shadow: { readonly figures: ShadowFigures } | undefined;
+  /** In mode `shadow`, what stands before it. Written by `ShadowMode`. */
+  shadow: Standing | undefined;
   readonly onPoolChange = (): void => this.operation.wake();
   options: ResolvedOptions;
   private readonly events: EventHub;

@@ -2,7 +2,7 @@
  * Running requests give up their seats for waiting ones of higher priority. It is there while the option `eviction` is.
  * Requests that are in flight when it is switched on are left alone.
  */
-import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
+import type { InFlightEvictor, ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { EventHub } from '../event-hub.js';
@@ -29,7 +29,7 @@ export class InFlightEviction implements Part {
     seats: Seats,
     events: EventHub,
   ) {
-    this.evictor = new InFlightEvictor(settings, events);
+    this.evictor = settings.evictor(settings, events);
     this.operation = operation;
     this.backlog = backlog;
     this.gate = gate;

@@ -17,12 +17,12 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { ServerAnswer } from '../../gate/server-answer.js';
 import { argumentError } from '../check-arguments.js';
-import type { Engine } from '../engine/engine.js';
-import { type Intake, isRightCall } from '../engine/intake.js';
+import type { Engine, Standing } from '../engine/engine.js';
+import { isRightCall } from '../engine/intake.js';
 import type { QueueItem, Settle } from '../engine/queue-item.js';
 import { destination, type LeaseOwner, moveTo, SeatLease } from '../engine/seats.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
-import type { ResolvedOptions } from '../options.js';
+import type { Shadow } from '../options.js';
 import type { Lease } from '../outcome/lease.js';
 import type { Drop, Outcome } from '../outcome/outcome.js';
 import type { ShadowDrops, ShadowFigures } from '../outcome/shadow-figures.js';
@@ -36,7 +36,7 @@ class ShadowLease extends SeatLease {
   heldMs = 0;
 }
 
-export class ShadowMode implements LeaseOwner {
+export class ShadowMode implements LeaseOwner, Standing {
   readonly hearsReports = true;
   private passed = 0;
   private refused = 0;
@@ -59,6 +59,7 @@ export class ShadowMode implements LeaseOwner {
   constructor(engine: Engine, clock: Clock) {
     this.engine = engine;
     this.clock = clock;
+    engine.shadow = this;
     const { backlog } = engine;
     for (const item of backlog.items()) {
       const request = item.request as FlowRequest;
@@ -103,6 +104,7 @@ export class ShadowMode implements LeaseOwner {
 
   /** Ends shadow mode, and removes the requests that would wait. */
   stop(): void {
+    this.engine.shadow = undefined;
     this.endWithCallers();
     this.engine.drops.cancelled([...this.held]);
   }
@@ -271,19 +273,17 @@ export class ShadowMode implements LeaseOwner {
   }
 }
 
-/** The receiver of the host's calls: the intake, or in mode `shadow` a ShadowMode. `before`: the receiver so far. */
-export function engineOrShadow(
-  engine: Engine,
-  before: Intake | ShadowMode,
-  { mode, clock }: Pick<ResolvedOptions, 'mode' | 'clock'>,
-): Intake | ShadowMode {
-  if ((mode === 'shadow') === before instanceof ShadowMode) return before;
-  if (before instanceof ShadowMode) {
-    engine.shadow = undefined;
-    before.stop();
-    return engine.intake;
-  }
-  const shadow = new ShadowMode(engine, clock);
-  engine.shadow = shadow;
-  return shadow;
+/** Shadow mode with its code, which a controller without it has not in its bundle. */
+export interface ShadowMaker extends Shadow {
+  /** Stands before the engine from now on, until `stop`. */
+  begin(engine: Engine, clock: Clock): ShadowMode;
+}
+
+/**
+ * Decides over every request, and holds and drops none: for the option `mode`. `stats().shadow` says what would have
+ * happened.
+ */
+export function shadow(): Shadow {
+  const maker: ShadowMaker = { type: 'shadow', begin: (engine, clock) => new ShadowMode(engine, clock) };
+  return maker;
 }

@@ -29,7 +29,7 @@ export function effectiveFlow(options: Resolved): Effective[] {
     {
       section: 'Flow control',
       entries: [
-        ['mode', options.mode],
+        ['mode', typeof options.mode === 'object' ? options.mode.type : options.mode],
         ['saturation detector', saturationDetector.type],
         ['usage limit policy', usageLimitPolicy.type],
         ['endpoint picker', endpointPicker.type],

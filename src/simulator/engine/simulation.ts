@@ -74,7 +74,7 @@ export class Simulation implements ServerHost, TrafficHost {
     this.byLease = flow.eviction === undefined ? undefined : new Map();
     this.running = this.options.outages.length > 0 ? new Set() : undefined;
     // A shadow lets everything through: what it would do is what is simulated.
-    const mode = flow.mode === 'shadow' ? 'queue' : flow.mode;
+    const mode = typeof flow.mode === 'object' ? 'queue' : flow.mode;
     this.flow = new FlowController<SimRequest>({ ...flow, mode, clock: this.clock, pool: this.fleet.pool });
     this.flow.on('dispatched', ({ item, lease }) => {
       const { request } = item;

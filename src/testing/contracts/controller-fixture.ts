@@ -4,6 +4,7 @@ import {
   EndpointPool,
   FlowController,
   type FlowControllerOptions,
+  inFlightEviction,
   type Lease,
   type Outcome,
   type SaturationDetector,
@@ -140,7 +141,7 @@ export async function serveWithoutFaults(options: Partial<FlowControllerOptions>
  * and that every caller gets an answer, at the latest when the controller closes.
  */
 export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
-  const { flow, clock, running } = withThreeEndpoints({ eviction: {}, ...options });
+  const { flow, clock, running } = withThreeEndpoints({ eviction: inFlightEviction(), ...options });
   let answers = 0;
   for (let i = 0; i < requests; i++) {
     void enqueue(flow, i).then(() => answers++);

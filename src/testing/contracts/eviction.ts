@@ -1,5 +1,11 @@
 /** The contracts of eviction filters and orderings. */
-import { concurrencyDetector, type EvictionFilter, type EvictionOrdering, type Lease } from '../../index.js';
+import {
+  concurrencyDetector,
+  type EvictionFilter,
+  type EvictionOrdering,
+  inFlightEviction,
+  type Lease,
+} from '../../index.js';
 import type { InFlightView } from '../../types/index.js';
 import { comparisonCases } from './comparison.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
@@ -34,7 +40,7 @@ function evictUnder(plugins: Plugins): number {
   const seats = 8;
   const { flow, clock } = makeFixture({
     saturationDetector: concurrencyDetector({ maxConcurrency: seats }),
-    eviction: { ...plugins },
+    eviction: inFlightEviction({ ...plugins }),
   });
   const running = new Set<Lease>();
   flow.on('dispatched', ({ lease }) => running.add(lease));
@@ -72,7 +78,7 @@ function evictionCases<P extends object>(
       run: () => expectNoFaults(evictUnder(using(make()))),
     },
     { name: lost, run: () => void evictUnder(using(sabotaged(make(), method))) },
-    survivalCase(() => ({ eviction: { ...using(sabotaged(make())) } })),
+    survivalCase(() => ({ eviction: inFlightEviction({ ...using(sabotaged(make())) }) })),
   ];
 }
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { flowControl, type RequestContext } from '../../../src/adapters/fastify/index.js';
-import { FlowConfigError, FlowControlError } from '../../../src/index.js';
+import { FlowConfigError, FlowControlError, inFlightEviction } from '../../../src/index.js';
 import { rawConnection } from '../../integration/support/clients.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
 import { deferred, until } from '../../integration/support/until.js';
@@ -230,7 +230,7 @@ describe('hooks and handlers around it', () => {
 
   it('an eviction that the handler lets through is answered by its reason', async () => {
     const app = application();
-    const gate = countingGate(1, { eviction: {} });
+    const gate = countingGate(1, { eviction: inFlightEviction() });
     app.register(flowControl(gate, { trust: true, objectives: { batch: -10, premium: 100 } }));
     app.get('/', async ({ flow }) => {
       if (flow!.lease.priority === 100) return 'premium';

@@ -4,7 +4,7 @@ import { Hono } from 'hono';
 import { timeout } from 'hono/timeout';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { flowControl, type RequestFlow } from '../../../src/adapters/hono/index.js';
-import { FlowConfigError, FlowEvictedError } from '../../../src/index.js';
+import { FlowConfigError, FlowEvictedError, inFlightEviction } from '../../../src/index.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
 import { until } from '../../integration/support/until.js';
 import { runtime, source } from './support.js';
@@ -311,7 +311,7 @@ describe('evictions', () => {
           .then(() => new Response('late')),
     ],
   ])('before the response: 429, when %s', async (_, batchHandler) => {
-    const gate = countingGate(1, { eviction: {} });
+    const gate = countingGate(1, { eviction: inFlightEviction() });
     let tellAnswered = (): void => {};
     const answered = new Promise<void>((resolve) => {
       tellAnswered = resolve;
@@ -334,7 +334,7 @@ describe('evictions', () => {
 
   it('while it streams: the stream fails, and its source is told', async () => {
     const { stream, send, seen } = source();
-    const gate = countingGate(1, { eviction: {} });
+    const gate = countingGate(1, { eviction: inFlightEviction() });
     const { fetch } = runtime((c) => (isPremium(c.var.flow) ? c.text('premium') : c.body(stream)), options, gate);
     const reader = (await fetch('/', objective('batch'))).body!.getReader();
     const chunk = reader.read();

@@ -1,9 +1,11 @@
 /** Hono on Node, with @hono/node-server. */
+
 import type { AddressInfo, Server } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { flowControl } from '../../../src/adapters/hono/index.js';
+import { inFlightEviction } from '../../../src/core/eviction.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
 import { until } from '../../integration/support/until.js';
 
@@ -76,7 +78,7 @@ describe('Hono on Node', () => {
 
   it('an evicted handler that answers too late does no harm', async () => {
     const log = vi.spyOn(console, 'error');
-    const gate = countingGate(1, { eviction: {} });
+    const gate = countingGate(1, { eviction: inFlightEviction() });
     let finish: ((response: Response) => void) | undefined;
     const app = new Hono();
     app.use(flowControl(gate, { trust: true, objectives: { premium: 100, batch: -10 } }));

@@ -1,10 +1,12 @@
 /** Calls that are aborted at random moments. Whatever happens, every lease comes back once and nobody waits. */
+
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, fetch, request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { flowControl } from '../../../src/adapters/undici/index.js';
+import { inFlightEviction } from '../../../src/core/eviction.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
 import { seededRandom } from '../../integration/support/random.js';
 import { until } from '../../integration/support/until.js';
@@ -34,7 +36,11 @@ it.each([1, 2, 3])(`${calls} calls, seed %d`, async (seed) => {
     server.close();
   });
 
-  const gate = countingGate(8, { limits: { maxRequests: 20 }, defaultRequestTtl: '100ms', eviction: {} });
+  const gate = countingGate(8, {
+    limits: { maxRequests: 20 },
+    defaultRequestTtl: '100ms',
+    eviction: inFlightEviction(),
+  });
   const classify = () => ({ fairnessId: `tenant ${random.between(1, 3)}`, priority: random.pick([-10, 0, 100]) });
   const dispatcher = agent.compose(flowControl(gate, { classify }));
 

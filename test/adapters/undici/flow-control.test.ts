@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { Agent, type Dispatcher, fetch, interceptors, request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type FlowContext, type FlowControlOptions, flowControl } from '../../../src/adapters/undici/index.js';
-import { FlowConfigError, FlowControlError, FlowEvictedError } from '../../../src/index.js';
+import { FlowConfigError, FlowControlError, FlowEvictedError, inFlightEviction } from '../../../src/index.js';
 import { type CountingGate, countingGate } from '../../integration/support/counting-gate.js';
 import { deferred, until } from '../../integration/support/until.js';
 
@@ -408,7 +408,7 @@ describe('evictions', () => {
   const options: Options = { classify: ({ path }) => ({ fairnessId: 'a', priority: path === '/premium' ? 100 : -10 }) };
 
   it.each(['while the server thinks', 'while the response arrives'])('abort the call %s', async (phase) => {
-    const gate = countingGate(1, { eviction: {} });
+    const gate = countingGate(1, { eviction: inFlightEviction() });
     const arrived = deferred();
     const left = deferred();
     const { url } = await upstream((req, res) => {
@@ -434,7 +434,7 @@ describe('evictions', () => {
   });
 
   it('abort a call whose lease is evicted before the call hears of it', async () => {
-    const gate = countingGate(1, { eviction: {} });
+    const gate = countingGate(1, { eviction: inFlightEviction() });
     const { url } = await upstream((_req, res) => res.end('ok'));
     const first = gate.flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'first' });
     const failure = request(url, { dispatcher: controlled(gate, options) }).catch((error: unknown) => error);
@@ -447,7 +447,7 @@ describe('evictions', () => {
   });
 
   it('a call that has no connection yet gives its seat back at once', async () => {
-    const gate = countingGate(2, { eviction: {} });
+    const gate = countingGate(2, { eviction: inFlightEviction() });
     const { url, dispatcher, paths, finish } = await busy(
       { classify: ({ path }) => ({ fairnessId: 'a', priority: path === '/batch' ? -10 : 100 }) },
       gate,

@@ -13,7 +13,7 @@ import {
   relay,
   type WebHandler,
 } from '../../../src/adapters/web/index.js';
-import { FlowConfigError, FlowControlError } from '../../../src/index.js';
+import { FlowConfigError, FlowControlError, inFlightEviction } from '../../../src/index.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
 import { deferred, until } from '../../integration/support/until.js';
 import { source } from '../hono/support.js';
@@ -203,7 +203,7 @@ describe('an eviction', () => {
     const { ask, gate } = rig(
       (_request, flow) => (flow.lease.priority === 100 ? new Response('premium') : batchHandler(flow)),
       options,
-      countingGate(1, { eviction: {} }),
+      countingGate(1, { eviction: inFlightEviction() }),
     );
     const batch = ask(objective('batch'));
     await until('batch runs', () => gate.flow.stats().inFlight === 1);

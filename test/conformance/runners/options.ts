@@ -1,9 +1,11 @@
 /** Options in code, and the quantities that they and files are written in. */
 import { expect } from 'vitest';
 import { parseQuantity } from '../../../src/base/schema/quantity.js';
+import type { EvictionOptions } from '../../../src/core/eviction.js';
 import {
   defaultRegistry,
   type FlowControllerOptions,
+  inFlightEviction,
   resolveOptions,
   utilizationDetector,
 } from '../../../src/index.js';
@@ -151,10 +153,16 @@ export const optionRunners: Runners = {
         graceMs: evictionConfirmationGraceMs,
         timeoutMs: evictionConfirmationTimeoutMs,
       };
-      const options = { saturationDetector: utilizationDetector(), ...ttls, eviction } as FlowControllerOptions;
+      const make = (): FlowControllerOptions =>
+        ({
+          saturationDetector: utilizationDetector(),
+          ...ttls,
+          eviction: inFlightEviction(eviction as EvictionOptions),
+        }) as FlowControllerOptions;
       const { valid, config } = vector.expect;
-      expect(configErrorOf(() => resolveWithPool(options)) === undefined).toBe(valid);
+      expect(configErrorOf(() => resolveWithPool(make())) === undefined).toBe(valid);
       if (config === undefined) return;
+      const options = make();
       const compared = Object.entries(config).filter(([key]) => !isNotCompared(vector, `expect.config.${key}`));
       const found = { ...ttlFigures(resolveWithPool(options)), ...evictionFigures(options, enableEviction === true) };
       expect(found).toEqual(Object.fromEntries(compared));

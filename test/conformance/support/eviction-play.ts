@@ -1,6 +1,7 @@
 /** Running requests, and demands before a closed gate that make the controller ask for their seats. */
+
 import { expect } from 'vitest';
-import type { EvictionOptions } from '../../../src/core/options.js';
+import { type EvictionOptions, inFlightEviction } from '../../../src/core/eviction.js';
 import type { EvictionFilter } from '../../../src/index.js';
 import { Rig, type Ticket } from './rig.js';
 
@@ -27,7 +28,7 @@ export class EvictionPlay {
 
   constructor(eviction: EvictionOptions = {}, startMs = 0) {
     this.eviction = eviction;
-    this.rig = new Rig({ eviction, defaultRequestTtl: 0 }, { startMs });
+    this.rig = new Rig({ eviction: inFlightEviction(eviction), defaultRequestTtl: 0 }, { startMs });
     this.rig.flow.on('evicted', ({ lease }) => {
       this.asked.push(this.rig.dispatched.find((ticket) => ticket.lease === lease) as Ticket);
     });
@@ -72,7 +73,7 @@ export class EvictionPlay {
       this.rig.enqueue({ priority }).lease?.release();
       this.rig.gate.close();
     } else {
-      this.rig.flow.reconfigure({ eviction: { ...this.eviction, maxPerDecision: count } });
+      this.rig.flow.reconfigure({ eviction: inFlightEviction({ ...this.eviction, maxPerDecision: count }) });
       this.rig.gate.saturationWhenClosed = hopelesslyFull;
       this.rig.enqueue({ priority }).abort.abort();
     }

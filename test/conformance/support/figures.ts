@@ -1,5 +1,11 @@
 /** Resolved options in the reference's figures, and errors that are told instead. */
-import { EndpointPool, FlowConfigError, type FlowControllerOptions, resolveOptions } from '../../../src/index.js';
+import {
+  EndpointPool,
+  FlowConfigError,
+  type FlowControllerOptions,
+  inFlightEviction,
+  resolveOptions,
+} from '../../../src/index.js';
 
 export type Resolved = ReturnType<typeof resolveOptions>;
 
@@ -48,7 +54,7 @@ export function evictionFigures(
   isOn: boolean = options.eviction !== undefined,
 ): object {
   const { maxPerDecision, graceMs, timeoutMs } = {
-    ...resolveWithPool({ ...options, eviction: options.eviction ?? {} }).eviction,
+    ...resolveWithPool({ ...options, eviction: options.eviction ?? inFlightEviction() }).eviction,
   };
   return {
     enableEviction: isOn,

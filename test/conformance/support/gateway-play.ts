@@ -5,6 +5,7 @@ import {
   type FlowControllerOptions,
   fcfs,
   globalStrict,
+  inFlightEviction,
   interpolatedUsageLimit,
   roundRobin,
   type SaturationDetector,
@@ -74,13 +75,20 @@ export class GatewayPlay {
     this.played = new Map(
       [...this.own].map(([name, priority]) => [name, playedPriority(priority, [...this.own.values()])]),
     );
-    const { instances = 1, detector, mode, admission, inFlightEviction = false, requestTtlUs = 0 } = surroundings;
+    const {
+      instances = 1,
+      detector,
+      mode,
+      admission,
+      inFlightEviction: evicts = false,
+      requestTtlUs = 0,
+    } = surroundings;
     const options = {
       ...queueOptions(config, [...new Set(this.played.values())]),
       ...(detector === undefined ? {} : { saturationDetector: detector }),
       mode,
       admission,
-      eviction: inFlightEviction ? { maxPerDecision: 1 } : undefined,
+      eviction: evicts ? inFlightEviction({ maxPerDecision: 1 }) : undefined,
       defaultRequestTtl: requestTtlUs,
     };
     this.rig = new Rig(options, { endpoints: instances });

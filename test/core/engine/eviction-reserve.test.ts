@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, type FlowController, type Lease, type Outcome } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  type FlowController,
+  inFlightEviction,
+  type Lease,
+  type Outcome,
+} from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
 import { key, leaseOf, makeFlow, runNow, turns } from '../../support/flow.js';
 
@@ -11,7 +17,7 @@ async function afterOneEviction(
 ): Promise<{ flow: FlowController; clock: ManualClock; batch: Lease[]; premium: Lease }> {
   const { flow, clock } = makeFlow({
     saturationDetector: concurrencyDetector({ maxConcurrency: seats }),
-    eviction: reserveMs === undefined ? {} : { reserveMs },
+    eviction: inFlightEviction({ reserveMs }),
   });
   const batch = Array.from({ length: seats }, () => runNow(flow, key('batch', -1)));
   const waiting = flow.enqueue({ byteSize: 1 }, key('premium', 10));
@@ -64,7 +70,7 @@ describe('the seat that was taken back by eviction', () => {
   it('leaves lower bands half of the pool, however many were evicted', async () => {
     const { flow, clock } = makeFlow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
-      eviction: { maxPerDecision: 8 },
+      eviction: inFlightEviction({ maxPerDecision: 8 }),
     });
     const batch = Array.from({ length: 4 }, () => runNow(flow, key('batch', -1)));
     const premium = Array.from({ length: 4 }, () => flow.enqueue({ byteSize: 1 }, key('premium', 10)));
@@ -100,7 +106,7 @@ describe('the seat that was taken back by eviction', () => {
     const batch = watch(flow.enqueue({ byteSize: 1 }, key('batch', -1)));
     await turns();
     expect(batch.ended).toBe(false);
-    flow.reconfigure({ eviction: { reserveMs: 100 } });
+    flow.reconfigure({ eviction: inFlightEviction({ reserveMs: 100 }) });
     clock.advance(100);
     await turns();
     expect(batch.ended).toBe(true);

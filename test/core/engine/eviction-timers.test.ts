@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, type Lease } from '../../../src/index.js';
+import { concurrencyDetector, EndpointPool, inFlightEviction, type Lease } from '../../../src/index.js';
 import { FiniteClock } from '../../support/clocks.js';
 import { dropOf, key, makeFlow, request, runNow } from '../../support/flow.js';
 
 describe('a victim that does not leave', () => {
   it('is written off, and when nobody else can be asked the controller comes to rest', () => {
     const clock = new FiniteClock();
-    const { flow } = makeFlow({ clock, eviction: { timeoutMs: 1000 }, defaultRequestTtl: 0 });
+    const { flow } = makeFlow({ clock, eviction: inFlightEviction({ timeoutMs: 1000 }), defaultRequestTtl: 0 });
     const victim = runNow(flow, { priority: -1 });
     void flow.enqueue(request, key('premium', 9));
     expect(victim.isEvicted).toBe(true);
@@ -24,7 +24,7 @@ describe('a victim that does not leave', () => {
     const { flow } = makeFlow({
       clock,
       pool,
-      eviction: { timeoutMs: 1000 },
+      eviction: inFlightEviction({ timeoutMs: 1000 }),
       defaultRequestTtl: 0,
       noEndpointRequestTtl: 0,
     });
@@ -42,7 +42,7 @@ describe('a victim that leaves when only flows at their caps wait', () => {
     const clock = new FiniteClock();
     const { flow } = makeFlow({
       clock,
-      eviction: { timeoutMs: 1000 },
+      eviction: inFlightEviction({ timeoutMs: 1000 }),
       defaultRequestTtl: 0,
       saturationDetector: concurrencyDetector({ maxConcurrency: 2 }),
       flows: { capped: { maxInFlight: { requests: 1 } } },
@@ -67,7 +67,7 @@ describe('a request that is put back', () => {
     drops: [number, string][];
   } {
     const { flow, clock } = makeFlow({
-      eviction: {},
+      eviction: inFlightEviction(),
       defaultRequestTtl: 1000,
       saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
     });
@@ -111,7 +111,7 @@ describe('a request that is put back', () => {
   });
 
   it('is dropped when its signal has aborted meanwhile, or the controller closes', async () => {
-    const { flow } = makeFlow({ eviction: {} });
+    const { flow } = makeFlow({ eviction: inFlightEviction() });
     const abort = new AbortController();
     const outcome = await flow.enqueue({ ...request, signal: abort.signal }, key('batch', -1));
     void flow.enqueue(request, key('premium', 9));

@@ -7,6 +7,7 @@ import {
   type FlowControllerOptions,
   FlowEvictedError,
   globalStrict,
+  inFlightEviction,
   type Lease,
   largestFootprint,
   leastProgress,
@@ -22,7 +23,7 @@ function filled(
 ): { flow: FlowController; clock: ManualClock; leases: Lease[] } {
   const { flow, clock } = makeFlow({
     saturationDetector: concurrencyDetector({ maxConcurrency: seats }),
-    eviction: {},
+    eviction: inFlightEviction(),
     ...options,
   });
   const leases = Array.from({ length: seats }, () => runNow(flow, { fairnessId: 'batch', priority: -10 }));
@@ -73,7 +74,7 @@ describe('in-flight eviction', () => {
   it('may be switched on while requests run, which are left alone', () => {
     const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 2 }) });
     const before = runNow(flow, { fairnessId: 'batch', priority: -10 });
-    flow.reconfigure({ eviction: {} });
+    flow.reconfigure({ eviction: inFlightEviction() });
     const after = runNow(flow, { fairnessId: 'batch', priority: -10 });
     void flow.enqueue({ byteSize: 1 }, key('premium', 100));
     expect([before, after].map(({ isEvictable, isEvicted }) => [isEvictable, isEvicted])).toEqual([
@@ -83,7 +84,7 @@ describe('in-flight eviction', () => {
   });
 
   it('may take nothing that is not sheddable, whatever was asked of its lease', () => {
-    const { flow } = makeFlow({ eviction: {} });
+    const { flow } = makeFlow({ eviction: inFlightEviction() });
     const lease = runNow(flow);
     expect([lease.signal.aborted, lease.isEvictable]).toEqual([false, false]);
   });
@@ -92,14 +93,17 @@ describe('in-flight eviction', () => {
     const { flow, leases } = filled(2);
     void flow.enqueue({ byteSize: 1 }, key('batch', -10));
     expect(evicted(leases)).toEqual([]);
-    const { flow: normal } = makeFlow({ eviction: {} });
+    const { flow: normal } = makeFlow({ eviction: inFlightEviction() });
     const lease = runNow(normal);
     void normal.enqueue({ byteSize: 1 }, key('premium', 100));
     expect(lease.isEvicted).toBe(false);
   });
 
   it('writes off a victim that does not leave, and looks again by itself', () => {
-    const { flow, clock, leases } = filled(2, { eviction: { timeoutMs: 1000 }, defaultRequestTtl: 0 });
+    const { flow, clock, leases } = filled(2, {
+      eviction: inFlightEviction({ timeoutMs: 1000 }),
+      defaultRequestTtl: 0,
+    });
     void flow.enqueue({ byteSize: 1 }, key('premium', 100));
     clock.advance(999);
     expect(evicted(leases)).toEqual([1]);
@@ -108,7 +112,10 @@ describe('in-flight eviction', () => {
   });
 
   it('writes off a victim that does not leave so long after it was asked, whenever that was', () => {
-    const { flow, clock, leases } = filled(2, { eviction: { timeoutMs: 1000 }, defaultRequestTtl: 0 });
+    const { flow, clock, leases } = filled(2, {
+      eviction: inFlightEviction({ timeoutMs: 1000 }),
+      defaultRequestTtl: 0,
+    });
     clock.advance(5000);
     void flow.enqueue({ byteSize: 1 }, key('premium', 100));
     clock.advance(1000);
@@ -132,7 +139,7 @@ describe('in-flight eviction', () => {
     const { flow, clock } = makeFlow({
       pool,
       saturationDetector: utilizationDetector({ queueDepthThreshold: 5, metricsStalenessThreshold: '1h' }),
-      eviction: { graceMs: 500 },
+      eviction: inFlightEviction({ graceMs: 500 }),
       defaultRequestTtl: 0,
     });
     const load = (waitingQueueSize: number): boolean =>
@@ -156,7 +163,7 @@ describe('in-flight eviction', () => {
   ])('by %s', (_, ordering, victims) => {
     const { flow } = makeFlow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 3 }),
-      eviction: { ordering },
+      eviction: inFlightEviction({ ordering }),
     });
     const leases = [900, 10, 10].map((tokens) => leaseOf(flow.tryEnqueue({ byteSize: 1, tokens }, key('batch', -1))));
     for (const [i, completionTokens] of [50, 2, 60].entries()) leases[i]?.report({ completionTokens });
@@ -168,11 +175,15 @@ describe('in-flight eviction', () => {
     const broken = (): never => {
       throw new Error('broken');
     };
-    const { flow, leases } = filled(2, { eviction: { ordering: { type: 'broken', compare: broken } } });
+    const { flow, leases } = filled(2, {
+      eviction: inFlightEviction({ ordering: { type: 'broken', compare: broken } }),
+    });
     void flow.enqueue({ byteSize: 1 }, key('premium', 100));
     expect(evicted(leases)).toEqual([1]);
     expect(flow.stats().pluginErrors).toBeGreaterThan(0);
-    const { flow: other, leases: safe } = filled(2, { eviction: { filter: { type: 'broken', accepts: broken } } });
+    const { flow: other, leases: safe } = filled(2, {
+      eviction: inFlightEviction({ filter: { type: 'broken', accepts: broken } }),
+    });
     void other.enqueue({ byteSize: 1 }, key('premium', 100));
     expect(evicted(safe)).toEqual([]);
   });
@@ -225,7 +236,7 @@ describe('lease.requeue', () => {
   });
 
   it("is what run does with onEvicted: 'requeue'", async () => {
-    const { flow } = makeFlow({ eviction: {} });
+    const { flow } = makeFlow({ eviction: inFlightEviction() });
     let runs = 0;
     const batch = flow.run(
       { byteSize: 1 },
@@ -246,7 +257,7 @@ describe('lease.requeue', () => {
   });
 
   it('ends as a drop when it happens twice', async () => {
-    const { flow } = makeFlow({ eviction: {} });
+    const { flow } = makeFlow({ eviction: inFlightEviction() });
     const batch = flow.run(
       { byteSize: 1 },
       key('batch', -1),
@@ -268,7 +279,7 @@ describe('lease.requeue', () => {
 describe('what eviction is after', () => {
   it('is told in units of saturation, with what it has coming', async () => {
     const { flow } = makeFlow({
-      eviction: { maxPerDecision: 1 },
+      eviction: inFlightEviction({ maxPerDecision: 1 }),
       saturationDetector: (pool) => pool.inFlightRequests / 2,
     });
     const leases = [1, 2].map(() => leaseOf(flow.tryEnqueue(request, key('batch', -1))));
@@ -286,7 +297,7 @@ describe('what eviction goes by', () => {
   it('is no failing detector', async () => {
     let isBroken = false;
     const { flow } = makeFlow({
-      eviction: {},
+      eviction: inFlightEviction(),
       saturationDetector: (pool) => {
         if (isBroken) throw new Error('no signal');
         return pool.inFlightRequests / 2;
@@ -300,7 +311,7 @@ describe('what eviction goes by', () => {
 
   it("is the band's own detector where it has one", async () => {
     const { flow } = makeFlow({
-      eviction: {},
+      eviction: inFlightEviction(),
       saturationDetector: () => 0.5,
       bands: [{ priority: 1, saturationDetector: (pool) => pool.inFlightRequests }],
     });

@@ -7,6 +7,7 @@ import {
   type FlowController,
   type FlowControllerOptions,
   type FlowRequest,
+  inFlightEviction,
   type OrderingPolicy,
   roundRobin,
   staticUsageLimit,
@@ -120,9 +121,14 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   'admission released': (act) => ({ admission: { type: 'x', admit: () => 'admit', released: act as never } }),
   onDispatch: (act) => ({ onDispatch: act as never }),
   flows: (act) => ({ flows: act as never, bands: [{ priority: 0, maxInFlightPerFlow: 1 }] }),
-  'eviction filter accepts': (act) => ({ eviction: { filter: { type: 'x', accepts: act as never } } }),
+  'eviction filter accepts': (act) => ({
+    eviction: inFlightEviction({ filter: { type: 'x', accepts: act as never } }),
+  }),
   'eviction ordering compare': (act) => ({
-    eviction: { filter: { type: 'x', accepts: () => true }, ordering: { type: 'x', compare: act as never } },
+    eviction: inFlightEviction({
+      filter: { type: 'x', accepts: () => true },
+      ordering: { type: 'x', compare: act as never },
+    }),
   }),
 };
 
@@ -175,7 +181,7 @@ describe('foreign code that answers anything, or throws, breaks no caller', () =
   });
 
   it('a listener of every event', async () => {
-    await survives((act) => live({ eviction: {} }, { listener: act }));
+    await survives((act) => live({ eviction: inFlightEviction() }, { listener: act }));
   });
 
   it.each(['addEventListener', 'removeEventListener'])('%s of a signal', async (method) => {

@@ -12,6 +12,7 @@ import {
   type FlowFairnessPolicy,
   type FlowRequest,
   globalStrict,
+  inFlightEviction,
   type Lease,
   type Outcome,
   roundRobin,
@@ -340,7 +341,7 @@ describe('behind a request that has nowhere to go', () => {
   });
 
   it('a victim is filtered anew when it is put back after the filters were replaced', async () => {
-    const { send, order, flow } = twoModels({ eviction: {} });
+    const { send, order, flow } = twoModels({ eviction: inFlightEviction() });
     const victim = leaseOf(await send('victim', 'a', 'x', -1));
     const ofB = leaseOf(await send('b', 'b', 'y'));
     const high = send('high', 'b', 'y', 5);

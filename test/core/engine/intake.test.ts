@@ -7,6 +7,7 @@ import {
   EndpointPool,
   type FlowControllerOptions,
   globalStrict,
+  inFlightEviction,
   type SaturationDetector,
 } from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
@@ -173,7 +174,7 @@ describe('a signal that cannot be asked when its request is put back', () => {
       addEventListener: () => {},
       removeEventListener: () => {},
     } as unknown as AbortSignal;
-    const { flow } = makeFlow({ eviction: {} });
+    const { flow } = makeFlow({ eviction: inFlightEviction() });
     const lease = leaseOf(await flow.enqueue({ ...request, signal }, key('batch', -10)));
     const premium = flow.enqueue(request, key('premium', 100));
     expect(lease.isEvicted).toBe(true);

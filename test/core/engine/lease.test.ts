@@ -5,6 +5,7 @@ import {
   FlowConfigError,
   type FlowController,
   type FlowFairnessPolicy,
+  inFlightEviction,
   type Lease,
   type Usage,
 } from '../../../src/index.js';
@@ -241,7 +242,7 @@ describe('the first token of a request', () => {
       compare: () => 0,
       firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs),
     };
-    const { flow } = makeFlow({ eviction: {}, bands: [{ priority: -1, ordering }] });
+    const { flow } = makeFlow({ eviction: inFlightEviction(), bands: [{ priority: -1, ordering }] });
     const lease = runNow(flow, { priority: -1 });
     void flow.enqueue(request, key('premium', 1));
     expect(lease.isEvicted).toBe(true);

@@ -8,6 +8,7 @@ import {
   type EndpointView,
   maxOf,
   type SaturationDetector,
+  shadow,
   utilizationDetector,
   withHysteresis,
 } from '../../../src/index.js';
@@ -528,7 +529,7 @@ describe('in shadow mode a request that would wait', () => {
   /** Two servers behind a closed gate. */
   function closedGate(endpointFilters: readonly EndpointFilter[] = []) {
     const pool = pair();
-    const { flow } = makeFlow({ pool, endpointFilters, mode: 'shadow', saturationDetector: dial(1) });
+    const { flow } = makeFlow({ pool, endpointFilters, mode: shadow(), saturationDetector: dial(1) });
     return { pool, send: () => leaseOf(flow.tryEnqueue(request, key())).endpoint?.id };
   }
 

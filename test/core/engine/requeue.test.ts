@@ -5,6 +5,7 @@ import {
   type FlowController,
   type FlowControllerOptions,
   type FlowFairnessPolicy,
+  inFlightEviction,
   type Lease,
 } from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
@@ -12,7 +13,7 @@ import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow } from '.
 
 /** A sheddable request that was asked to leave for a premium one. */
 function evicted(options: Partial<FlowControllerOptions> = {}): { flow: FlowController; victim: Lease } {
-  const { flow } = makeFlow({ eviction: {}, ...options });
+  const { flow } = makeFlow({ eviction: inFlightEviction(), ...options });
   const victim = runNow(flow, { fairnessId: 'victim', priority: -1 });
   void flow.enqueue(request, key('premium', 9));
   return { flow, victim };

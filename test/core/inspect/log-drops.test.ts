@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LogDropsOptions } from '../../../src/core/inspect/log-drops.js';
-import { FlowConfigError, logDrops } from '../../../src/index.js';
+import { FlowConfigError, logDrops, shadow } from '../../../src/index.js';
 import { key, makeFlow, request } from '../../support/flow.js';
 
 function setUp(options: Partial<LogDropsOptions> = {}) {
@@ -38,7 +38,7 @@ describe('logDrops', () => {
         summaries.push(isShadow);
       },
     });
-    flow.reconfigure({ mode: 'shadow' });
+    flow.reconfigure({ mode: shadow() });
     drop(2, 'a');
     clock.advance(1000);
     flow.reconfigure({ mode: 'queue' });

@@ -6,16 +6,18 @@ import {
   type FlowController,
   type FlowControllerOptions,
   type FlowRequest,
+  inFlightEviction,
   type Lease,
   labelFilter,
   type Outcome,
+  shadow,
   utilizationDetector,
 } from '../../../src/index.js';
 import { audit, type ManualClock } from '../../../src/testing/index.js';
 import { dropOf, key, leaseOf, makeFlow, request, turns } from '../../support/flow.js';
 
-function shadow(options: Partial<FlowControllerOptions> = {}): { flow: FlowController; clock: ManualClock } {
-  return makeFlow({ mode: 'shadow', defaultRequestTtl: 0, ...options });
+function inShadow(options: Partial<FlowControllerOptions> = {}): { flow: FlowController; clock: ManualClock } {
+  return makeFlow({ mode: shadow(), defaultRequestTtl: 0, ...options });
 }
 
 function passed(flow: FlowController, fairnessId = 'a', priority = 0): Lease {
@@ -41,7 +43,7 @@ function readableFor(times: number): FlowRequest {
 
 describe('in shadow mode', () => {
   it('every request has a lease at once, and the engine decides as ever', async () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     const outcomes: Outcome[] = [];
     for (let i = 0; i < 5; i++) outcomes.push(await flow.enqueue(request, key()));
     expect(outcomes.map(({ type, queuedMs }) => [type, queuedMs])).toEqual(Array(5).fill(['Dispatched', 0]));
@@ -58,7 +60,7 @@ describe('in shadow mode', () => {
   });
 
   it('a request that would have waited takes its turn, for as long as it really ran', () => {
-    const { flow, clock } = shadow();
+    const { flow, clock } = inShadow();
     const [first, second] = [passed(flow, 'a'), passed(flow, 'b')];
     clock.advance(100);
     second.release();
@@ -74,7 +76,7 @@ describe('in shadow mode', () => {
   });
 
   it('a request whose turn came while it ran holds its seat as much longer as it would have begun later', () => {
-    const { flow, clock } = shadow();
+    const { flow, clock } = inShadow();
     const [first, second] = [passed(flow, 'a'), passed(flow, 'b')];
     clock.advance(50);
     first.release();
@@ -87,7 +89,7 @@ describe('in shadow mode', () => {
   });
 
   it('waits are those of the same controller in mode queue, where each request takes the time that it takes', async () => {
-    const waits = async (mode: 'queue' | 'shadow'): Promise<number[]> => {
+    const waits = async (mode: FlowControllerOptions['mode']): Promise<number[]> => {
       const { flow, clock } = makeFlow({
         mode,
         defaultRequestTtl: 0,
@@ -113,13 +115,13 @@ describe('in shadow mode', () => {
       expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0, dispatched: 40 });
       return told;
     };
-    const [real, would] = [await waits('queue'), await waits('shadow')];
+    const [real, would] = [await waits('queue'), await waits(shadow())];
     expect(would).toEqual(real);
     expect(Math.max(...would.filter((_, i) => i % 2 === 1))).toBeGreaterThan(50);
   });
 
   it('drops are counted by outcome and reason, and nobody is rejected', () => {
-    const { flow, clock } = shadow({
+    const { flow, clock } = inShadow({
       limits: { maxRequests: 1 },
       defaultRequestTtl: '1s',
       admission: { type: 'no-z', admit: refusesZ },
@@ -140,7 +142,7 @@ describe('in shadow mode', () => {
   });
 
   it('nobody is evicted: the engine gets the seat, and the work goes on', () => {
-    const { flow } = shadow({ eviction: { graceMs: 0 } });
+    const { flow } = inShadow({ eviction: inFlightEviction({ graceMs: 0 }) });
     const victim = passed(flow, 'batch', -1);
     passed(flow, 'premium', 10);
     expect([victim.isEvicted, victim.isEvictable, victim.signal.aborted, victim.isReleased]).toEqual([
@@ -156,7 +158,7 @@ describe('in shadow mode', () => {
   });
 
   it('a request is explained as one that would wait', () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     passed(flow);
     const second = { byteSize: 3 };
     leaseOf(flow.tryEnqueue(second, key('b')));
@@ -168,14 +170,14 @@ describe('in shadow mode', () => {
   });
 
   it('no headroom of bands is told, because nothing is held', () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     expect(flow.bandHeadroom(0)).toBeUndefined();
     flow.reconfigure({ mode: 'queue' });
     expect(flow.bandHeadroom(0)).toBe(5000);
   });
 
   it('a client that leaves is counted as one that would have left the queue', () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     passed(flow);
     const client = new AbortController();
     const lease = leaseOf(flow.tryEnqueue({ byteSize: 1, signal: client.signal }, key('b')));
@@ -188,7 +190,7 @@ describe('in shadow mode', () => {
   });
 
   it('a request that is aborted by its lease, as adapters do it, is one that would have left the queue', () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     const [first, second] = [passed(flow, 'a'), passed(flow, 'b')];
     second.abort('the client left');
     expect(flow.stats().waiting).toBe(1);
@@ -201,7 +203,7 @@ describe('in shadow mode', () => {
   });
 
   it('a call from inside a listener is decided as soon as that ends', async () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     let inner: Promise<Outcome> | undefined;
     let now: Outcome | undefined | 'unasked' = 'unasked';
     flow.on('dispatched', () => {
@@ -216,14 +218,14 @@ describe('in shadow mode', () => {
   });
 
   it('a call that cannot be right is an error, as ever', async () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     await expect(flow.enqueue({} as never, key())).rejects.toThrow(FlowConfigError);
     expect(() => flow.tryEnqueue({ byteSize: -1 }, key())).toThrow(FlowConfigError);
     expect(flow.stats().enqueued).toBe(0);
   });
 
   it('a request that cannot be read a second time is an error, and nobody waits for its outcome', async () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     await expect(flow.enqueue(readableFor(0), key())).rejects.toThrow(/^enqueue: request: expected properties/);
     for (const reads of [0, 1])
       expect(() => flow.tryEnqueue(readableFor(reads), key())).toThrow(/^tryEnqueue: request: expected/);
@@ -232,7 +234,7 @@ describe('in shadow mode', () => {
   });
 
   it('run works as ever', async () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     passed(flow);
     expect(await flow.run(request, key(), (lease) => lease.fairnessId)).toBe('a');
     expect(figures(flow).running).toBe(1);
@@ -241,7 +243,7 @@ describe('in shadow mode', () => {
 
 describe('the lease of shadow mode', () => {
   it('tells the engine what was consumed: at once where both began together, else at the end', () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     const told: unknown[] = [];
     flow.on('released', ({ usage }) => told.push(usage));
     const [first, second] = [passed(flow, 'a'), passed(flow, 'b')];
@@ -262,7 +264,7 @@ describe('the lease of shadow mode', () => {
   });
 
   it('cannot be put back, because nothing takes it away', async () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     const lease = passed(flow);
     lease.answered({ status: 429, headers: { 'retry-after': '5' } });
     expect(lease.isPutOff).toBe(false);
@@ -283,7 +285,7 @@ describe('with a pool, in shadow mode', () => {
   ): { flow: FlowController; pool: EndpointPool; clock: ManualClock } {
     const pool = new EndpointPool();
     for (let i = 0; i < count; i++) pool.add(`s${i}`, { labels: { model: i === 0 ? 'large' : 'small' } });
-    return { ...shadow({ pool, ...options }), pool };
+    return { ...inShadow({ pool, ...options }), pool };
   }
 
   it('a request that may go has the endpoint that the engine chose, and others are spread evenly', () => {
@@ -343,7 +345,7 @@ describe('shadow mode is switched', () => {
     const first = leaseOf(flow.tryEnqueue(request, key('a')));
     const waiting = [flow.enqueue(request, key('b')), flow.enqueue(request, key('c'))];
     clock.advance(500);
-    flow.reconfigure({ mode: 'shadow' });
+    flow.reconfigure({ mode: shadow() });
     const outcomes = await Promise.all(waiting);
     expect(outcomes.map(({ type, queuedMs }) => [type, queuedMs])).toEqual([
       ['Dispatched', 500],
@@ -357,7 +359,7 @@ describe('shadow mode is switched', () => {
   });
 
   it('off, and what only would wait is forgotten, so that it delays nobody', async () => {
-    const { flow, clock } = shadow();
+    const { flow, clock } = inShadow();
     const leases = ['a', 'b', 'c'].map((id) => passed(flow, id));
     leases[1]?.release();
     flow.reconfigure({ mode: 'queue' });
@@ -373,7 +375,7 @@ describe('shadow mode is switched', () => {
   });
 
   it('off while seats are held for longer than the work, and they are free at once', () => {
-    const { flow, clock } = shadow();
+    const { flow, clock } = inShadow();
     const [first, second] = [passed(flow, 'a'), passed(flow, 'b')];
     clock.advance(100);
     first.release();
@@ -384,16 +386,16 @@ describe('shadow mode is switched', () => {
   });
 
   it('on and on again without a change, and by no other option', () => {
-    const { flow } = shadow();
+    const { flow } = inShadow();
     passed(flow);
     passed(flow);
-    flow.reconfigure({ mode: 'shadow', maxFlows: 9 });
+    flow.reconfigure({ mode: shadow(), maxFlows: 9 });
     flow.reconfigure({ limits: { maxRequests: 7 } });
     expect(figures(flow)).toMatchObject({ passed: 2, wouldHaveWaited: 1 });
   });
 
   it('nowhere: a closed controller lets pass, and leaves no timer', async () => {
-    const { flow, clock } = shadow();
+    const { flow, clock } = inShadow();
     const [first, second] = [passed(flow, 'a'), passed(flow, 'b')];
     clock.advance(10);
     second.release();
@@ -412,11 +414,11 @@ describe('a random history in shadow mode', () => {
       seed = (seed * 1103515245 + 12345) % 2 ** 31;
       return Math.floor((seed / 2 ** 31) * below);
     };
-    const { flow, clock } = shadow({
+    const { flow, clock } = inShadow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 3 }),
       limits: { maxRequests: 8 },
       overflow: 'fair',
-      eviction: {},
+      eviction: inFlightEviction(),
       defaultRequestTtl: 200,
     });
     const leases: Lease[] = [];
@@ -425,8 +427,8 @@ describe('a random history in shadow mode', () => {
       if (act < 5) leases.push(passed(flow, `t${random(5)}`, random(3) * 5 - 5));
       else if (act < 9) leases.splice(random(leases.length + 1), 1)[0]?.release();
       else clock.advance(random(60));
-      if (step % 500 === 250) flow.reconfigure({ mode: step % 1000 === 250 ? 'queue' : 'shadow' });
-      if (step % 500 === 250) flow.reconfigure({ mode: 'shadow' });
+      if (step % 500 === 250) flow.reconfigure({ mode: step % 1000 === 250 ? 'queue' : shadow() });
+      if (step % 500 === 250) flow.reconfigure({ mode: shadow() });
       expect(audit(flow).violations).toEqual([]);
       expect(figures(flow).running).toBeGreaterThanOrEqual(0);
     }

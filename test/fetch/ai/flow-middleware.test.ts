@@ -10,6 +10,7 @@ import {
   FlowController,
   type FlowControllerOptions,
   FlowEvictedError,
+  inFlightEviction,
 } from '../../../src/index.js';
 import { until } from '../../integration/support/until.js';
 import { expectIdle } from '../flow.js';
@@ -128,7 +129,7 @@ describe('flowMiddleware', () => {
       [stall, false],
     ] as const) {
       const server = await startModelServer(inTurn(behave, serve));
-      const setup = gated(server, {}, { eviction: {} });
+      const setup = gated(server, {}, { eviction: inFlightEviction() });
       const chunks: string[] = [];
       const onChunk = ({ chunk }: { chunk: { type: string } }): void => void chunks.push(chunk.type);
       const batch = read(setup.model, { onChunk, providerOptions: { headgate: { priority: -1 } } });

@@ -7,6 +7,7 @@ import {
   quotaDetector,
   roundRobin,
   sessionLimit,
+  shadow,
 } from '../../../src/index.js';
 import {
   basicLogin,
@@ -56,7 +57,7 @@ describe('shadow mode', () => {
       ((await (await get('?view=json')).json()) as InspectorFrame).shadow;
     expect(await shadowOf(setUp().get)).toBeNull();
     const { flow, get } = setUp();
-    flow.reconfigure({ mode: 'shadow', limits: { maxRequests: 1 } });
+    flow.reconfigure({ mode: shadow(), limits: { maxRequests: 1 } });
     for (const id of ['a', 'b', 'c']) flow.tryEnqueue(request, key(id));
     expect(await shadowOf(get)).toEqual({
       passed: 3,

@@ -6,7 +6,7 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FlowConfigError, quotaDetector, sessionLimit } from '../../../src/index.js';
+import { FlowConfigError, quotaDetector, sessionLimit, shadow } from '../../../src/index.js';
 import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
 import { key, makeFlow, request, runNow } from '../../support/flow.js';
 
@@ -69,7 +69,7 @@ describe('openTelemetryMetrics', () => {
 
   it('says of shadow mode what would have been, and nothing of it otherwise', async () => {
     const { meterProvider, points } = collector();
-    const { flow } = makeFlow({ mode: 'shadow', limits: { maxRequests: 1 } });
+    const { flow } = makeFlow({ mode: shadow(), limits: { maxRequests: 1 } });
     openTelemetryMetrics(flow, { meterProvider });
     for (const id of ['a', 'b', 'c']) flow.tryEnqueue(request, key(id));
     expect(await points('flow_control.shadow')).toEqual([[{}, 1]]);

@@ -3,7 +3,7 @@ import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentel
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { FlowConfigError } from '../../../src/index.js';
+import { FlowConfigError, inFlightEviction } from '../../../src/index.js';
 import { traceFlowControl } from '../../../src/observability/opentelemetry/index.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 
@@ -149,7 +149,7 @@ describe('traceFlowControl', () => {
   });
 
   it('gives a request that is put back a span for each wait', async () => {
-    const { flow } = makeFlow({ eviction: {} });
+    const { flow } = makeFlow({ eviction: inFlightEviction() });
     traceFlowControl(flow, { tracer });
     const victim = runNow(flow, { priority: -1 });
     const important = flow.enqueue(request, key('a', 9));

@@ -4,11 +4,13 @@ import {
   byStage,
   EndpointPool,
   FlowConfigError,
+  inFlightEviction,
   programAware,
   quotaDetector,
   roundRobin,
   type SaturationDetector,
   sessionLimit,
+  shadow,
   utilizationDetector,
   virtualTokenCounter,
 } from '../../../src/index.js';
@@ -116,7 +118,7 @@ describe('prometheusMetrics', () => {
   });
 
   it('says of shadow mode what would have been, and nothing of it otherwise', async () => {
-    const { flow, register } = setUp({ inferencePool: 'llama' }, { mode: 'shadow', limits: { maxRequests: 1 } });
+    const { flow, register } = setUp({ inferencePool: 'llama' }, { mode: shadow(), limits: { maxRequests: 1 } });
     for (const id of ['a', 'b', 'c', 'c']) flow.tryEnqueue(request, key(id));
     const values = async (name: string) =>
       select(await scrape(register), name).map(({ labels, value }) => [labels, value]);
@@ -277,7 +279,7 @@ describe('prometheusMetrics', () => {
   });
 
   it('counts victims that were asked to leave, and those that left', async () => {
-    const { flow, register } = setUp({}, { eviction: {} });
+    const { flow, register } = setUp({}, { eviction: inFlightEviction() });
     const victim = runNow(flow, { priority: -1 });
     void flow.enqueue(request, key('a', 9));
     const counts = async () => {

@@ -11,7 +11,14 @@ import {
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { concurrencyDetector, FlowController, type Lease, type Outcome, roundRobin } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  FlowController,
+  inFlightEviction,
+  type Lease,
+  type Outcome,
+  roundRobin,
+} from '../../../src/index.js';
 import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
 import { prometheusMetrics } from '../../../src/observability/prometheus/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
@@ -33,7 +40,7 @@ class Host {
     clock: this.clock,
     limits: { maxRequests: 12, maxBytes: 500 },
     overflow: 'displace',
-    eviction: {},
+    eviction: inFlightEviction(),
     defaultBand: { fairness: roundRobin() },
     defaultRequestTtl: 400,
     flowIdleTimeout: 300,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, type Lease } from '../../../src/index.js';
+import { concurrencyDetector, inFlightEviction, type Lease } from '../../../src/index.js';
 import { BandShares } from '../../../src/tiers/1-priority/band-shares.js';
 import type { PriorityBand } from '../../../src/tiers/priority-band.js';
 import { Random } from '../../property/random.js';
@@ -410,7 +410,7 @@ describe('in a controller, a guaranteed share of tokens', () => {
       saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
       bands: [{ priority: 10 }, { priority: -1, minShare: 0.25 }],
       minShareUnit: 'tokens',
-      eviction: {},
+      eviction: inFlightEviction(),
     });
     const running: Lease[] = [];
     const order: number[] = [];

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
   type FlowFairnessPolicy,
+  inFlightEviction,
   type Lease,
+  shadow,
   virtualTokenCounter,
 } from '../../../../src/index.js';
 import type { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
@@ -82,7 +84,7 @@ describe('in a controller, a request is charged once', () => {
     const fairness = watched(virtualTokenCounter());
     const { flow } = makeFlow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
-      eviction: {},
+      eviction: inFlightEviction(),
       bands: [{ priority: 10 }, { priority: -10, fairness }],
     });
     const victim = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a', -10)));
@@ -102,7 +104,7 @@ describe('in a controller, a request is charged once', () => {
     const fairness = watched(virtualTokenCounter());
     const { flow } = makeFlow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
-      eviction: {},
+      eviction: inFlightEviction(),
       bands: [{ priority: 10 }, { priority: -10, fairness }],
     });
     const victim = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a', -10)));
@@ -128,7 +130,7 @@ describe('in a controller, a request is charged once', () => {
   it('in shadow mode, where it was called off after it had gone ahead of its turn: its prompt', () => {
     const fairness = watched(virtualTokenCounter());
     const { flow, clock } = makeFlow({
-      mode: 'shadow',
+      mode: shadow(),
       saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
       bands: [{ priority: 0, fairness }],
     });

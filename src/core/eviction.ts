@@ -1,0 +1,66 @@
+/**
+ * The option `eviction` brings the code that evicts: a controller without it has none of that in its bundle. Options
+ * are read where they are given, and one that depends on the detector is filled in by the controller.
+ */
+import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { object } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { aboveZero, atLeastZero, positiveInteger } from '../base/schema/types.js';
+import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
+import { type EvictorSettings, InFlightEvictor, type Tracked } from '../eviction/in-flight-evictor.js';
+import { sheddableOnly } from '../eviction/sheddable-filter.js';
+import { priorityThenTime } from '../eviction/victim-orders.js';
+import { pluginOf } from '../plugins/kinds.js';
+
+export interface EvictionOptions {
+  /** Which requests may be evicted at all. @default sheddableOnly() */
+  filter?: EvictionFilter | undefined;
+  /** Which of them is evicted first. @default priorityThenTime() */
+  ordering?: EvictionOrdering | undefined;
+  /** Requests evicted by one decision, at most. @default 2 */
+  maxPerDecision?: number | undefined;
+  /** How long a freed seat needs to show in the saturation, ms. @default 0, or 500 for a detector that reads reports */
+  graceMs?: number | undefined;
+  /** A victim that has not given up its seat after this time no longer counts as leaving, ms. @default 10,000 */
+  timeoutMs?: number | undefined;
+  /**
+   * How long lower bands must leave the room free that was evicted for a higher one, ms. Otherwise dispensable work
+   * would take the seat again as soon as the important request ends, and would be evicted again. 0 keeps nothing free.
+   * @default 1000
+   */
+  reserveMs?: number | undefined;
+}
+
+/** What `inFlightEviction` makes. */
+export interface Eviction {
+  readonly type: 'in-flight-eviction';
+  /** @internal */
+  readonly settings: Omit<EvictorSettings, 'graceMs'> & {
+    readonly graceMs?: number | undefined;
+    readonly reserveMs: number;
+  };
+  /** @internal */
+  evictor<L extends Tracked<L>>(settings: EvictorSettings, errors: PluginErrorSink): InFlightEvictor<L>;
+}
+
+const evictionOptions = /* @__PURE__ */ object({
+  filter: optional(pluginOf('evictionFilter'), /* @__PURE__ */ sheddableOnly()),
+  ordering: optional(pluginOf('evictionOrdering'), /* @__PURE__ */ priorityThenTime()),
+  maxPerDecision: optional(positiveInteger(), 2),
+  graceMs: optional(atLeastZero()),
+  timeoutMs: optional(aboveZero(), 10_000),
+  reserveMs: optional(atLeastZero(), 1000),
+});
+
+/**
+ * Running requests give up their seats for waiting ones of higher priority, for the option `eviction`.
+ * @throws FlowConfigError listing everything that is wrong with the options
+ */
+export function inFlightEviction(options: EvictionOptions = {}): Eviction {
+  return {
+    type: 'in-flight-eviction',
+    settings: parse(evictionOptions, options, 'inFlightEviction'),
+    evictor: (settings, errors) => new InFlightEvictor(settings, errors),
+  };
+}
