@@ -15,7 +15,8 @@ export class Subscription {
     this.guard = guard;
     try {
       if (announcer.subscribe === undefined) return;
-      const unsubscribe: unknown = announcer.subscribe(listener);
+      // A function of its own: who knows listeners by identity would lose that of a later subscription with this one.
+      const unsubscribe: unknown = announcer.subscribe(() => listener());
       this.isOpen = typeof unsubscribe === 'function';
       if (this.isOpen) this.unsubscribe = unsubscribe as () => void;
       else guard.violated('subscribe must return a function', unsubscribe);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Constraint, EndpointView } from '../../src/index.js';
+import { type Constraint, type EndpointView, FlowController } from '../../src/index.js';
 import type { QuotaFigures, RequestWait, SessionFigures } from '../../src/types/index.js';
 import { constraintsIn } from '../support/constraints.js';
 import { fakeItem } from '../support/fake-item.js';
@@ -245,4 +245,22 @@ describe('figures that cannot be', () => {
       expect(faults).toHaveLength(1);
     },
   );
+});
+
+describe('a constraint that stays when options are read again', () => {
+  it('is heard on, though it knows its listeners by identity, and once', () => {
+    const listeners = new Set<() => void>();
+    const announcing: Constraint = {
+      ...plain,
+      subscribe: (listener) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    };
+    const flow = new FlowController({ constraints: [announcing] });
+    flow.reconfigure({ constraints: [announcing] });
+    expect(listeners.size).toBe(1);
+    flow.reconfigure({ constraints: [plain] });
+    expect(listeners.size).toBe(0);
+  });
 });
