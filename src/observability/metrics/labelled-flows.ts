@@ -5,6 +5,14 @@ import type { ControllerFigures } from '../../index.js';
 export type BandFigures = ControllerFigures['bands'][number];
 export type WaitingFigures = NonNullable<ReturnType<BandFigures['waitingOf']>>;
 
+/** A figure of a flow. */
+export interface LabelledValue {
+  readonly priority: number;
+  /** Empty where fairness IDs are not told. */
+  readonly label: string;
+  readonly value: number;
+}
+
 /** Each label of which something waits; the rest is `other`. Waiting IDs get labels while some are left. O(labels). */
 export function eachLabelledFlow(
   band: BandFigures,
@@ -23,6 +31,20 @@ export function eachLabelledFlow(
     if (waiting === 0) return;
   }
   tell(otherLabel, { waiting, waitingBytes });
+}
+
+/** How far each fairness ID that waits, and has a label, is ahead of those that go next, where a band keeps account. */
+export function counterLags(bands: readonly BandFigures[], labels: BoundedLabel | undefined): LabelledValue[] {
+  const lags: LabelledValue[] = [];
+  if (labels === undefined) return lags;
+  for (const band of bands) {
+    if (!band.keepsAccount) continue;
+    eachLabelledFlow(band, labels, (label) => {
+      const value = band.leadOf(label);
+      if (value !== undefined) lags.push({ priority: band.priority, label, value });
+    });
+  }
+  return lags;
 }
 
 /** Ends when the labels are used up: it looks at no more flows than labels, and the few that never get one. */

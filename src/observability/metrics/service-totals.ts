@@ -4,19 +4,12 @@
  * Invariant: at most as many totals as there are bands and labels; they end with their band.
  */
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
-import type { BandFigures } from './labelled-flows.js';
+import type { BandFigures, LabelledValue } from './labelled-flows.js';
 
 interface BandTotals {
   /** The totals of each fairness ID when it was last read; `otherLabel` for those that the band does not tell apart. */
   seen: Map<string, number>;
   readonly totals: Map<string, number>;
-}
-
-export interface ServiceTotal {
-  readonly priority: number;
-  /** Empty where fairness IDs are not told. */
-  readonly label: string;
-  readonly value: number;
 }
 
 export class ServiceTotals {
@@ -28,7 +21,7 @@ export class ServiceTotals {
   }
 
   /** Reads every band that shares by cost. O(fairness IDs that were served lately), at most 1,000 in each. */
-  read(figures: readonly BandFigures[]): ServiceTotal[] {
+  read(figures: readonly BandFigures[]): LabelledValue[] {
     const bands = new Map<number, BandTotals>();
     for (const band of figures) {
       const service = band.service();

@@ -4,7 +4,7 @@ import type { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures } from '../../index.js';
 import type { Described, FigureKind, RowLabels } from '../metrics/catalogue.js';
 import * as catalogue from '../metrics/catalogue.js';
-import { eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
+import { counterLags, eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ServiceTotals } from '../metrics/service-totals.js';
 import { attributes, type Instrument } from './instruments.js';
 import type { Figure } from './zero-filled-series.js';
@@ -127,17 +127,8 @@ export const observables: readonly ObservableFigure[] = [
           ],
         ),
   ),
-  rows('flow_control.fairness.counter_lag', '1', catalogue.counterLag, ({ bands }, { fairnessIds, flowAttributes }) => {
-    if (fairnessIds === undefined) return [];
-    const lags: Figure[] = [];
-    for (const band of bands) {
-      if (!band.keepsAccount) continue;
-      eachLabelledFlow(band, fairnessIds, (label) => {
-        const lag = band.leadOf(label);
-        if (lag !== undefined) lags.push([lag, flowAttributes(label, band.priority)]);
-      });
-    }
-    return lags;
-  }),
+  rows('flow_control.fairness.counter_lag', '1', catalogue.counterLag, ({ bands }, { fairnessIds, flowAttributes }) =>
+    counterLags(bands, fairnessIds).map(({ priority, label, value }) => [value, flowAttributes(label, priority)]),
+  ),
   ...ofCatalogue(),
 ];

@@ -6,7 +6,7 @@
 import { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
 import { queueDurationBuckets as defaultBuckets } from '../metrics/duration-buckets.js';
-import { eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
+import { counterLags, eachLabelledFlow, type LabelledValue, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
 import { FlowCounters, type QueueRow } from './flow-counters.js';
@@ -123,34 +123,20 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     return this.tally.rows();
   }
 
-  *serviceRows(): Generator<Sample, void, undefined> {
-    for (const { priority, label, value } of this.services.read(this.figures.bands)) {
-      const fairness = this.fairnessIds === undefined ? {} : { fairness_id: label };
-      yield { labels: { ...fairness, priority: String(priority), ...this.pool }, value };
-    }
+  serviceRows(): Sample[] {
+    return this.services.read(this.figures.bands).map((total) => this.sampleOf(total));
   }
 
-  *lagRows(): Generator<Sample, void, undefined> {
-    const { fairnessIds } = this;
-    if (fairnessIds === undefined) return;
-    for (const band of this.figures.bands) {
-      if (!band.keepsAccount) continue;
-      const rows: Sample[] = [];
-      eachLabelledFlow(band, fairnessIds, (label) => {
-        const value = band.leadOf(label);
-        if (value !== undefined)
-          rows.push({ labels: { fairness_id: label, priority: String(band.priority), ...this.pool }, value });
-      });
-      yield* rows;
-    }
+  lagRows(): Sample[] {
+    return counterLags(this.figures.bands, this.fairnessIds).map((lag) => this.sampleOf(lag));
   }
 
   inFlightRows(): Iterable<InFlightRow> {
     const rows = new Map<string, InFlightRow>();
     for (const { fairnessId, priority, inFlight, inFlightTokens } of this.figures.stats.inFlightByFlow) {
-      const label = this.fairnessIds?.of(fairnessId);
-      const key = `${priority} ${label ?? ''}`;
-      const row = rows.get(key) ?? { labels: this.inFlightLabels(priority, label), requests: 0, tokens: 0 };
+      const label = this.fairnessIds?.of(fairnessId) ?? '';
+      const key = `${priority} ${label}`;
+      const row = rows.get(key) ?? { labels: this.labelsOf(priority, label), requests: 0, tokens: 0 };
       row.requests += inFlight;
       row.tokens += inFlightTokens;
       rows.set(key, row);
@@ -158,12 +144,13 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     return rows.values();
   }
 
-  private inFlightLabels(priority: number, fairnessId: string | undefined): Labels {
-    return {
-      ...(fairnessId === undefined ? {} : { fairness_id: fairnessId }),
-      priority: String(priority),
-      ...this.pool,
-    };
+  private sampleOf({ priority, label, value }: LabelledValue): Sample {
+    return { labels: this.labelsOf(priority, label), value };
+  }
+
+  private labelsOf(priority: number, label: string): Labels {
+    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: label };
+    return { ...fairness, priority: String(priority), ...this.pool };
   }
 
   /** Where models are named, the events keep the rows. */

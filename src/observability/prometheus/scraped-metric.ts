@@ -52,6 +52,31 @@ export interface Family<S> {
   reset?(source: S): void;
 }
 
+/** Makes families with a sample for each part of a source that has the figure. */
+export function familiesOf<S, T>(
+  prefix: string,
+  labels: readonly string[],
+  parts: (source: S) => Iterable<readonly [Labels, T]>,
+) {
+  return (
+    name: string,
+    help: string,
+    read: (part: T) => number | undefined,
+    type: 'gauge' | 'counter' = 'gauge',
+  ): Family<S> => ({
+    name: `${prefix}${name}`,
+    type,
+    help,
+    labels,
+    *samples(source): Generator<Sample, void, undefined> {
+      for (const [labels, part] of parts(source)) {
+        const value = read(part);
+        if (value !== undefined) yield { labels, value };
+      }
+    },
+  });
+}
+
 /** Samples: printing as many takes less than a millisecond. */
 export const printedAtOnce = 500;
 

@@ -1,7 +1,7 @@
 /** Metrics of the part of shared limits that a replica holds, in a registry of prom-client. */
 import type { LeaseFigures, StoreFigures } from '../../base/lease-figures.js';
 import type { Observation } from '../metrics/observed-flow.js';
-import { expose, type Family, type Labels, type MetricsRegister, type Sample } from './scraped-metric.js';
+import { expose, type Family, familiesOf, type MetricsRegister } from './scraped-metric.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
 export interface ObservedLease extends LeaseFigures {
@@ -29,31 +29,6 @@ export interface ObservedQuota {
 export type ObservedStore = StoreFigures;
 
 type Leases = () => readonly ObservedLease[];
-
-/** Makes families with a sample for each part of a source that has the figure. */
-function familiesOf<S, T>(
-  prefix: string,
-  labels: readonly string[],
-  parts: (source: S) => Iterable<readonly [Labels, T]>,
-) {
-  return (
-    name: string,
-    help: string,
-    read: (part: T) => number | undefined,
-    type: 'gauge' | 'counter' = 'gauge',
-  ): Family<S> => ({
-    name: `${prefix}${name}`,
-    type,
-    help,
-    labels,
-    *samples(source): Generator<Sample, void, undefined> {
-      for (const [labels, part] of parts(source)) {
-        const value = read(part);
-        if (value !== undefined) yield { labels, value };
-      }
-    },
-  });
-}
 
 const gauge = familiesOf('shared_', ['pool', 'endpoint'], (leases: Leases) =>
   leases().map((lease) => [{ pool: lease.pool, endpoint: lease.endpoint ?? '' }, lease] as const),

@@ -1,39 +1,21 @@
 /** The figures of a worker's own cap in a registry of prom-client, under Dynamo's names. */
 import type { WorkerAdmission } from '../../index.js';
 import type { Observation } from '../metrics/observed-flow.js';
-import { expose, type Family, type MetricsRegister, type Sample } from './scraped-metric.js';
+import { expose, type Family, familiesOf, type MetricsRegister } from './scraped-metric.js';
 
 type Worker = Pick<WorkerAdmission, 'stats'>;
 
-function sample(value: number): Sample[] {
-  return [{ labels: {}, value }];
-}
+const figure = familiesOf('', [], (worker: Worker) => [[{}, worker.stats()]] as const);
 
 export const workerFamilies: readonly Family<Worker>[] = [
-  {
-    name: 'dynamo_rejection_request_total',
-    type: 'counter',
-    help: 'Requests rejected because the engine and its queue are full, or because they waited too long.',
-    labels: [],
-    samples: (worker) => {
-      const { rejectedQueueFull, rejectedQueueDelay } = worker.stats();
-      return sample(rejectedQueueFull + rejectedQueueDelay);
-    },
-  },
-  {
-    name: 'dynamo_engine_request',
-    type: 'gauge',
-    help: 'Requests that run in the engine.',
-    labels: [],
-    samples: (worker) => sample(worker.stats().running),
-  },
-  {
-    name: 'dynamo_request_queue',
-    type: 'gauge',
-    help: 'Requests that wait for the engine.',
-    labels: [],
-    samples: (worker) => sample(worker.stats().waiting),
-  },
+  figure(
+    'dynamo_rejection_request_total',
+    'Requests rejected because the engine and its queue are full, or because they waited too long.',
+    ({ rejectedQueueFull, rejectedQueueDelay }) => rejectedQueueFull + rejectedQueueDelay,
+    'counter',
+  ),
+  figure('dynamo_engine_request', 'Requests that run in the engine.', ({ running }) => running),
+  figure('dynamo_request_queue', 'Requests that wait for the engine.', ({ waiting }) => waiting),
 ];
 
 /**
