@@ -1,7 +1,7 @@
 /** The contract of every admission policy. */
 import type { AdmissionPolicy, Usage } from '../../index.js';
 import type { AdmissionView } from '../../types/index.js';
-import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { controllerCases, serveAll } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
@@ -57,38 +57,31 @@ function live(policy: AdmissionPolicy, seed: number): unknown[] {
 export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'admits, or rejects with a reason, whatever the request carries',
-      run() {
-        for (const answer of live(make(), 1))
-          expectThat(answer === 'admit' || isRejection(answer), `it answers ${JSON.stringify(answer)}`);
-      },
-    },
-    {
-      name: 'decides alike on like histories',
-      run: () => expectSame(live(make(), 2), live(make(), 2), 'a history played twice'),
-    },
-    {
-      name: 'hears of the end of every request that it admitted, once',
-      async run() {
-        const policy = make();
-        let open = 0;
-        const counted: AdmissionPolicy = {
-          type: policy.type,
-          admit(...call) {
-            const answer = policy.admit(...call);
-            if (answer === 'admit') open++;
-            return answer;
-          },
-          released(...call) {
-            open--;
-            policy.released?.(...call);
-          },
-        };
-        await serveAll({ admission: counted });
-        expectSame(open, 0, 'requests that were admitted and did not end');
-      },
-    },
+    promises('admits, or rejects with a reason, whatever the request carries', () => {
+      for (const answer of live(make(), 1))
+        expectThat(answer === 'admit' || isRejection(answer), `it answers ${JSON.stringify(answer)}`);
+    }),
+    promises('decides alike on like histories', () =>
+      expectSame(live(make(), 2), live(make(), 2), 'a history played twice'),
+    ),
+    promises('hears of the end of every request that it admitted, once', async () => {
+      const policy = make();
+      let open = 0;
+      const counted: AdmissionPolicy = {
+        type: policy.type,
+        admit(...call) {
+          const answer = policy.admit(...call);
+          if (answer === 'admit') open++;
+          return answer;
+        },
+        released(...call) {
+          open--;
+          policy.released?.(...call);
+        },
+      };
+      await serveAll({ admission: counted });
+      expectSame(open, 0, 'requests that were admitted and did not end');
+    }),
     ...controllerCases(make, (each) => ({ admission: each() }), {
       served: 'leaves every request to a controller that it admits, and is never at fault',
       method: 'admit',

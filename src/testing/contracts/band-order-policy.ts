@@ -1,6 +1,6 @@
 /** The contract of every band selection policy. */
 import type { BandOrderPolicy } from '../../index.js';
-import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
 import { Random } from './random.js';
 
@@ -27,48 +27,39 @@ function randomRanking(random: Random): Ranking {
 export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'leaves every band in the order once, and changes nothing else',
-      run() {
-        const random = new Random(1);
-        const policy = make();
-        for (let i = 0; i < 500; i++) {
-          const ranking = randomRanking(random);
-          const order = orderOf(policy, ranking);
-          expectSame([...order].sort(byNumber), [...ranking.priorities.keys()], 'the members of the order');
-          policy.recordDispatch?.(ranking.priorities[order[0] as number] as number);
-        }
-      },
-    },
-    {
-      name: 'ranks alike until a dispatch is recorded',
-      run() {
-        const random = new Random(2);
-        const policy = make();
-        for (let i = 0; i < 200; i++) {
-          const ranking = randomRanking(random);
-          const order = orderOf(policy, ranking);
-          expectSame(orderOf(policy, ranking), order, 'the order of the second look');
-          if (random.chance(0.7)) policy.recordDispatch?.(random.pick(ranking.priorities));
-        }
-      },
-    },
-    {
-      name: 'never leaves the order of priorities where it says strict',
-      run() {
-        const random = new Random(3);
-        const policy = make();
-        if (policy.strict !== true) return;
-        for (let i = 0; i < 100; i++) {
-          const ranking = randomRanking(random);
-          expectThat(
-            orderOf(policy, ranking).every((place, rank) => place === rank),
-            'a strict policy that reorders bands is not asked to',
-          );
-          policy.recordDispatch?.(random.pick(ranking.priorities));
-        }
-      },
-    },
+    promises('leaves every band in the order once, and changes nothing else', () => {
+      const random = new Random(1);
+      const policy = make();
+      for (let i = 0; i < 500; i++) {
+        const ranking = randomRanking(random);
+        const order = orderOf(policy, ranking);
+        expectSame([...order].sort(byNumber), [...ranking.priorities.keys()], 'the members of the order');
+        policy.recordDispatch?.(ranking.priorities[order[0] as number] as number);
+      }
+    }),
+    promises('ranks alike until a dispatch is recorded', () => {
+      const random = new Random(2);
+      const policy = make();
+      for (let i = 0; i < 200; i++) {
+        const ranking = randomRanking(random);
+        const order = orderOf(policy, ranking);
+        expectSame(orderOf(policy, ranking), order, 'the order of the second look');
+        if (random.chance(0.7)) policy.recordDispatch?.(random.pick(ranking.priorities));
+      }
+    }),
+    promises('never leaves the order of priorities where it says strict', () => {
+      const random = new Random(3);
+      const policy = make();
+      if (policy.strict !== true) return;
+      for (let i = 0; i < 100; i++) {
+        const ranking = randomRanking(random);
+        expectThat(
+          orderOf(policy, ranking).every((place, rank) => place === rank),
+          'a strict policy that reorders bands is not asked to',
+        );
+        policy.recordDispatch?.(random.pick(ranking.priorities));
+      }
+    }),
     ...controllerCases(make, (each) => ({ bandOrder: each() }), {
       served: 'lets the requests of every band go in the end, and is never at fault',
       method: 'rank',

@@ -1,5 +1,5 @@
 /** The promises of every comparison. */
-import { type ContractCase, expectThat } from './contract-case.js';
+import { type ContractCase, expectThat, promises } from './contract-case.js';
 
 /** `answers` names the first case. Violations tell of requests by their place in `requests`. */
 export function comparisonCases<R>(
@@ -9,32 +9,26 @@ export function comparisonCases<R>(
 ): ContractCase[] {
   const sign = (a: R, b: R): number => Math.sign(compare(a, b));
   return [
-    {
-      name: answers,
-      run() {
-        for (const a of requests) {
-          for (const b of requests) {
-            const answer: unknown = compare(a, b);
-            expectThat(typeof answer === 'number' && !Number.isNaN(answer), `compare answers ${String(answer)}`);
+    promises(answers, () => {
+      for (const a of requests) {
+        for (const b of requests) {
+          const answer: unknown = compare(a, b);
+          expectThat(typeof answer === 'number' && !Number.isNaN(answer), `compare answers ${String(answer)}`);
+        }
+      }
+    }),
+    promises('is an order: equal to itself, opposite when turned round, and transitive', () => {
+      for (const [i, a] of requests.entries()) {
+        expectThat(compare(a, a) === 0, `request ${i} is not equal to itself`);
+        for (const [j, b] of requests.entries()) {
+          const isOpposite = sign(a, b) + sign(b, a) === 0;
+          expectThat(isOpposite, `requests ${i} and ${j} are not opposite when turned round`);
+          for (const [k, c] of requests.entries()) {
+            const isTransitive = sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0;
+            expectThat(isTransitive, `requests ${i}, ${j}, ${k}: not transitive`);
           }
         }
-      },
-    },
-    {
-      name: 'is an order: equal to itself, opposite when turned round, and transitive',
-      run() {
-        for (const [i, a] of requests.entries()) {
-          expectThat(compare(a, a) === 0, `request ${i} is not equal to itself`);
-          for (const [j, b] of requests.entries()) {
-            const isOpposite = sign(a, b) + sign(b, a) === 0;
-            expectThat(isOpposite, `requests ${i} and ${j} are not opposite when turned round`);
-            for (const [k, c] of requests.entries()) {
-              const isTransitive = sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0;
-              expectThat(isTransitive, `requests ${i}, ${j}, ${k}: not transitive`);
-            }
-          }
-        }
-      },
-    },
+      }
+    }),
   ];
 }

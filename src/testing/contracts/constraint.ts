@@ -1,6 +1,14 @@
 /** The contract of every constraint: room for each request, waits, and the figures of quotas and sessions. */
 import type { Constraint } from '../../index.js';
-import { type ContractCase, expectPart, expectSame, expectThat, subscriptionCase, typeCase } from './contract-case.js';
+import {
+  type ContractCase,
+  expectPart,
+  expectSame,
+  expectThat,
+  promises,
+  subscriptionCase,
+  typeCase,
+} from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
 import { endpoints, playSeats, seatCases } from './seat-listener.js';
 
@@ -14,26 +22,23 @@ function expectFigures(figures: object, names: readonly string[]): void {
 /** Of what it tells pages and exporters. */
 function figureCases(make: () => Constraint): ContractCase[] {
   return [
-    {
-      name: 'tells quotas in numbers, and has given every reservation back when nothing runs',
-      run() {
-        const constraint = make();
-        if (constraint.quotas === undefined) return;
-        const look = (nowMs: number): void => {
-          const figures = constraint.quotas?.(nowMs) ?? { quotas: [] };
-          expectFigures(figures, ['unreported', 'ignoredReports', 'ignoredFigures', 'refusals']);
-          for (const quota of figures.quotas)
-            expectFigures(quota, ['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs']);
-        };
-        const endMs = playSeats(constraint, 6, (_, nowMs) => look(nowMs));
-        look(endMs);
-        for (const { group, unit, reserved } of constraint.quotas(endMs).quotas)
-          expectThat(reserved === 0, `${reserved} ${unit} of ${group} stay reserved`);
-      },
-    },
-    {
-      name: 'tells sessions in numbers, counts those that are held back, and has none of them running when nothing runs',
-      run() {
+    promises('tells quotas in numbers, and has given every reservation back when nothing runs', () => {
+      const constraint = make();
+      if (constraint.quotas === undefined) return;
+      const look = (nowMs: number): void => {
+        const figures = constraint.quotas?.(nowMs) ?? { quotas: [] };
+        expectFigures(figures, ['unreported', 'ignoredReports', 'ignoredFigures', 'refusals']);
+        for (const quota of figures.quotas)
+          expectFigures(quota, ['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs']);
+      };
+      const endMs = playSeats(constraint, 6, (_, nowMs) => look(nowMs));
+      look(endMs);
+      for (const { group, unit, reserved } of constraint.quotas(endMs).quotas)
+        expectThat(reserved === 0, `${reserved} ${unit} of ${group} stay reserved`);
+    }),
+    promises(
+      'tells sessions in numbers, counts those that are held back, and has none of them running when nothing runs',
+      () => {
         const constraint = make();
         if (constraint.sessions === undefined) return;
         const names = ['resident', 'idle', 'maxSessions', 'waiting', 'tokens', 'expired'];
@@ -44,17 +49,14 @@ function figureCases(make: () => Constraint): ContractCase[] {
         expectThat(resident === idle, `${resident - idle} sessions run, and no request does`);
         expectThat(waiting === 0, `${waiting} sessions wait, and nothing is held back`);
       },
-    },
-    {
-      name: 'tells how much is used as a number from 0 to below 1, where it tells it',
-      run() {
-        const constraint = make();
-        playSeats(constraint, 8, (_, nowMs) => {
-          const used = constraint.fullness?.(endpoints, nowMs) ?? 0;
-          expectThat(used >= 0 && used < 1, `fullness must be from 0 to below 1, got ${used}`);
-        });
-      },
-    },
+    ),
+    promises('tells how much is used as a number from 0 to below 1, where it tells it', () => {
+      const constraint = make();
+      playSeats(constraint, 8, (_, nowMs) => {
+        const used = constraint.fullness?.(endpoints, nowMs) ?? 0;
+        expectThat(used >= 0 && used < 1, `fullness must be from 0 to below 1, got ${used}`);
+      });
+    }),
   ];
 }
 
@@ -62,9 +64,9 @@ function figureCases(make: () => Constraint): ContractCase[] {
 export function constraintContract(make: () => Constraint): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'has room for a request at endpoints that it was given, in the same order, and says the same when it is asked again',
-      run() {
+    promises(
+      'has room for a request at endpoints that it was given, in the same order, and says the same when it is asked again',
+      () => {
         const constraint = make();
         playSeats(constraint, 4, (item, nowMs) => {
           const ids = (): string[] => constraint.withRoomFor(endpoints, item, nowMs).map(({ id }) => id);
@@ -72,10 +74,10 @@ export function constraintContract(make: () => Constraint): ContractCase[] {
           expectSame(ids(), ids(), 'the endpoints with room, asked again');
         });
       },
-    },
-    {
-      name: 'tells a request without room an instant that lies ahead, not before the earliest one, and what it waits for',
-      run() {
+    ),
+    promises(
+      'tells a request without room an instant that lies ahead, not before the earliest one, and what it waits for',
+      () => {
         const constraint = make();
         if (constraint.waitOf === undefined) return;
         playSeats(constraint, 5, (item, nowMs) => {
@@ -90,7 +92,7 @@ export function constraintContract(make: () => Constraint): ContractCase[] {
           expectThat(typeof missing === 'string' && missing !== '', 'it must say what is missing');
         });
       },
-    },
+    ),
     ...figureCases(make),
     subscriptionCase(make),
     ...seatCases(make),

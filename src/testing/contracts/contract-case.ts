@@ -9,6 +9,10 @@ export interface ContractCase {
   run(): void | Promise<void>;
 }
 
+export function promises(name: string, run: ContractCase['run']): ContractCase {
+  return { name, run };
+}
+
 /** A plugin broke its contract; the message says how. */
 export class ContractViolation extends Error {
   override readonly name = 'ContractViolation';
@@ -36,29 +40,23 @@ export function expectPart(kept: readonly EndpointView[], given: readonly Endpoi
 
 /** For plugins that may announce changes. */
 export function subscriptionCase(make: () => { subscribe?(listener: () => void): () => void }): ContractCase {
-  return {
-    name: 'takes back a subscription, once or twice, where it offers one',
-    run() {
-      const plugin = make();
-      if (plugin.subscribe === undefined) return;
-      const stop: unknown = plugin.subscribe(() => {});
-      expectThat(typeof stop === 'function', 'subscribe answers no way to stop');
-      (stop as () => void)();
-      (stop as () => void)();
-    },
-  };
+  return promises('takes back a subscription, once or twice, where it offers one', () => {
+    const plugin = make();
+    if (plugin.subscribe === undefined) return;
+    const stop: unknown = plugin.subscribe(() => {});
+    expectThat(typeof stop === 'function', 'subscribe answers no way to stop');
+    (stop as () => void)();
+    (stop as () => void)();
+  });
 }
 
 /** Every plugin has a type: small letters, digits and hyphens, as configuration files write it. */
 export function typeCase(make: () => { readonly type: string }): ContractCase {
-  return {
-    name: 'has a type',
-    run() {
-      const { type } = make();
-      expectThat(
-        typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type),
-        `expected a type such as "my-policy", got ${String(type)}`,
-      );
-    },
-  };
+  return promises('has a type', () => {
+    const { type } = make();
+    expectThat(
+      typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type),
+      `expected a type such as "my-policy", got ${String(type)}`,
+    );
+  });
 }

@@ -12,7 +12,7 @@ import {
 import type { ServerAnswer } from '../../types/index.js';
 import { audit } from '../audit.js';
 import { ManualClock } from '../manual-clock.js';
-import { type ContractCase, expectSame, expectThat } from './contract-case.js';
+import { type ContractCase, expectSame, expectThat, promises } from './contract-case.js';
 import { pluginFaults } from './plugin-faults.js';
 
 export interface ControllerFixture {
@@ -161,10 +161,7 @@ export async function survive(options: Partial<FlowControllerOptions>): Promise<
 
 /** The last promise of a contract; the options that `broken` makes have the plugin `sabotaged`. */
 export function survivalCase(broken: () => Partial<FlowControllerOptions>): ContractCase {
-  return {
-    name: 'breaks no caller when every method of it answers anything, or throws',
-    run: () => survive(broken()),
-  };
+  return promises('breaks no caller when every method of it answers anything, or throws', () => survive(broken()));
 }
 
 /** What a contract promises of a controller with the plugin. */
@@ -185,14 +182,11 @@ export function controllerCases<P extends object>(
   { served, method, lost, tellsFaults = false }: ControllerPromises<P>,
 ): ContractCase[] {
   return [
-    { name: served, run: () => serveWithoutFaults(using(make)) },
-    {
-      name: lost,
-      async run() {
-        const { pluginErrors } = await serveAll(using(() => sabotaged(make(), method)));
-        expectThat(!tellsFaults || pluginErrors > 0, 'faults were not reported');
-      },
-    },
+    promises(served, () => serveWithoutFaults(using(make))),
+    promises(lost, async () => {
+      const { pluginErrors } = await serveAll(using(() => sabotaged(make(), method)));
+      expectThat(!tellsFaults || pluginErrors > 0, 'faults were not reported');
+    }),
     survivalCase(() => using(() => sabotaged(make()))),
   ];
 }

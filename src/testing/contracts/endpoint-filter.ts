@@ -1,6 +1,6 @@
 /** The contract of every endpoint filter. */
 import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
-import { type ContractCase, expectPart, expectSame, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectPart, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { sabotaged, serveAll, survivalCase } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
@@ -48,56 +48,39 @@ function ids(endpoints: readonly EndpointView[]): string[] {
 export function endpointFilterContract(make: () => EndpointFilter): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'finds a class, or none, for every request, whatever it carries, and the same one again',
-      run() {
-        const random = new Random(1);
-        const filter = make();
-        const other = make();
-        for (let i = 0; i < 300; i++) {
-          const item = randomItem(random);
-          const requestClass: unknown = filter.classOf(item);
-          expectThat(
-            requestClass === undefined || typeof requestClass === 'string',
-            `a class of ${typeof requestClass}`,
-          );
-          expectSame(
-            filter.classOf({ ...item, sequence: item.sequence + 1, fairnessId: 'b' }),
-            requestClass,
-            'the class of a like request',
-          );
-          expectSame(other.classOf(item), requestClass, 'the class that another filter finds');
-        }
-      },
-    },
-    {
-      name: 'keeps some of what it was given, in its order, and changes nothing in it',
-      run() {
-        const filter = make();
-        withClasses(2, filter, (endpoints, requestClass) => {
-          expectPart(filter.keep(endpoints, requestClass), endpoints);
-        });
-      },
-    },
-    {
-      name: 'judges each endpoint for itself, by name and labels and not by its load',
-      run() {
-        const filter = make();
-        withClasses(3, filter, (endpoints, requestClass) => {
-          const alone = endpoints.flatMap(({ id, labels }) =>
-            filter.keep([endpointView(id, { labels })], requestClass),
-          );
-          expectSame(ids(alone), ids(filter.keep(endpoints, requestClass)), 'what it keeps, one by one');
-        });
-      },
-    },
-    {
-      name: 'serves or refuses every request, also when its classes are lost',
-      async run() {
-        await serveAll({ endpointFilters: [make()] });
-        await serveAll({ endpointFilters: [sabotaged(make(), 'classOf')] });
-      },
-    },
+    promises('finds a class, or none, for every request, whatever it carries, and the same one again', () => {
+      const random = new Random(1);
+      const filter = make();
+      const other = make();
+      for (let i = 0; i < 300; i++) {
+        const item = randomItem(random);
+        const requestClass: unknown = filter.classOf(item);
+        expectThat(requestClass === undefined || typeof requestClass === 'string', `a class of ${typeof requestClass}`);
+        expectSame(
+          filter.classOf({ ...item, sequence: item.sequence + 1, fairnessId: 'b' }),
+          requestClass,
+          'the class of a like request',
+        );
+        expectSame(other.classOf(item), requestClass, 'the class that another filter finds');
+      }
+    }),
+    promises('keeps some of what it was given, in its order, and changes nothing in it', () => {
+      const filter = make();
+      withClasses(2, filter, (endpoints, requestClass) => {
+        expectPart(filter.keep(endpoints, requestClass), endpoints);
+      });
+    }),
+    promises('judges each endpoint for itself, by name and labels and not by its load', () => {
+      const filter = make();
+      withClasses(3, filter, (endpoints, requestClass) => {
+        const alone = endpoints.flatMap(({ id, labels }) => filter.keep([endpointView(id, { labels })], requestClass));
+        expectSame(ids(alone), ids(filter.keep(endpoints, requestClass)), 'what it keeps, one by one');
+      });
+    }),
+    promises('serves or refuses every request, also when its classes are lost', async () => {
+      await serveAll({ endpointFilters: [make()] });
+      await serveAll({ endpointFilters: [sabotaged(make(), 'classOf')] });
+    }),
     survivalCase(() => ({ endpointFilters: [sabotaged(make())] })),
   ];
 }

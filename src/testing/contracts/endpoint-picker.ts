@@ -1,6 +1,6 @@
 /** The contract of every endpoint picker. */
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
-import { type ContractCase, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectThat, promises, typeCase } from './contract-case.js';
 import { controllerCases, expectBalanced, expectNoFaults, makeFixture } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
@@ -9,8 +9,8 @@ import { endpointView, itemView } from './views.js';
 export function endpointPickerContract(make: () => EndpointPicker): ContractCase[] {
   return [
     typeCase(make),
-    { name: 'picks one of what it was given, and changes nothing in it', run: () => pickFromRandom(make()) },
-    { name: 'works for a pool that changes, and is never at fault', run: () => changePool(make()) },
+    promises('picks one of what it was given, and changes nothing in it', () => pickFromRandom(make())),
+    promises('works for a pool that changes, and is never at fault', () => changePool(make())),
     ...controllerCases(make, (each) => ({ endpointPicker: each() }), {
       served: 'serves requests of every tenant and priority, and is never at fault',
       method: 'pick',

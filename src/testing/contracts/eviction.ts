@@ -8,7 +8,7 @@ import {
 } from '../../index.js';
 import type { InFlightView } from '../../types/index.js';
 import { comparisonCases } from './comparison.js';
-import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makeFixture, sabotaged, survivalCase } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView } from './views.js';
@@ -73,11 +73,10 @@ function evictionCases<P extends object>(
   lost: string,
 ): ContractCase[] {
   return [
-    {
-      name: 'lets important requests have seats, and is never at fault',
-      run: () => expectNoFaults(evictUnder(using(make()))),
-    },
-    { name: lost, run: () => void evictUnder(using(sabotaged(make(), method))) },
+    promises('lets important requests have seats, and is never at fault', () =>
+      expectNoFaults(evictUnder(using(make()))),
+    ),
+    promises(lost, () => void evictUnder(using(sabotaged(make(), method)))),
     survivalCase(() => ({ eviction: inFlightEviction({ ...using(sabotaged(make())) }) })),
   ];
 }
@@ -86,17 +85,14 @@ function evictionCases<P extends object>(
 export function evictionFilterContract(make: () => EvictionFilter): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'answers true or false for every request, and the same again',
-      run() {
-        const filter = make();
-        for (const lease of randomLeases(1, 200)) {
-          const answer: unknown = filter.accepts(lease);
-          expectThat(typeof answer === 'boolean', `it answers ${String(answer)}`);
-          expectSame(make().accepts(lease), answer, 'what another filter answers');
-        }
-      },
-    },
+    promises('answers true or false for every request, and the same again', () => {
+      const filter = make();
+      for (const lease of randomLeases(1, 200)) {
+        const answer: unknown = filter.accepts(lease);
+        expectThat(typeof answer === 'boolean', `it answers ${String(answer)}`);
+        expectSame(make().accepts(lease), answer, 'what another filter answers');
+      }
+    }),
     ...evictionCases(make, (filter) => ({ filter }), 'accepts', 'evicts nobody by an answer that was lost'),
   ];
 }

@@ -1,6 +1,6 @@
 /** The contract of every fairness policy, looked at from outside: through a controller that uses it. */
 import { type FairnessPolicy, globalStrict, type Lease } from '../../index.js';
-import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import {
   expectBalanced,
   makeFixture,
@@ -76,63 +76,47 @@ function* seeds(from: number, to: number): Generator<number, void, undefined> {
 export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'lets every request go once, picks nothing but active flows, and leaves nobody behind',
-      run() {
-        for (const seed of seeds(1, 10)) {
-          const { order, errors, left } = live(make(), seed);
-          const twice = order.length - new Set(order).size;
-          expectSame({ errors, left, twice }, { errors: 0, left: 0, twice: 0 }, `history ${seed}`);
-          expectThat(order.length > 100, `history ${seed}: only ${order.length} requests went`);
+    promises('lets every request go once, picks nothing but active flows, and leaves nobody behind', () => {
+      for (const seed of seeds(1, 10)) {
+        const { order, errors, left } = live(make(), seed);
+        const twice = order.length - new Set(order).size;
+        expectSame({ errors, left, twice }, { errors: 0, left: 0, twice: 0 }, `history ${seed}`);
+        expectThat(order.length > 100, `history ${seed}: only ${order.length} requests went`);
+      }
+    }),
+    promises('leaves the order inside a flow to the ordering policy', () => {
+      for (const seed of seeds(11, 20)) {
+        const { order, flows } = live(make(), seed);
+        const last = new Map<string, number>();
+        for (const number of order) {
+          const flow = flows[number] as string;
+          expectThat(
+            number > (last.get(flow) ?? -1),
+            `history ${seed}: request ${number} of ${flow} went after ${last.get(flow)}`,
+          );
+          last.set(flow, number);
         }
-      },
-    },
-    {
-      name: 'leaves the order inside a flow to the ordering policy',
-      run() {
-        for (const seed of seeds(11, 20)) {
-          const { order, flows } = live(make(), seed);
-          const last = new Map<string, number>();
-          for (const number of order) {
-            const flow = flows[number] as string;
-            expectThat(
-              number > (last.get(flow) ?? -1),
-              `history ${seed}: request ${number} of ${flow} went after ${last.get(flow)}`,
-            );
-            last.set(flow, number);
-          }
-        }
-      },
-    },
-    {
-      name: 'decides alike on like histories',
-      run() {
-        for (const seed of seeds(21, 25))
-          expectSame(live(make(), seed).order, live(make(), seed).order, `history ${seed} played twice`);
-      },
-    },
-    { name: 'may come to and go from a queue that is in use', run: () => replaceInUse(make) },
-    {
-      name: 'serves requests of every tenant and priority, and is never at fault',
-      run: () => serveWithoutFaults({ defaultBand: { fairness: make() }, bands: bandsWith(make) }),
-    },
-    {
-      name: 'serves on when its picks are lost: a fault costs one decision',
-      async run() {
-        const policy = make();
-        if ('sharedQueue' in policy) return; // nobody asks it
-        const { pluginErrors } = await serveAll({ bands: bandsWith(() => withBrokenSelectors(policy, 'pick')) });
-        expectThat(pluginErrors > 0, 'faults were not reported');
-      },
-    },
-    {
-      name: 'breaks no caller when every method of it answers anything, or throws',
-      async run() {
-        const policy = make();
-        if ('sharedQueue' in policy) return; // nobody asks it
-        await survive({ bands: bandsWith(() => withBrokenSelectors(policy)) });
-      },
-    },
+      }
+    }),
+    promises('decides alike on like histories', () => {
+      for (const seed of seeds(21, 25))
+        expectSame(live(make(), seed).order, live(make(), seed).order, `history ${seed} played twice`);
+    }),
+    promises('may come to and go from a queue that is in use', () => replaceInUse(make)),
+    promises('serves requests of every tenant and priority, and is never at fault', () =>
+      serveWithoutFaults({ defaultBand: { fairness: make() }, bands: bandsWith(make) }),
+    ),
+    promises('serves on when its picks are lost: a fault costs one decision', async () => {
+      const policy = make();
+      if ('sharedQueue' in policy) return; // nobody asks it
+      const { pluginErrors } = await serveAll({ bands: bandsWith(() => withBrokenSelectors(policy, 'pick')) });
+      expectThat(pluginErrors > 0, 'faults were not reported');
+    }),
+    promises('breaks no caller when every method of it answers anything, or throws', async () => {
+      const policy = make();
+      if ('sharedQueue' in policy) return; // nobody asks it
+      await survive({ bands: bandsWith(() => withBrokenSelectors(policy)) });
+    }),
   ];
 }
 

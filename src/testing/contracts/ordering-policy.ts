@@ -1,7 +1,7 @@
 /** The contract of every ordering policy. */
 import { globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
 import { comparisonCases } from './comparison.js';
-import { type ContractCase, expectSame, typeCase } from './contract-case.js';
+import { type ContractCase, expectSame, promises, typeCase } from './contract-case.js';
 import { controllerCases, expectNoFaults, makeFixture, Valve } from './controller-fixture.js';
 import { Random } from './random.js';
 import { itemView } from './views.js';
@@ -49,19 +49,16 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
       compare,
       items,
     ),
-    {
-      name: 'is nothing but the order of arrival where it says arrivalOrder',
-      run() {
-        if (arrivalOrder !== true) return;
-        for (const a of items) {
-          for (const b of items) {
-            const byArrival = Math.sign(a.sequence - b.sequence);
-            expectSame(Math.sign(compare(a, b)), byArrival, `requests ${a.sequence} and ${b.sequence}`);
-          }
+    promises('is nothing but the order of arrival where it says arrivalOrder', () => {
+      if (arrivalOrder !== true) return;
+      for (const a of items) {
+        for (const b of items) {
+          const byArrival = Math.sign(a.sequence - b.sequence);
+          expectSame(Math.sign(compare(a, b)), byArrival, `requests ${a.sequence} and ${b.sequence}`);
         }
-      },
-    },
-    { name: 'lets requests go in its order, ties by arrival', run: () => dispatchInOrder(make()) },
+      }
+    }),
+    promises('lets requests go in its order, ties by arrival', () => dispatchInOrder(make())),
     ...controllerCases(make, (each) => ({ bands: bandsWith(each) }), {
       served: 'serves requests of every tenant and priority, and is never at fault',
       method: 'compare',

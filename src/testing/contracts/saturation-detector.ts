@@ -1,6 +1,6 @@
 /** The contract of every saturation detector. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
-import { type ContractCase, expectPart, expectThat, subscriptionCase, typeCase } from './contract-case.js';
+import { type ContractCase, expectPart, expectThat, promises, subscriptionCase, typeCase } from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
 import { Random } from './random.js';
 import { seatCases } from './seat-listener.js';
@@ -69,59 +69,41 @@ const extremes: readonly PoolView[] = [
 export function saturationDetectorContract(make: () => SaturationDetector): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'reads a finite number from 0 up from any pool, and changes nothing in it',
-      run() {
-        const random = new Random(1);
+    promises('reads a finite number from 0 up from any pool, and changes nothing in it', () => {
+      const random = new Random(1);
+      const detector = make();
+      for (const pool of [...Array.from({ length: 300 }, () => randomPool(random)), ...extremes]) {
+        const reading: unknown = detector.saturation(pool, nowMs);
+        expectThat(Number.isFinite(reading) && (reading as number) >= 0, `it reads ${String(reading)}`);
+      }
+    }),
+    promises('reads an empty pool as full', () => {
+      const reading = make().saturation(poolView(), nowMs);
+      expectThat(reading >= 1, `it reads ${reading}`);
+    }),
+    promises('reads an idle pool as not full', () => {
+      const metrics = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs };
+      const reading = make().saturation(poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics }))), nowMs);
+      expectThat(reading < 1, `it reads ${reading}`);
+    }),
+    promises('never reads less where there is more to do', () => {
+      const random = new Random(2);
+      for (let i = 0; i < 300; i++) {
         const detector = make();
-        for (const pool of [...Array.from({ length: 300 }, () => randomPool(random)), ...extremes]) {
-          const reading: unknown = detector.saturation(pool, nowMs);
-          expectThat(Number.isFinite(reading) && (reading as number) >= 0, `it reads ${String(reading)}`);
-        }
-      },
-    },
-    {
-      name: 'reads an empty pool as full',
-      run() {
-        const reading = make().saturation(poolView(), nowMs);
-        expectThat(reading >= 1, `it reads ${reading}`);
-      },
-    },
-    {
-      name: 'reads an idle pool as not full',
-      run() {
-        const metrics = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs };
-        const reading = make().saturation(
-          poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics }))),
-          nowMs,
-        );
-        expectThat(reading < 1, `it reads ${reading}`);
-      },
-    },
-    {
-      name: 'never reads less where there is more to do',
-      run() {
-        const random = new Random(2);
-        for (let i = 0; i < 300; i++) {
-          const detector = make();
-          const pool = randomPool(random);
-          const before = detector.saturation(pool, nowMs);
-          const after = detector.saturation(busier(pool, random), nowMs);
-          expectThat(after >= before - 1e-12, `it reads ${before}, and ${after} with more to do`);
-        }
-      },
-    },
-    {
-      name: 'filters from what it was given, in the same order',
-      run() {
-        const random = new Random(3);
-        const detector = make();
-        for (let i = 0; i < 200; i++) {
-          const endpoints = Object.freeze([...randomPool(random).endpoints]);
-          expectPart(detector.filter?.(endpoints, nowMs) ?? endpoints, endpoints);
-        }
-      },
-    },
+        const pool = randomPool(random);
+        const before = detector.saturation(pool, nowMs);
+        const after = detector.saturation(busier(pool, random), nowMs);
+        expectThat(after >= before - 1e-12, `it reads ${before}, and ${after} with more to do`);
+      }
+    }),
+    promises('filters from what it was given, in the same order', () => {
+      const random = new Random(3);
+      const detector = make();
+      for (let i = 0; i < 200; i++) {
+        const endpoints = Object.freeze([...randomPool(random).endpoints]);
+        expectPart(detector.filter?.(endpoints, nowMs) ?? endpoints, endpoints);
+      }
+    }),
     subscriptionCase(make),
     ...seatCases(make),
     ...controllerCases(make, (each) => ({ saturationDetector: each() }), {

@@ -1,7 +1,7 @@
 /** The contract of everything that hears of seats. */
 import type { Constraint, EndpointView, ItemView, SeatListener, Usage } from '../../index.js';
 import type { SeatView } from '../../types/index.js';
-import { type ContractCase, expectSame } from './contract-case.js';
+import { type ContractCase, expectSame, promises } from './contract-case.js';
 import { sabotaged, serveWithoutFaults, survivalCase } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
@@ -91,15 +91,12 @@ function unknownSeat(listener: SeatListener): unknown[] {
 /** Cases for whatever hears of seats; they hold for all that hears of none. */
 export function seatCases(make: () => SeatListener): ContractCase[] {
   return [
-    {
-      name: 'answers nothing to what it hears of seats, also of those whose dispatch it never saw',
-      run() {
-        const listener = make();
-        playSeats(listener, 10, () => {});
-        const answers = unknownSeat(listener).filter((answer) => answer !== undefined);
-        expectSame(answers.length, 0, 'answers of its hooks');
-      },
-    },
+    promises('answers nothing to what it hears of seats, also of those whose dispatch it never saw', () => {
+      const listener = make();
+      playSeats(listener, 10, () => {});
+      const answers = unknownSeat(listener).filter((answer) => answer !== undefined);
+      expectSame(answers.length, 0, 'answers of its hooks');
+    }),
   ];
 }
 
@@ -107,10 +104,7 @@ export function seatCases(make: () => SeatListener): ContractCase[] {
 export function seatListenerContract(make: () => SeatListener): ContractCase[] {
   return [
     ...seatCases(make),
-    {
-      name: 'is never at fault while requests come and go',
-      run: () => serveWithoutFaults({ seatListener: make() }),
-    },
+    promises('is never at fault while requests come and go', () => serveWithoutFaults({ seatListener: make() })),
     survivalCase(() => ({ seatListener: sabotaged(make()) })),
   ];
 }

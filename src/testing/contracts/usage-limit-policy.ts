@@ -1,6 +1,6 @@
 /** The contract of every usage-limit policy. */
 import type { UsageLimitPolicy } from '../../index.js';
-import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
 import { Random } from './random.js';
 
@@ -19,48 +19,39 @@ function randomPriorities(random: Random): readonly number[] {
 export function usageLimitPolicyContract(make: () => UsageLimitPolicy): ContractCase[] {
   return [
     typeCase(make),
-    {
-      name: 'sets a ceiling for every band, none rising as priority falls, and changes nothing else',
-      run() {
-        const random = new Random(1);
-        const policy = make();
-        for (let i = 0; i < 500; i++) {
-          const priorities = randomPriorities(random);
-          const saturation = i === 0 ? Number.MAX_VALUE : random.next() * random.pick([0, 0.5, 1, 3]);
-          const ceilings = ceilingsOf(policy, saturation, priorities);
-          expectSame(ceilings.length, priorities.length, 'the number of ceilings');
-          for (const [rank, ceiling] of ceilings.entries()) {
-            const above = ceilings[rank - 1] ?? Number.POSITIVE_INFINITY;
-            expectThat(!Number.isNaN(ceiling) && ceiling <= above, `a ceiling of ${ceiling} below one of ${above}`);
-          }
-          if (random.chance(0.3)) policy.dispatched?.(random.pick(priorities));
+    promises('sets a ceiling for every band, none rising as priority falls, and changes nothing else', () => {
+      const random = new Random(1);
+      const policy = make();
+      for (let i = 0; i < 500; i++) {
+        const priorities = randomPriorities(random);
+        const saturation = i === 0 ? Number.MAX_VALUE : random.next() * random.pick([0, 0.5, 1, 3]);
+        const ceilings = ceilingsOf(policy, saturation, priorities);
+        expectSame(ceilings.length, priorities.length, 'the number of ceilings');
+        for (const [rank, ceiling] of ceilings.entries()) {
+          const above = ceilings[rank - 1] ?? Number.POSITIVE_INFINITY;
+          expectThat(!Number.isNaN(ceiling) && ceiling <= above, `a ceiling of ${ceiling} below one of ${above}`);
         }
-      },
-    },
-    {
-      name: 'leaves the highest band open on an idle pool, and the only one',
-      run() {
-        const random = new Random(2);
-        for (let i = 0; i < 100; i++) expectOpen(ceilingsOf(make(), 0, randomPriorities(random)));
-        expectOpen(ceilingsOf(make(), 0, [0]));
-      },
-    },
-    {
-      name: 'is not moved by the saturation where it says constant',
-      run() {
-        const policy = make();
-        if (policy.constant !== true) return;
-        const random = new Random(3);
-        for (let i = 0; i < 100; i++) {
-          const priorities = randomPriorities(random);
-          expectSame(
-            ceilingsOf(policy, random.next() * 2, priorities),
-            ceilingsOf(policy, 0, priorities),
-            'ceilings of a constant policy',
-          );
-        }
-      },
-    },
+        if (random.chance(0.3)) policy.dispatched?.(random.pick(priorities));
+      }
+    }),
+    promises('leaves the highest band open on an idle pool, and the only one', () => {
+      const random = new Random(2);
+      for (let i = 0; i < 100; i++) expectOpen(ceilingsOf(make(), 0, randomPriorities(random)));
+      expectOpen(ceilingsOf(make(), 0, [0]));
+    }),
+    promises('is not moved by the saturation where it says constant', () => {
+      const policy = make();
+      if (policy.constant !== true) return;
+      const random = new Random(3);
+      for (let i = 0; i < 100; i++) {
+        const priorities = randomPriorities(random);
+        expectSame(
+          ceilingsOf(policy, random.next() * 2, priorities),
+          ceilingsOf(policy, 0, priorities),
+          'ceilings of a constant policy',
+        );
+      }
+    }),
     ...controllerCases(make, (each) => ({ usageLimitPolicy: each() }), {
       served: 'lets the requests of every band go in the end, and is never at fault',
       method: 'computeLimits',
