@@ -4,7 +4,6 @@
  * Invariant: the lease ends here, or goes with the body of the answer; nothing of an attempt that is given up reaches
  * the caller.
  */
-
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import { GatheredBytes } from '../base/stream/gathered-bytes.js';

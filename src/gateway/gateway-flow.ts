@@ -1,5 +1,4 @@
 /** The controller of a gateway, and what its policies see of a request. */
-
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
 import {
   type EndpointPicker,

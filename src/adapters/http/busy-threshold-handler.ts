@@ -2,7 +2,6 @@
  * `/busy_threshold`, the endpoint of Dynamo's front end that reads and moves the busy thresholds of models, for any
  * framework.
  */
-
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import { object } from '../../base/schema/containers.js';

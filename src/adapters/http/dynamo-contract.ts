@@ -2,7 +2,6 @@
  * The answers of Dynamo's front end to requests that it sheds: a status of the host's choice, and the flat bodies of
  * its releases.
  */
-
 import { type Drop, explainDrop } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
 import type { FormattedBody, ProblemDetails } from './error-body.js';

@@ -1,5 +1,4 @@
 /** Which status and which dropped reason a drop is answered with: one table per contract. */
-
 import type { Drop } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
 import { dynamoContract } from './dynamo-contract.js';

@@ -1,5 +1,4 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
-
 import {
   endpointSubsetHeader,
   fairnessIdHeader,

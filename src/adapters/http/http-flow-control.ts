@@ -6,7 +6,6 @@
  *                              │                         └→ wait with a signal → verdict
  *                              └→ the signal, lease.abort, lease.release
  */
-
 import { abandon, isPromise } from '../../base/async-function.js';
 import { realClock } from '../../base/clock.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';

@@ -1,5 +1,4 @@
 /** The response that a dropped request gets. */
-
 import { bandHeadroomHeader, droppedReasonHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import { type Drop, explainDrop } from '../../index.js';
 import { dynamoBody } from './dynamo-contract.js';

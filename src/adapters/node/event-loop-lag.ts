@@ -5,7 +5,6 @@
  * Invariant: it measures from its creation, or a new subscription, until `close()` or the end of the last subscription,
  * and never keeps the process alive.
  */
-
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';

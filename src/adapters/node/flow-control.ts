@@ -1,5 +1,4 @@
 /** Flow control in front of a handler of node:http, node:http2, or any framework of `(req, res, next)`. */
-
 import { FlowConfigError } from '../../index.js';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';

@@ -1,5 +1,4 @@
 /** A request and a response of node:http or node:http2, for the control. */
-
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';

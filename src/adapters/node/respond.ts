@@ -1,5 +1,4 @@
 /** Writes Node responses for hosts without a framework; breaks off one that has begun, so that its client notices. */
-
 import { bandHeadroomHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { type HttpErrorResponse, queueDuration } from '../http/to-http-response.js';

@@ -5,7 +5,6 @@
  *   waiting ──lease──→ dispatched ──onRequestStart──→ started ──→ response end | error
  *      └──────────────────┴─ abort, eviction: over at once; should the dispatcher still start it, it is told to stop
  */
-
 import type { EventEmitter } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import type { Readable } from 'node:stream';

@@ -2,7 +2,6 @@
  * Flow control as a middleware of the AI SDK: a call of a language model waits for its turn, holds its seat until its
  * answer has ended, and is evicted through its abort signal.
  */
-
 import {
   type AdapterGate,
   type Classification,

@@ -7,7 +7,6 @@
  *   text, forms of browsers and curl, or no type at all ───► 415, wherever it is sent; without a body it passes
  *   files, audio, multipart forms ─────────────────────────► passed on, unread
  */
-
 import type { RequestState } from '../request-state.js';
 import { ApiError, uploadEnds } from '../shared/api-error.js';
 import { asLaxServersRead } from '../shared/safe-path.js';

@@ -1,5 +1,4 @@
 /** The settings in effect, defaults included: heading, name and value, for people and as JSON. */
-
 import type { resolveOptions } from '../../index.js';
 import type { GatewayConfig } from '../index.js';
 import { atATime, bytes, ms, quantity } from './format-numbers.js';

@@ -5,7 +5,6 @@
  * Invariant: a name is known when the file has it, or when a server has answered a request for it; of the latter there
  * are at most a hundred.
  */
-
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import { modelsOf } from '../shared/model-label.js';
 

@@ -1,5 +1,4 @@
 /** Every metric: name without the prefix, type, labels, and source of samples. docs/metrics.md is held against it. */
-
 import type { Described, Figure } from '../metrics/catalogue.js';
 import * as catalogue from '../metrics/catalogue.js';
 import type { FlowReadings } from './flow-meter.js';

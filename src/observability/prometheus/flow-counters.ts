@@ -6,7 +6,6 @@
  * `maxSeries` series of each histogram and as many rows, whichever flows, models and outcomes they are for; the rest is
  * `other`.
  */
-
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { OutcomeType } from '../../index.js';
 import { cycleDurationBuckets } from '../metrics/duration-buckets.js';

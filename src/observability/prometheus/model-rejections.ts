@@ -1,5 +1,4 @@
 /** Requests rejected because every worker is busy, by model and API endpoint, as Dynamo's front end counts them. */
-
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { Drop } from '../../index.js';
 import { type ModelLabels, nameFrom } from './model-labels.js';

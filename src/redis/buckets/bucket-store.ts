@@ -1,5 +1,4 @@
 /** The calls of the buckets' script, and what is wrong with an answer. */
-
 import type { Store } from '../store/store.js';
 import { type LinkFigures, type LinkListener, numbersOf, StoreLink } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';

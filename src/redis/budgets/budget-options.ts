@@ -1,5 +1,4 @@
 /** The options of shared budgets, and their checks. */
-
 import { list, object } from '../../base/schema/containers.js';
 import { callable, element, optional } from '../../base/schema/element.js';
 import { parse, readBy } from '../../base/schema/parse.js';

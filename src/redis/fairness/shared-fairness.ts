@@ -7,7 +7,6 @@
  * Invariant: no request waits for an exchange; without the store every replica is fair by itself. Each cost is told to
  * the others once.
  */
-
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
 import { object } from '../../base/schema/containers.js';

@@ -17,7 +17,6 @@
  * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
  * and Gallager, "Data Networks" (1992), 6.5.
  */
-
 import { scriptHead } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
 import { numbersOf } from '../store/store-link.js';

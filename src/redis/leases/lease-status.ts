@@ -1,5 +1,4 @@
 /** One lease at one instant, for metrics, inspectors and logs, and the events of all leases of a replica. */
-
 import type { LeaseFigures } from '../../base/lease-figures.js';
 import type { LinkFigures } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';

@@ -1,5 +1,4 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
-
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';

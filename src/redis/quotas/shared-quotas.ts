@@ -4,7 +4,6 @@
  * Invariant: each quota is one bucket of the store, under a key of its own; the breaker and the figures of calls are
  * common to all.
  */
-
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';

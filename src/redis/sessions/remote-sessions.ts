@@ -3,7 +3,6 @@
  *
  * Invariant: never more than `most`; none stays untold for longer than the inactivity set here, ± `betweenScansMs`.
  */
-
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
 

@@ -7,7 +7,6 @@
  * Invariant: no request waits for the network, and nothing waits to be sent. A replica does not send on what it heard
  * from others. A lost message is repaired when the session is told again.
  */
-
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
 import { object } from '../../base/schema/containers.js';

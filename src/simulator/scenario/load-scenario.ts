@@ -2,7 +2,6 @@
  * Reads a scenario file into the options of a simulation, or reports everything that is wrong with it, with line and
  * column.
  */
-
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';

@@ -1,5 +1,4 @@
 /** The contract of simulated model servers: what they are given, what they tell, and what they report of their load. */
-
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { Random } from '../random/random-streams.js';
 import type { SimRequest } from '../requests/sim-request.js';

@@ -7,7 +7,6 @@
  * that seats taken while it was under way count as unsampled. A reading of the idle round tells the pool when the next
  * one comes; the first request takes that promise back.
  */
-
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';

@@ -1,5 +1,4 @@
 /** The table of tenants: who has how much of what is owed, and who starves. */
-
 import type { InspectorFrame } from '../../frame.js';
 import type { FrameTenant } from '../../tenants.js';
 import { byId, count, list, make, mark, more, parts, rate, set, share, time, tintOf, write } from './dom.js';
