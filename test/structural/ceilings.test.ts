@@ -56,7 +56,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
   'lines of all sources': {
     most: 54_000,
     parts: [{ name: 'src', size: sum(sizes.map(({ lines }) => lines)) }],
-    above: { src: 60_000 },
+    above: { src: 59_900 },
   },
   'casts for each 1,000 lines of sources, in all': {
     most: (4 * sum(sizes.map(({ lines }) => lines))) / 1000,
