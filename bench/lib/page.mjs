@@ -51,7 +51,6 @@ export function writePage({ scenarios: measured, servers, gateways = [] }, subje
     targets: targetTable(judgeTargets(scenarios)),
     peers: peerTable(scenarios, subjects),
     scenarios: boundTable(scenarios.filter(({ name }) => !name.startsWith('matrix'))),
-    matrix: matrixTable(scenarios.filter(({ name }) => name.startsWith('matrix'))),
     http: serverTable(servers),
     gateways: gatewayTable(gateways),
   };
@@ -108,19 +107,6 @@ function boundTable(scenarios) {
 }
 
 const median = (summary) => (summary === undefined ? '' : format(summary.median));
-
-function matrixTable(cells) {
-  const limits = [...new Set(cells.map(({ name }) => name.split('-')[1]))];
-  const shapes = [...new Set(cells.map(({ name }) => name.split('-').slice(2).join('-')))];
-  const rows = shapes.map((shape) => [
-    shape.replaceAll('-', ' '),
-    ...limits.flatMap((limit) => {
-      const { headgate } = cells.find(({ name }) => name === `matrix-${limit}-${shape}`)?.subjects ?? {};
-      return [median(headgate?.perSecond), median(headgate?.['to-permit'])];
-    }),
-  ]);
-  return table(['', ...limits.flatMap((limit) => [limit, '÷ permit'])], rows);
-}
 
 function serverTable(servers) {
   const rows = servers.map(({ name, plain, gated, keptThroughput, addedP50Us, addedP99Us }) => [
