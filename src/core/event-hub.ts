@@ -4,29 +4,13 @@ import { checkListener } from '../base/faults/check-listener.js';
 import { guardedListener } from '../base/faults/guarded-listener.js';
 import type { PluginErrorSink, PluginKind } from '../base/faults/plugin-errors.js';
 import { UnheardFaults } from '../base/faults/warn-operator.js';
-import type { FlowEvents } from './events.js';
+import { type FlowEvents, unheardEvents } from './events.js';
 
 export class EventHub implements PluginErrorSink {
   /** Faults of foreign code so far. */
   pluginErrors = 0;
   /** Which events have listeners: ask before building a payload. Properties, because a request reads them often. */
-  readonly heard: Record<keyof FlowEvents, boolean> = {
-    enqueued: false,
-    walked: false,
-    queued: false,
-    dispatched: false,
-    dropped: false,
-    evicted: false,
-    released: false,
-    leaseOverdue: false,
-    leaseLost: false,
-    gate: false,
-    regime: false,
-    pluginError: false,
-    bandAdded: false,
-    bandRemoved: false,
-    flowRemoved: false,
-  };
+  readonly heard: Record<keyof FlowEvents, boolean> = unheardEvents();
   private readonly emitter = new EventEmitter();
   private readonly unheard = new UnheardFaults();
 

@@ -133,3 +133,24 @@ export interface FlowEvents<R = unknown> {
   bandRemoved: BandEvent;
   flowRemoved: FlowEvent;
 }
+
+/** Every event, with nobody who listens. The one list of their names; a literal, so that all have one shape. */
+export function unheardEvents(): Record<keyof FlowEvents, boolean> {
+  return {
+    enqueued: false,
+    walked: false,
+    queued: false,
+    dispatched: false,
+    dropped: false,
+    evicted: false,
+    released: false,
+    leaseOverdue: false,
+    leaseLost: false,
+    gate: false,
+    regime: false,
+    pluginError: false,
+    bandAdded: false,
+    bandRemoved: false,
+    flowRemoved: false,
+  };
+}

@@ -45,7 +45,7 @@ describe('docs/api.md', () => {
     // A property that is read stands there by its name alone.
     const named = members.map(([name, { get }]) => (get === undefined ? `\`${name}(` : `\`${name}\``));
     expect(named.filter((name) => !page.includes(name))).toEqual([]);
-    const events = [...read('src/core/event-hub.ts').matchAll(/^ {4}(\w+): false,$/gm)].map(
+    const events = [...read('src/core/events.ts').matchAll(/^ {4}(\w+): false,$/gm)].map(
       ([, event]) => event as string,
     );
     expect(events.length).toBeGreaterThan(10);

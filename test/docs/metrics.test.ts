@@ -81,12 +81,16 @@ describe('docs/metrics.md', () => {
       ).toBe(true);
   });
 
-  it('has every channel, and no other', () => {
+  it('names channels of events that there are', () => {
     const source = readFileSync(new URL('src/core/events.ts', root), 'utf8');
     const body = /export interface FlowEvents.*?\{\n(.*?)^\}/ms.exec(source)?.[1] ?? '';
     const events = [...body.matchAll(/^ {2}(\w+):/gm)].map(([, event]) => `headgate:${event}`);
     expect(events).toContain('headgate:queued');
-    expect([...new Set(page.match(/headgate:\w+/g))].sort()).toEqual(events.sort());
+    const named = page.match(/headgate:\w+/g) ?? [];
+    expect(named.length).toBeGreaterThan(0);
+    expect(events).toEqual(expect.arrayContaining(named));
+    // All of them are in the table of docs/api.md, as test/docs/api.test.ts holds.
+    expect(page).toContain('One channel for each [event](api.md#events)');
   });
 
   it('has links that lead somewhere', () => {

@@ -14,7 +14,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 /** Each with the number of snippets that it has at least. */
 const pages = [
   ['capacity', 1],
-  ['client', 4],
+  ['client', 3],
   ['fetch', 3],
   ['migrate', 8],
   ['shadow', 1],

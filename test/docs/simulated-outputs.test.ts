@@ -25,7 +25,7 @@ const wordsOf = (command: string): string[] =>
 
 describe.each([
   ['docs/simulator.md', 1],
-  ['docs/capacity.md', 3],
+  ['docs/capacity.md', 2],
 ] as const)('%s', (page, fewest) => {
   const blocks = blocksOf(page).filter(({ test }) => test === 'test/docs/simulated-outputs.test.ts');
 
