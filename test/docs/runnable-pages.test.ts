@@ -16,7 +16,7 @@ const pages = [
   ['capacity', 1],
   ['client', 3],
   ['fetch', 3],
-  ['migrate', 8],
+  ['migrate', 6],
   ['shadow', 1],
   ['simulator', 1],
   ['testing', 3],
