@@ -15,7 +15,7 @@ import { isReplayable } from '../base/replayable-body.js';
 import { object, withKeys } from '../base/schema/containers.js';
 import { callable, optional, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
-import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
+import { aboveZero, clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import { ReadAhead } from '../base/stream/read-ahead.js';
 import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
@@ -69,7 +69,7 @@ const shape = {
   fetch: optional(callable<Fetch>(), platformFetch),
   initial: optional(numberFrom(1), 1),
   max: optional(positiveInteger(), 64),
-  increase: optional(msAboveZero(), 1),
+  increase: optional(aboveZero(), 1),
   decrease: optional(
     value('a number above 0, below 1', (given): given is number => typeof given === 'number' && given > 0 && given < 1),
     0.5,

@@ -20,6 +20,7 @@ import {
   type Duration,
   type FlowControllerOptions,
   inFlightEviction,
+  nounOf,
   type Schema,
   shadow,
 } from '../index.js';
@@ -73,11 +74,8 @@ const gate = {
 /** A band, and the templates of bands. */
 function bandTable(plugins: References, defaults: ConfigDefaults) {
   return {
-    maxRequests: row(
-      'Requests that may wait in the band. 0: 5000, the default.',
-      optional(quantity('the default', '500')),
-    ),
-    maxBytes: row('The bytes of their bodies. 0: 1e9, the default.', optional(quantity('the default', '1Gi'))),
+    maxRequests: row('Requests that may wait in the band; 5000 without it.', optional(quantity('the default', '500'))),
+    maxBytes: row('The bytes of their bodies; 1e9 without it.', optional(quantity('the default', '1Gi'))),
     fairnessPolicyRef: row(
       'Which flow of the band goes next.',
       plugins.reference('fairness', silence[defaults].fairness),
@@ -87,21 +85,39 @@ function bandTable(plugins: References, defaults: ConfigDefaults) {
       plugins.reference('ordering', 'fcfs-ordering-policy'),
     ),
     defaultRequestTTL: row('How long a request may wait in the band; the global one without it.', optional(ttl())),
-    saturationDetectorRef: row('Judges this band alone.', optional(plugins.reference('saturationDetector'))),
-    flowLimits: row('Limits of each flow of the band; 0: unlimited.', optional(flowLimits())),
-    maxInFlightPerFlow: row('What each flow of the band may run at a time.', optional(inFlight())),
-    minShare: row('The part of all dispatches that the band gets while it waits.', optional(ratio())),
+    saturationDetectorRef: row(
+      'Judges this band alone; that of the section without it.',
+      optional(plugins.reference('saturationDetector')),
+    ),
+    flowLimits: row('Limits of each flow of the band; unlimited without it.', optional(flowLimits())),
+    maxInFlightPerFlow: row(
+      'What each flow of the band may run at a time; unlimited without it.',
+      optional(inFlight()),
+    ),
+    minShare: row('The part of all dispatches that the band gets while it waits; 0 without it.', optional(ratio())),
   };
 }
 
 /** Everything but `enableEviction` says nothing while that is off. */
 function evictionTable(plugins: References) {
   return {
-    enableEviction: row('Running requests give up their seats for waiting ones of higher priority.', optional(flag())),
-    evictionFilterPluginRef: row('Which requests may be evicted.', optional(plugins.reference('evictionFilter'))),
-    evictionOrderingPluginRef: row('Which of them is first.', optional(plugins.reference('evictionOrdering'))),
+    enableEviction: row(
+      'Running requests give up their seats for waiting ones of higher priority; false without it.',
+      optional(flag()),
+    ),
+    evictionFilterPluginRef: row(
+      'Which requests may be evicted; `sheddable-eviction-filter` without it.',
+      optional(plugins.reference('evictionFilter')),
+    ),
+    evictionOrderingPluginRef: row(
+      'Which of them is first; `priority-then-time-eviction-order-policy` without it.',
+      optional(plugins.reference('evictionOrdering')),
+    ),
     maxRevocationsPerDecision: row('Requests evicted by one decision; 2 without it.', optional(positiveInteger())),
-    evictionConfirmationGrace: row('How long a freed seat needs to show in the saturation.', optional(ttl())),
+    evictionConfirmationGrace: row(
+      'How long a freed seat needs to show in the saturation. Without it: `0s`, or `500ms` for a detector that reads reports.',
+      optional(ttl()),
+    ),
     evictionConfirmationTimeout: row(
       'After it a victim that stays is written off; `10s` without it.',
       optional(interval('10s')),
@@ -117,10 +133,16 @@ function evictionTable(plugins: References) {
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
   const shape = {
-    maxRequests: row('Requests that may wait, over all bands. 0: unlimited.', optional(quantity('unlimited', '1k'))),
-    maxBytes: row('The bytes of their bodies. 0: unlimited.', optional(quantity('unlimited', '10Gi'))),
-    defaultRequestTTL: row('How long a request may wait; `60s` without it, `0s`: for ever.', optional(ttl())),
-    noEndpointRequestTTL: row('The same while there is no server.', optional(ttl())),
+    maxRequests: row(
+      'Requests that may wait, over all bands; unlimited without it.',
+      optional(quantity('unlimited', '1k')),
+    ),
+    maxBytes: row('The bytes of their bodies; unlimited without it.', optional(quantity('unlimited', '10Gi'))),
+    defaultRequestTTL: row('How long a request may wait; `60s` without it.', optional(ttl())),
+    noEndpointRequestTTL: row(
+      'The same while there is no server. Without it: its TTL, at most `5s` while none was ever ready.',
+      optional(ttl()),
+    ),
     defaultPriorityBand: row('The template of bands that are made on first use.', orEmpty(object(band))),
     defaultNegativePriorityBand: row('The same for negative priorities.', optional(object(band))),
     priorityBands: row(
@@ -133,26 +155,29 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     ),
     bandSelectionPolicyPluginRef: row('`bandOrder` as a policy.', optional(plugins.reference('bandOrder'))),
     saturationDetector: row(
-      'How full the pool is.',
+      'How full the pool is; `utilization-detector` without it.',
       optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
     ),
     constraintPluginRefs: row('Judge each request by itself.', optional(list(plugins.reference('constraint')))),
     ...evictionTable(plugins),
     mode: row(
-      '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped. `queue` without it.',
+      '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped; `queue` without it.',
       optional(oneOf('queue', 'admission', 'shadow')),
     ),
     admissionPolicyPluginRef: row(
       'Rejects requests before anything else is looked at.',
       optional(plugins.reference('admission')),
     ),
-    endpointPickerPluginRef: row('Chooses the server at dispatch.', optional(plugins.reference('endpointPicker'))),
+    endpointPickerPluginRef: row(
+      'Chooses the server at dispatch; `least-loaded-picker` without it.',
+      optional(plugins.reference('endpointPicker')),
+    ),
     endpointFilterPluginRefs: row(
       'Which servers a request may go to at all.',
       optional(list(plugins.reference('endpointFilter'))),
     ),
     headroom: row(
-      'Whether a request goes to a server that is full, when all are.',
+      '`preferred`: a request goes to a server that is full, when all are. Without it: `required` with filters of servers, else `preferred`.',
       optional(oneOf('preferred', 'required')),
     ),
     holBlocking: row(
@@ -195,10 +220,11 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
 
 /** For editors, which know the names of plugins only as text. */
 export function flowControlTable(defaults: ConfigDefaults): Schema<unknown> {
-  return sectionSchema(
-    { reference: (_kind, name) => (name === undefined ? text() : otherwise(text(), name)) as Schema<never> },
-    defaults,
-  );
+  const reference: References['reference'] = (kind, name) => {
+    const ofKind = text(`the name of ${nounOf(kind)}`);
+    return (name === undefined ? ofKind : otherwise(ofKind, name)) as Schema<never>;
+  };
+  return sectionSchema({ reference }, defaults);
 }
 
 /** The word and the plugin would be two answers to one question. */

@@ -39,7 +39,10 @@ export type InFlightOptions = Quantity | { requests?: Quantity | undefined; toke
 
 /** The settings of a priority band; also the template of bands that are made on first use. */
 export interface BandTemplate<R extends FlowRequest = FlowRequest> {
-  /** @default 5000 requests and 1e9 bytes, or the global limits where those were set and are larger */
+  /**
+   * Limits of what may wait in the band.
+   * @default 5000 requests and 1e9 bytes, or the global limits where those were set and are larger
+   */
   limits?: LimitOptions | undefined;
   /**
    * Limits of each flow of the band. @default 2500 requests and 5e8 bytes: half of a band's default. Unlimited for what
@@ -52,11 +55,11 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
    * @default unlimited
    */
   maxInFlightPerFlow?: InFlightOptions | undefined;
-  /** @default `defaultRequestTtl`; 0 or Infinity: for ever */
+  /** How long a request may wait in the band; 0 or Infinity: for ever. @default `defaultRequestTtl` */
   requestTtl?: Duration | undefined;
-  /** @default roundRobin() */
+  /** Which flow of the band goes next. @default roundRobin() */
   fairness?: FairnessPolicy<R> | undefined;
-  /** @default fcfs() */
+  /** Which request of the flow goes next. @default fcfs() */
   ordering?: OrderingPolicy<R> | undefined;
   /**
    * Judges this band alone, instead of the controller's detector. A band above that waits still holds this one back.
@@ -169,7 +172,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * of the kind `flows` tells of it.
    */
   flows?: Readonly<Record<string, FlowSettings>> | ((fairnessId: string) => FlowSettings | undefined) | undefined;
-  /** @default staticUsageLimit(): every band up to saturation 1 */
+  /** Up to which saturation each band may dispatch. @default staticUsageLimit(): every band up to 1 */
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
   limits?: LimitOptions | undefined;
@@ -241,7 +244,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * `development`, otherwise false
    */
   traceLeases?: boolean | undefined;
-  /** @default the platform's monotonic clock */
+  /** Monotonic ms, and timers. @default the platform's */
   clock?: Clock | undefined;
 }
 

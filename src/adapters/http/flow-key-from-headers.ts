@@ -13,7 +13,7 @@ import { parseDuration } from '../../base/schema/duration.js';
 export type Objectives = ReadonlyMap<string, number | undefined> | Readonly<Record<string, number | undefined>>;
 
 export interface FlowKeyOptions {
-  /** @default none: every request has priority 0 */
+  /** The priorities that names of objectives stand for. @default none: every request has priority 0 */
   objectives?: Objectives | undefined;
   /**
    * Whether the headers may be believed. Say true only where a gateway, an identity provider or a proxy of your own

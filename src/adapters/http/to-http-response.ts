@@ -8,7 +8,7 @@ import { type ErrorContract, mapDrop } from './error-contract.js';
 export interface ErrorResponseOptions {
   /** Which status and which dropped reason. @default 'gateway-api' */
   contract?: ErrorContract | undefined;
-  /** @default 'problem'; Dynamo's with the `dynamo` contract */
+  /** The form of the body. @default 'problem'; Dynamo's with the `dynamo` contract */
   body?: ErrorBody | undefined;
   /** Largest Retry-After before jitter, seconds. @default 30 */
   maxRetryAfterSeconds?: number | undefined;

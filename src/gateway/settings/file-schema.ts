@@ -115,7 +115,7 @@ const openTelemetry = object({
 /** Without defaults: whether the section is there at all, and what else it says, matters to `enabled`. */
 const scrape = object({
   enabled: row(
-    'Ask the servers for their load. Without it: if the section or the detector needs it.',
+    'Ask the servers for their load. Without it: if the section is there, or the detector needs it.',
     optional(flag()),
   ),
   interval: row('From question to question; `50ms` without it.', optional(positiveDuration('50ms'))),
@@ -224,7 +224,7 @@ function sharedStateTable(aSecret: Schema<string>) {
       'How long its safe share stays reserved after that; `10m` without it.',
       optional(positiveDuration('10m')),
     ),
-    callTimeout: row('For a call to the store.', optional(positiveDuration('50ms'))),
+    callTimeout: row('For a call to the store; `50ms` without it.', optional(positiveDuration('50ms'))),
   });
 }
 

@@ -18,7 +18,7 @@ export interface SharedBudget<R = unknown> {
   readonly name: string;
   /** The amount that may be spent in each `per`, above 0. */
   readonly limit: number;
-  /** @default '1m' */
+  /** The span of time that `limit` is for. @default '1m' */
   readonly per?: Duration | undefined;
   /** The amount that may be spent at once, above 0. @default `limit` */
   readonly burst?: number | undefined;

@@ -1,0 +1,19 @@
+/** Rows of option tables, and how they are written. */
+
+export interface Row {
+  readonly key: string;
+  /** The words of the error that a wrong value gets. */
+  readonly takes: string;
+  readonly otherwise: string;
+  readonly sentence: string;
+}
+
+export function tableOf(rows: readonly Row[]): string {
+  const cells = rows.map(({ key, takes, otherwise, sentence }) => [key, takes, otherwise, sentence]);
+  const lines = cells.map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`);
+  return ['| key | takes | default | |', '|---|---|---|---|', ...lines].join('\n');
+}
+
+export function textOf(...sentences: readonly string[]): string {
+  return sentences.filter(Boolean).join(' ');
+}

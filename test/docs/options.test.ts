@@ -1,0 +1,223 @@
+/**
+ * docs/options.md and docs/file-options.md are made of the tables that read options. `npm run docs -- options` writes
+ * them.
+ */
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { checkAdapter } from '../../src/adapters/http/adapter-options.js';
+import { object } from '../../src/base/schema/containers.js';
+import { batchDispatcher, retryBudget, retrying } from '../../src/client/index.js';
+import { flowControlTable } from '../../src/config/flow-control-section.js';
+import { flowMiddleware } from '../../src/fetch/ai/index.js';
+import { flowFetch } from '../../src/fetch/index.js';
+import { fileSchema } from '../../src/gateway/settings/file-schema.js';
+import { EndpointPool, resolveOptions } from '../../src/index.js';
+import { inspector } from '../../src/observability/inspector/index.js';
+import { openTelemetryMetrics } from '../../src/observability/opentelemetry/index.js';
+import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
+import {
+  localStore,
+  sharedBudgets,
+  sharedConcurrency,
+  sharedFairness,
+  sharedMarks,
+  sharedQuotas,
+  sharedSessions,
+} from '../../src/redis/index.js';
+import { scrape, watchHealth } from '../../src/upstream/index.js';
+import { type OptionSet, rowsOf } from './code-options.js';
+import { type Elsewhere, keysOf, rowsOf as rowsOfFile, sentenceOf } from './file-options.js';
+import { type Row, tableOf } from './option-rows.js';
+
+const gate = { enqueue: () => Promise.reject(new Error('not asked')) };
+const given = <T>(options: object): T => options as T;
+
+interface Part {
+  readonly heading: string;
+  /** A link to the page that tells why. */
+  readonly why: string;
+  readonly sets: readonly OptionSet[];
+}
+
+const parts: readonly Part[] = [
+  {
+    heading: '`headgate`',
+    why: '[Configuration](configuration.md)',
+    sets: [
+      {
+        title: '`new FlowController(options)`',
+        options: 'FlowControllerOptions',
+        read: (options) => resolveOptions(given(options)),
+      },
+    ],
+  },
+  {
+    heading: 'Adapters',
+    why: '[HTTP](http.md)',
+    sets: [
+      {
+        title: '`flowControl(flow, options)`',
+        options: 'FlowControlOptions',
+        read: (options) => checkAdapter(gate, options),
+      },
+    ],
+  },
+  {
+    heading: '`headgate/fetch`',
+    why: '[Fetch](fetch.md)',
+    sets: [
+      {
+        title: '`flowFetch(flow, options)`',
+        options: 'FlowFetchOptions',
+        read: (options) => flowFetch(given(gate), options),
+      },
+      {
+        title: '`flowMiddleware(flow, options)`',
+        options: 'FlowMiddlewareOptions',
+        read: (options) => flowMiddleware(given(gate), options),
+      },
+    ],
+  },
+  {
+    heading: '`headgate/client`',
+    why: '[Client](client.md)',
+    sets: [
+      { title: '`retrying(fetch, options)`', options: 'RetryOptions', read: (options) => retrying(fetch, options) },
+      { title: '`retryBudget(options)`', options: 'RetryBudgetOptions', read: retryBudget },
+      { title: '`batchDispatcher(options)`', options: 'BatchDispatcherOptions', read: batchDispatcher },
+    ],
+  },
+  {
+    heading: '`headgate/endpoints`',
+    why: '[Endpoints](endpoints.md)',
+    sets: [
+      {
+        title: '`scrape(pool, options)`',
+        options: 'ScrapeOptions',
+        read: (options) => scrape(new EndpointPool(), options).stop(),
+      },
+      {
+        title: '`watchHealth(pool, options)`',
+        options: 'HealthOptions',
+        read: (options) => watchHealth(new EndpointPool(), options).stop(),
+      },
+    ],
+  },
+  {
+    heading: '`headgate/redis`',
+    why: '[Scale-out](scale-out.md)',
+    sets: [
+      {
+        title: '`sharedConcurrency(client, options)`',
+        options: 'SharedConcurrencyOptions',
+        read: (options) => sharedConcurrency(localStore(), given(options)),
+      },
+      {
+        title: '`sharedQuotas(client, options)`',
+        options: 'SharedQuotasOptions',
+        read: (options) => sharedQuotas(localStore(), given(options)),
+      },
+      {
+        title: '`sharedBudgets(client, options)`',
+        options: 'SharedBudgetsOptions',
+        read: (options) => sharedBudgets(localStore(), given(options)),
+      },
+      {
+        title: '`sharedFairness(client, policy, options)`',
+        options: 'SharedFairnessOptions',
+        read: (options) => sharedFairness(localStore(), given({}), given(options)),
+      },
+    ],
+  },
+  {
+    heading: 'Metrics and the inspector',
+    why: '[Metrics](metrics.md), [Inspector](inspector.md)',
+    sets: [
+      {
+        title: '`prometheusMetrics(flow, options)`',
+        options: 'PrometheusMetricsOptions',
+        read: (options) => prometheusMetrics(given({}), given(options)),
+      },
+      {
+        title: '`openTelemetryMetrics(flow, options)`',
+        options: 'OpenTelemetryMetricsOptions',
+        read: (options) => openTelemetryMetrics(given({}), options),
+      },
+      {
+        title: '`inspector(flow, options)`',
+        options: 'InspectorOptions',
+        read: (options) => inspector(given({}), options),
+      },
+    ],
+  },
+];
+
+const made = '<!-- made by test/docs/options.test.ts: `npm run docs -- options` writes it -->';
+
+function codePage(): string {
+  const told = new Map<string, string>();
+  const sections = parts.flatMap(({ heading, why, sets }) => [
+    `## ${heading}`,
+    `What they are for: ${why}.`,
+    ...sets.flatMap((set) => [`### ${set.title}`, tableOf(rowsOf(set, told))]),
+  ]);
+  return pageOf(
+    'Options in code',
+    'A wrong option is an error that says what the second column says here. Quantities and durations are written as in [Configuration](configuration.md#quantities-and-durations); parameters of policies are told in [their pages](policies/README.md), options in files in [Options in files](file-options.md). [Every export](reference/) tells more of each.',
+    ...sections,
+  );
+}
+
+const elsewhere: Elsewhere = {
+  plugins: '',
+  saturationDetector: '',
+  flowControl: '[as below](#flowcontrol)',
+  'auth.anonymous': 'as `auth.keys[]`, without `key`',
+  defaultPriorityBand: 'as `priorityBands[]`, without `priority`',
+  defaultNegativePriorityBand: 'as `priorityBands[]`, without `priority`',
+  plans: 'as `flows`',
+};
+
+function filePage(): string {
+  const gateway = keysOf(fileSchema({ env: {}, readFile: () => '' }));
+  const rows = gateway.map(
+    ([name, schema]) => [name, schema, rowsOfFile(object({ [name]: schema }), elsewhere)] as const,
+  );
+  const sections = rows.filter(([, , { length }]) => length > 1);
+  const single = rows.filter(([, , { length }]) => length === 1).flatMap(([, , row]) => row);
+  return pageOf(
+    'Options in files',
+    'An editor with YAML support completes and checks these keys: [`headgate schema`](gateway.md#the-file).',
+    '## Gateway files',
+    'What they are for: [Gateway](gateway.md), and [Scale-out](scale-out.md#in-a-gateway-file) for `sharedState`.',
+    tableOf(single),
+    ...sections.flatMap(([name, schema, [, ...below]]) => [`### \`${name}\``, sentenceOf(schema), tableOf(below)]),
+    '## `flowControl`',
+    'Of gateway files, scenarios and EndpointPickerConfigs: [Configuration](configuration.md#in-yaml). Names of plugins are those that `plugins` declares, or types.',
+    tableOf(flowControlRows()),
+  );
+}
+
+/** A file that is silent means something else in an EndpointPickerConfig. */
+function flowControlRows(): Row[] {
+  const asInLlmD = rowsOfFile(flowControlTable('llm-d'), elsewhere);
+  return rowsOfFile(flowControlTable('headgate'), elsewhere).map((row, index) => {
+    const other = asInLlmD[index]?.otherwise ?? '';
+    return other === row.otherwise
+      ? row
+      : { ...row, otherwise: `${row.otherwise}; in an EndpointPickerConfig ${other}` };
+  });
+}
+
+function pageOf(title: string, ...blocks: readonly string[]): string {
+  return `${[`# ${title}`, made, ...blocks].join('\n\n')}\n`;
+}
+
+describe('the pages of options', () => {
+  it.each([
+    ['options.md', codePage],
+    ['file-options.md', filePage],
+  ])('docs/%s is as the tables are', async (page, write) => {
+    await expect(write()).toMatchFileSnapshot(fileURLToPath(new URL(`../../docs/${page}`, import.meta.url)));
+  });
+});
