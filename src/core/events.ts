@@ -35,7 +35,7 @@ export interface QueuedEvent<R = unknown> {
 
 /** O(1): the exact place takes `explain`. */
 export function queuedEvent(item: ItemView, band: PriorityBand, flow: FlowView, nowMs: number): QueuedEvent {
-  const estimatedWaitMs = drainTimeMs(band.waiting, band.dispatchedPerSecond(nowMs));
+  const estimatedWaitMs = drainTimeMs(band.waiting, band.traffic.dispatchedPerSecond(nowMs));
   return { item, waitingInBand: band.waiting, waitingInFlow: flow.waiting, estimatedWaitMs };
 }
 

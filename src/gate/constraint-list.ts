@@ -190,7 +190,7 @@ export class ConstraintList {
   sessions(nowMs: number): SessionFigures | undefined {
     const tellers = this.distinct().filter((each) => each.has('sessions'));
     if (tellers.length === 0) return undefined;
-    const held = this.bands.all().flatMap((band) => [...band.held.flows()].flatMap(({ head }) => head ?? []));
+    const held = this.bands.all().flatMap((band) => band.aside.of('held').flatMap(({ head }) => head ?? []));
     const all = tellers.flatMap(({ guard, terms }) => guard.ask(terms.plugin, sessions, held, nowMs) ?? []);
     return all.length === 0 ? undefined : sumOfSessions(all);
   }

@@ -93,7 +93,7 @@ export class BandRegistry {
   /** Reports of usage that fairness policies and shares ignored, in bands that are gone too. O(bands). */
   get ignoredReports(): number {
     return this.ordered.reduce(
-      (sum, band) => sum + band.ignoredReports,
+      (sum, band) => sum + band.policies.ignoredReports,
       this.ignoredBefore + this.shares.ignoredReports,
     );
   }
@@ -141,8 +141,8 @@ export class BandRegistry {
     if (nowMs >= this.tendAtMs) this.collectAndSample(nowMs);
     const band = this.byPriority.get(priority);
     if (band !== undefined) {
-      band.arrived++;
-      band.arrivedAtMs = nowMs;
+      band.traffic.arrived++;
+      band.traffic.arrivedAtMs = nowMs;
     }
     return band;
   }
@@ -150,7 +150,7 @@ export class BandRegistry {
   /** A request that arrived last was only tried: it does not count. */
   withdrawn(priority: number): void {
     const band = this.byPriority.get(priority);
-    if (band !== undefined) band.arrived--;
+    if (band !== undefined) band.traffic.arrived--;
   }
 
   /** The settings of a priority, whether its band exists or not. */
@@ -178,7 +178,7 @@ export class BandRegistry {
       this.remove(longest);
     }
     const made = this.add(priority, false, this.templateFor(priority), nowMs);
-    made.arrived++;
+    made.traffic.arrived++;
     return made;
   }
 
@@ -202,8 +202,8 @@ export class BandRegistry {
     this.tendAtMs = nowMs + tendEveryMs;
     this.flows.collect(nowMs);
     for (const band of [...this.ordered]) {
-      if (isIdle(band) && nowMs - band.lastUsedMs >= this.settings.bandIdleTimeoutMs) this.remove(band);
-      else band.sampleRates(nowMs);
+      if (isIdle(band) && nowMs - band.traffic.lastUsedMs >= this.settings.bandIdleTimeoutMs) this.remove(band);
+      else band.traffic.sample(nowMs);
     }
   }
 
@@ -221,8 +221,7 @@ export class BandRegistry {
       const own = configured.get(band.priority);
       band.isConfigured = own !== undefined;
       band.configure(policies.of(own ?? this.templateFor(band.priority), band.settings));
-      band.trackArrivals(this.needsArrivals(band.priority));
-      band.trackLongestQueues(settings.overflow === 'fair');
+      band.track(this.needsArrivals(band.priority), settings.overflow === 'fair');
       configured.delete(band.priority);
     }
     for (const own of configured.values()) this.add(own.priority, true, policies.of(own, undefined), nowMs);
@@ -243,7 +242,8 @@ export class BandRegistry {
   private longestIdle(): PriorityBand | undefined {
     let longest: PriorityBand | undefined;
     for (const band of this.ordered) {
-      if (isIdle(band) && (longest === undefined || band.lastUsedMs < longest.lastUsedMs)) longest = band;
+      if (isIdle(band) && (longest === undefined || band.traffic.lastUsedMs < longest.traffic.lastUsedMs))
+        longest = band;
     }
     return longest;
   }
@@ -254,8 +254,7 @@ export class BandRegistry {
 
   private add(priority: number, isConfigured: boolean, settings: BandSettings, nowMs: number): PriorityBand {
     const band = new PriorityBand(priority, isConfigured, settings, this.listener, nowMs);
-    band.trackArrivals(this.needsArrivals(priority));
-    if (this.settings.overflow === 'fair') band.trackLongestQueues(true);
+    band.track(this.needsArrivals(priority), this.settings.overflow === 'fair');
     this.byPriority.set(priority, band);
     this.ordered.splice(position(this.ordered, priority), 0, band);
     this.version++;
@@ -266,7 +265,7 @@ export class BandRegistry {
   /** The band must be empty. */
   private remove(band: PriorityBand): void {
     this.flows.removeAll(band);
-    this.ignoredBefore += band.ignoredReports;
+    this.ignoredBefore += band.policies.ignoredReports;
     this.byPriority.delete(band.priority);
     this.ordered.splice(position(this.ordered, band.priority), 1);
     this.version++;
@@ -281,7 +280,7 @@ export class BandRegistry {
 }
 
 function isCompeting(band: PriorityBand): boolean {
-  return band.waiting > band.parked.waiting;
+  return band.waiting > band.aside.waiting.parked;
 }
 
 function isIdle(band: PriorityBand): boolean {
@@ -385,7 +384,7 @@ export class FlowTable {
       if (existing !== undefined) return existing;
     }
     if (isOverflow(name)) this.overflows++;
-    const flow = new Flow(name, fairnessId, band, band.queueForFlow());
+    const flow = new Flow(name, fairnessId, band, band.policies.queueForFlow());
     this.setWeight(flow);
     band.flows.set(name, flow);
     this.size++;

@@ -1,8 +1,7 @@
 /** One flow: the requests of one fairness ID in one band. */
 import type { ItemQueue } from '../base/queues/item-queue.js';
 import type { Linked } from '../base/queues/linked-list.js';
-import type { HeldClass } from './held-flows.js';
-import type { Park } from './parked-flows.js';
+import type { HeldClass, Reason } from './flows-aside.js';
 import type { PriorityBand } from './priority-band.js';
 import type { FlowView } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
@@ -32,8 +31,8 @@ export interface FlowProfiles {
 }
 
 /**
- * Invariant: linked into its band's active flows, the held ones or the parked ones while something waits, into the idle
- * flows while nothing waits and nothing of it is tracked in flight.
+ * Invariant: linked into its band's active flows, or those that are aside, while something waits; into the idle flows
+ * while nothing waits and nothing of it is tracked in flight.
  */
 export class Flow implements FlowView, Linked<Flow> {
   previous: Flow | undefined = undefined;
@@ -50,12 +49,10 @@ export class Flow implements FlowView, Linked<Flow> {
   isIdle = false;
   /** Written by FlowTable. */
   idleSinceMs = 0;
-  /** True while it is held back in the class that it contends in. Written by HeldFlows. */
-  isHeld = false;
-  /** The class that it is held in, or was let out of lately. Written by HeldFlows. */
+  /** What it waits for while it is aside. Written by FlowsAside. */
+  waitsFor: Reason | undefined = undefined;
+  /** The class that it is held in, or was let in from lately. Written by FlowsAside. */
   contendsIn: HeldClass | undefined = undefined;
-  /** The condition that it waits for while it is parked. Written by ParkedFlows. */
-  parkedFor: Park | undefined = undefined;
   /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
   readonly name: string;
   readonly fairnessId: string;
@@ -70,8 +67,12 @@ export class Flow implements FlowView, Linked<Flow> {
     this.queue = queue;
   }
 
-  get heldIn(): HeldClass | undefined {
-    return this.isHeld ? this.contendsIn : undefined;
+  get isHeld(): boolean {
+    return this.waitsFor?.kind === 'held';
+  }
+
+  get isParked(): boolean {
+    return this.waitsFor?.kind === 'parked';
   }
 
   get priority(): number {

@@ -1,42 +1,30 @@
 /**
- * One priority band: its flows, their queues, and the policies that say which request is next. Larger than most files,
- * because every way in and out keeps the same counts.
+ * One priority band: its flows, their queues, and the policies that say which request is next.
  *
  *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
  *     band ── one queue ──► request                      when the fairness policy does not tell flows apart
  *
- * Invariant: the band's counts are the sums of its flows' counts; a flow is active, held back or parked exactly while
- * something of it waits.
+ * Invariant: the band's counts are the sums of its flows' counts; a flow is active or aside exactly while something of
+ * it waits.
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { FifoQueue } from '../base/queues/fifo-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';
 import { LinkedList } from '../base/queues/linked-list.js';
-import { earliestHead } from './2-fairness/earliest-head.js';
-import type { FairnessPolicy } from './2-fairness/fairness-policy.js';
-import { GuardedSelector, type PickedBand } from './2-fairness/guarded-selector.js';
-import { roundRobin } from './2-fairness/round-robin.js';
-import { GuardedOrdering } from './3-ordering/guarded-ordering.js';
-import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
-import { EventRate } from './event-rate.js';
+import type { PickedBand } from './2-fairness/guarded-selector.js';
+import { BandPolicies, type PolicySettings } from './band-policies.js';
+import { BandTraffic } from './band-traffic.js';
 import { Flow, type InFlightCap } from './flow.js';
-import { HeldFlows } from './held-flows.js';
+import { FlowsAside, type Reason } from './flows-aside.js';
 import { LongestQueues } from './longest-queues.js';
-import { type Park, ParkedFlows } from './parked-flows.js';
 import type { WaitingItem } from './waiting-item.js';
 
 /** Resolved numbers; Infinity = unlimited, or for ever. */
-export interface BandSettings {
+export interface BandSettings extends PolicySettings {
   readonly limits: { readonly maxRequests: number; readonly maxBytes: number };
   readonly flowLimits: { readonly maxRequests: number; readonly maxBytes: number };
   readonly requestTtlMs: number;
-  readonly fairness: FairnessPolicy;
-  readonly ordering: OrderingPolicy;
-  /** True when single flows may be held back, so that each needs a queue of its own. */
-  readonly holdsFlows: boolean;
-  /** True when single flows may be parked, so that each needs a queue of its own. */
-  readonly parksFlows: boolean;
   /** The cap on what each flow runs at a time in this band. */
   readonly maxInFlightPerFlow: InFlightCap | undefined;
   /** Part of all dispatches guaranteed to the band while it waits. */
@@ -49,137 +37,89 @@ export class PriorityBand implements PickedBand {
   waitingTokens = 0;
   /** The band dispatches while saturation is below it. Written by Ceilings. */
   ceiling = 1;
-  /** The instant at which a request last came. Written by BandRegistry. */
-  arrivedAtMs: number;
-  /** The instant at which a waiting request last left. */
-  private leftAtMs: number;
   /** Leases whose end the fairness policy hears of. Written by Seats. */
   trackedInFlight = 0;
+  readonly traffic: BandTraffic;
   readonly flows: Map<string, Flow> = new Map();
-  /** Requests that were handed in, whatever became of them. Written by BandRegistry. */
-  arrived = 0;
-  /** Requests that were dispatched. Written by Seats. */
-  dispatched = 0;
-  /** True when the fairness policy hears of dispatches, also of requests that never waited. */
-  hearsDispatches = false;
-  /** True when the fairness policy hears of the end of requests, so that leases remember their flow. */
-  hearsSettlements = false;
-  private readonly arrivalRate: EventRate;
-  private readonly dispatchRate: EventRate;
+  /** Flows with waiting requests that take turns, in the order in which they became active. */
+  readonly active: LinkedList<Flow> = new LinkedList();
+  readonly aside: FlowsAside;
+  policies: BandPolicies;
+  /** Undefined while each flow has a queue of its own. */
+  sharedQueue: ItemQueue<WaitingItem> | undefined;
   /** Arrival order across flows; kept only while somebody asks for the oldest or the newest request. */
-  private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
+  arrivals: FifoQueue<WaitingItem> | undefined = undefined;
   /** Which flow has most waiting; kept only while a full queue drops by fair share. */
   longestQueues: LongestQueues<Flow, WaitingItem> | undefined = undefined;
-  private readonly active = new LinkedList<Flow>();
-  readonly held: HeldFlows;
-  readonly parked: ParkedFlows = new ParkedFlows();
-  /** The fairness policy; undefined where one queue serves all flows. */
-  selector: GuardedSelector | undefined;
-  /** The ordering policy. */
-  ordering: GuardedOrdering;
-  /** Reports that the fairness policies before this one ignored. */
-  private ignoredBefore = 0;
-  private sharedQueue: ItemQueue<WaitingItem> | undefined;
   readonly priority: number;
   /** Configured bands are never collected. Written by BandRegistry. */
   isConfigured: boolean;
   settings: BandSettings;
   private readonly errors: PluginErrorSink;
+
   constructor(priority: number, isConfigured: boolean, settings: BandSettings, errors: PluginErrorSink, nowMs: number) {
     this.priority = priority;
     this.isConfigured = isConfigured;
     this.settings = settings;
     this.errors = errors;
-    this.held = new HeldFlows(priority, (contenders) => this.orderOf(contenders));
-    this.ordering = new GuardedOrdering(settings.ordering, errors);
-    this.arrivedAtMs = nowMs;
-    this.leftAtMs = nowMs;
-    this.arrivalRate = new EventRate(nowMs);
-    this.dispatchRate = new EventRate(nowMs);
-    this.selector = this.makeSelector();
-    this.noteHooks();
-    this.sharedQueue = this.selector === undefined ? this.ordering.makeQueue() : undefined;
-  }
-
-  /** The instant at which a request last came or left; it decides when an idle band is collected. */
-  get lastUsedMs(): number {
-    return Math.max(this.arrivedAtMs, this.leftAtMs);
+    this.traffic = new BandTraffic(nowMs);
+    this.aside = new FlowsAside(priority, (contenders) => this.policies.orderOf(contenders));
+    this.policies = new BandPolicies(this, settings, errors);
+    this.sharedQueue = this.policies.queueForAll();
   }
 
   get firstActive(): Flow | undefined {
     return this.active.first;
   }
 
-  isActiveFlow(candidate: unknown): candidate is Flow {
-    if (!(candidate instanceof Flow) || candidate.band !== this || candidate.waiting === 0) return false;
-    return !candidate.isHeld && candidate.parkedFor === undefined;
-  }
-
   activeFlows(): Iterable<Flow> {
     return this.active;
   }
 
-  /** The active flows, the held ones and the parked ones. */
+  isActiveFlow(candidate: unknown): candidate is Flow {
+    if (!(candidate instanceof Flow) || candidate.band !== this) return false;
+    return candidate.waiting > 0 && candidate.waitsFor === undefined;
+  }
+
+  /** Tells a new selector what waits. */
+  tellOfWaiting(): void {
+    const { policies } = this;
+    policies.noteHooks();
+    if (policies.selector === undefined) return;
+    for (const flow of this.active) policies.selector.flowActivated(flow);
+    for (const item of this.waitingItems()) policies.selector.itemAdded(item.flow as Flow, item);
+  }
+
+  /** The active flows, and those that are aside. */
   waitingFlows(): Flow[] {
-    return [...this.active, ...this.held.flows(), ...this.parked.flows()];
+    return [...this.active, ...this.aside.flows];
   }
 
-  /** Requests that wait in flows that are neither held back nor parked. */
+  /** Requests that wait in active flows. */
   get ready(): number {
-    return this.waiting - this.held.waiting - this.parked.waiting;
+    const { held, parked } = this.aside.waiting;
+    return this.waiting - held - parked;
   }
 
-  /** Undefined when nothing was measured. */
-  arrivedPerSecond(nowMs: number): number | undefined {
-    return this.arrivalRate.perSecond(this.arrived, nowMs);
-  }
-
-  /** Undefined when nothing was measured. */
-  dispatchedPerSecond(nowMs: number): number | undefined {
-    return this.dispatchRate.perSecond(this.dispatched, nowMs);
-  }
-
-  /** Call it about once a second. */
-  sampleRates(nowMs: number): void {
-    this.arrivalRate.sample(this.arrived, nowMs);
-    this.dispatchRate.sample(this.dispatched, nowMs);
-  }
-
-  /** A queue for a new flow; undefined while one queue serves all. */
-  queueForFlow(): ItemQueue<WaitingItem> | undefined {
-    return this.selector === undefined ? undefined : this.ordering.makeQueue();
-  }
-
-  /** The request that has waited longest, and the one that came last; undefined unless arrivals are tracked. */
-  get oldest(): WaitingItem | undefined {
-    return this.arrivals?.peek();
-  }
-
-  get newest(): WaitingItem | undefined {
-    return this.arrivals?.last();
-  }
-
-  trackArrivals(isTracked: boolean): void {
-    if (!isTracked) {
-      this.arrivals = undefined;
-      return;
+  /**
+   * Begins or ends to keep the order of arrival, and which flow has most waiting. Call it also after a change of
+   * settings. O(waiting · log).
+   */
+  track(arrivals: boolean, longestQueues: boolean): void {
+    if (!arrivals) this.arrivals = undefined;
+    else if (this.arrivals === undefined) {
+      this.arrivals = new FifoQueue<WaitingItem>();
+      for (const item of this.waitingItems()) this.arrivals.push(item);
     }
-    if (this.arrivals !== undefined) return;
-    this.arrivals = new FifoQueue<WaitingItem>();
-    for (const item of this.waitingItems()) this.arrivals.push(item);
-  }
-
-  /** Begins or ends to track which flow has most waiting. Call it also after a change of settings. O(waiting · log). */
-  trackLongestQueues(isTracked: boolean): void {
     this.longestQueues = undefined;
-    if (!isTracked) return;
-    const isInOrder = this.sharedQueue === undefined && this.ordering.isInArrivalOrder;
+    if (!longestQueues) return;
+    const isInOrder = this.sharedQueue === undefined && this.policies.ordering.isInArrivalOrder;
     this.longestQueues = new LongestQueues(isInOrder ? (flow) => flow.queue : undefined);
     for (const item of this.waitingItems()) this.longestQueues.added(item, item.flow as Flow);
   }
 
-  /** `park`: what its flow waits for, apart from its turn. */
-  add(item: WaitingItem, flow: Flow, park?: Park): void {
+  /** `park`: the cap that its flow waits for, apart from its turn. */
+  add(item: WaitingItem, flow: Flow, park?: Reason): void {
     if (this.arrivals !== undefined) this.arrivals.push(item);
     this.waiting++;
     this.waitingBytes += item.byteSize;
@@ -189,33 +129,22 @@ export class PriorityBand implements PickedBand {
       flow.contendsIn.itemAdded(flow, item);
       this.review(flow);
     }
-    if (park !== undefined && flow.parkedFor === undefined) this.park(flow, park);
+    if (park !== undefined && !flow.isParked) this.setAside(flow, park);
   }
 
   /**
-   * Holds the flow back, because no endpoint can take its first request: until there is room, tier 2 does not see it.
+   * Sets an active flow aside: until it is let in, tier 2 does not see it. With `park`, it waits for that, and is owed
+   * nothing meanwhile. Otherwise it is held back, because no endpoint can take its first request.
    */
-  hold(flow: Flow): void {
-    this.deactivate(flow);
-    this.held.hold(flow);
+  setAside(flow: Flow, park?: Reason): void {
+    if (park !== undefined) this.aside.leave(flow);
+    this.deactivate(flow, park !== undefined);
+    this.aside.add(flow, park ?? this.aside.contend(flow));
   }
 
-  /** Lets a held flow out, so that tier 2 sees it. */
-  letOut(flow: Flow): void {
-    this.held.release(flow);
-    this.activate(flow);
-  }
-
-  /** Parks an active flow: until `unpark`, tier 2 does not see it, and it is owed nothing meanwhile. */
-  park(flow: Flow, park: Park): void {
-    this.held.leave(flow);
-    this.active.remove(flow);
-    if (this.selector !== undefined) this.selector.flowDeactivated(flow, true);
-    this.parked.park(flow, park);
-  }
-
-  unpark(flow: Flow): void {
-    this.parked.unpark(flow);
+  /** Lets a flow that is aside take turns again. */
+  letIn(flow: Flow): void {
+    this.aside.remove(flow);
     this.activate(flow);
   }
 
@@ -226,41 +155,38 @@ export class PriorityBand implements PickedBand {
   next(nowMs: number): WaitingItem | undefined {
     if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
     if (this.waiting === 0) return undefined;
-    return ((this.selector?.pick(nowMs) as Flow | undefined) ?? this.longestActive())?.queue?.peek();
+    return ((this.policies.selector?.pick(nowMs) as Flow | undefined) ?? this.longestActive())?.queue?.peek();
   }
 
   /** Removes the request that `next` returned, for its dispatch. */
   take(item: WaitingItem, nowMs: number): void {
     const flow = item.flow as Flow;
+    const { selector } = this.policies;
     (this.sharedQueue ?? flow.queue)?.shift();
     this.leave(item, flow, nowMs);
     if (flow.contendsIn !== undefined) {
       flow.contendsIn.dispatched(flow, item, nowMs);
       this.review(flow);
     }
-    if (this.selector !== undefined) this.selector.dispatched(flow, item, nowMs);
+    if (selector !== undefined) selector.dispatched(flow, item, nowMs);
   }
 
   /** Removes a waiting request without a dispatch, wherever it stands; its `isWaiting` must be false by now. */
   discard(item: WaitingItem, nowMs: number): void {
     const flow = item.flow as Flow;
+    const { selector } = this.policies;
     (this.sharedQueue ?? flow.queue)?.discard();
     this.leave(item, flow, nowMs);
-    if (this.selector !== undefined) this.selector.itemRemoved(flow, item);
+    if (selector !== undefined) selector.itemRemoved(flow, item);
     if (flow.contendsIn === undefined) return;
     flow.contendsIn.itemRemoved(flow, item);
     this.review(flow);
   }
 
-  /** Reports of usage that the fairness policy, and those before it, ignored. */
-  get ignoredReports(): number {
-    return this.ignoredBefore + (this.selector?.ignoredReports ?? 0);
-  }
-
   /** Removes a flow that is collected. */
   removeFlow(flow: Flow): void {
     this.flows.delete(flow.name);
-    this.selector?.flowRemoved(flow);
+    this.policies.selector?.flowRemoved(flow);
   }
 
   /** All waiting requests, oldest first. */
@@ -273,71 +199,42 @@ export class PriorityBand implements PickedBand {
     return this.sharedQueue?.members() ?? this.waitingFlows().flatMap((flow) => flow.queue?.members() ?? []);
   }
 
-  /** True while one queue serves all flows. */
-  get sharesQueue(): boolean {
-    return this.sharedQueue !== undefined;
-  }
-
-  /** Flows with waiting requests, those that are held back left out. */
-  get activeCount(): number {
-    return this.active.size;
-  }
-
-  /** The queue that a flow's requests stand in. */
-  queueOf(flow: Flow): ItemQueue<WaitingItem> | undefined {
-    return this.sharedQueue ?? flow.queue;
-  }
-
   /** Takes new settings; when a policy changed, every waiting request is lined up anew. O(waiting · log) then. */
   configure(settings: BandSettings): void {
-    const { fairness, ordering } = this.settings;
-    const hadQueues = queuesApart(this.settings);
-    for (const flow of [...this.held.flows()]) this.letOut(flow);
-    this.held.clear();
+    for (const flow of this.aside.of('held')) this.letIn(flow);
+    this.aside.clear();
     this.settings = settings;
-    if (settings.fairness === fairness && settings.ordering === ordering && queuesApart(settings) === hadQueues) return;
+    const before = this.policies;
+    if (before.serve(settings)) return;
     const items = this.waitingItems();
-    this.ordering = new GuardedOrdering(settings.ordering, this.errors);
-    const isLinedUpAnew = settings.fairness !== fairness || 'sharedQueue' in fairness;
-    if (isLinedUpAnew) {
-      this.ignoredBefore = this.ignoredReports;
-      this.selector = this.makeSelector();
-    }
-    this.noteHooks();
-    this.sharedQueue = this.selector === undefined ? this.ordering.makeQueue() : undefined;
-    for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
+    this.policies = new BandPolicies(this, settings, this.errors, before);
+    this.sharedQueue = this.policies.queueForAll();
+    for (const flow of this.flows.values()) flow.queue = this.policies.queueForFlow();
     for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
-    if (isLinedUpAnew) this.tellOfWaiting();
-  }
-
-  /** Tells a new selector what waits. */
-  tellOfWaiting(): void {
-    this.noteHooks();
-    if (this.selector === undefined) return;
-    for (const flow of this.active) this.selector.flowActivated(flow);
-    for (const item of this.waitingItems()) this.selector.itemAdded(item.flow as Flow, item);
+    if (this.policies.selector !== before.selector) this.tellOfWaiting();
   }
 
   /**
-   * Files every waiting request under another flow, while nothing is held back or parked. `emptied` hears of every flow
-   * before the first is filled. O(waiting · log).
+   * Files every waiting request under another flow, while nothing is aside. `emptied` hears of every flow before the
+   * first is filled. O(waiting · log).
    */
   rebuildQueues(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
     const items = this.waitingItems();
     const before = [...this.active];
+    const { policies } = this;
     for (const flow of before) {
       this.deactivate(flow);
       flow.waiting = 0;
       flow.waitingBytes = 0;
-      flow.queue = this.queueForFlow();
+      flow.queue = policies.queueForFlow();
     }
-    for (const item of items) if (item.flow !== undefined) this.selector?.itemRemoved(item.flow, item);
+    for (const item of items) if (item.flow !== undefined) policies.selector?.itemRemoved(item.flow, item);
     for (const flow of before) emptied(flow);
     const isLongestTracked = this.longestQueues !== undefined;
     this.longestQueues = undefined;
-    if (this.sharedQueue !== undefined) this.sharedQueue = this.ordering.makeQueue();
+    this.sharedQueue = policies.queueForAll();
     for (const item of items) this.enter(item, flowOf(item));
-    if (isLongestTracked) this.trackLongestQueues(true);
+    this.track(this.arrivals !== undefined, isLongestTracked);
   }
 
   private enter(item: WaitingItem, flow: Flow): void {
@@ -346,44 +243,42 @@ export class PriorityBand implements PickedBand {
     flow.waiting++;
     flow.waitingBytes += item.byteSize;
     if (flow.waiting === 1) this.activate(flow);
-    else if (flow.isHeld) this.held.added();
-    else if (flow.parkedFor !== undefined) this.parked.added();
+    else if (flow.waitsFor !== undefined) this.aside.itemAdded(flow.waitsFor);
     if (this.longestQueues !== undefined) this.longestQueues.added(item, flow);
-    if (this.selector?.hearsItems === true) this.selector.itemAdded(flow, item);
+    const { selector } = this.policies;
+    if (selector?.hearsItems === true) selector.itemAdded(flow, item);
   }
 
   private leave(item: WaitingItem, flow: Flow, nowMs: number): void {
     if (this.arrivals !== undefined) this.arrivals.discard();
-    this.leftAtMs = nowMs;
+    this.traffic.leftAtMs = nowMs;
     this.waiting--;
     this.waitingBytes -= item.byteSize;
     this.waitingTokens -= item.tokens;
     flow.waiting--;
     flow.waitingBytes -= item.byteSize;
     if (this.longestQueues !== undefined) this.longestQueues.left(flow);
-    if (flow.isHeld) this.held.left();
-    else if (flow.parkedFor !== undefined) this.parked.left();
-    if (flow.waiting > 0) return;
-    if (flow.isHeld) this.held.release(flow);
-    else if (flow.parkedFor !== undefined) this.parked.unpark(flow);
-    else this.deactivate(flow);
+    if (flow.waitsFor !== undefined) this.aside.itemLeft(flow, flow.waitsFor);
+    else if (flow.waiting === 0) this.deactivate(flow);
   }
 
   private activate(flow: Flow): void {
     this.active.push(flow);
-    if (this.selector !== undefined) this.selector.flowActivated(flow);
+    const { selector } = this.policies;
+    if (selector !== undefined) selector.flowActivated(flow);
   }
 
-  private deactivate(flow: Flow): void {
+  private deactivate(flow: Flow, isParked = false): void {
     this.active.remove(flow);
-    if (this.selector !== undefined) this.selector.flowDeactivated(flow);
+    const { selector } = this.policies;
+    if (selector !== undefined) selector.flowDeactivated(flow, isParked);
   }
 
   /** A request of a flow that contends in a class came or went: it contends on as long as its first one is of it. */
   private review(flow: Flow): void {
     if (flow.waiting > 0 && flow.head?.requestClass === flow.contendsIn?.requestClass) return;
-    if (flow.isHeld) this.letOut(flow);
-    this.held.leave(flow);
+    if (flow.isHeld) this.letIn(flow);
+    this.aside.leave(flow);
   }
 
   /** The fallback for a failing policy: the flow that is active longest, which then goes to the end. */
@@ -395,31 +290,4 @@ export class PriorityBand implements PickedBand {
     }
     return flow;
   }
-
-  /** Undefined where one queue serves all flows. */
-  private makeSelector(): GuardedSelector | undefined {
-    const { fairness } = this.settings;
-    const policy =
-      'sharedQueue' in fairness
-        ? queuesApart(this.settings)
-          ? earliestHead(fairness.type, this.ordering.compare)
-          : undefined
-        : fairness;
-    return policy && new GuardedSelector(policy, this, this.errors);
-  }
-
-  /** Finds out once what leases must remember for its policies. */
-  private noteHooks(): void {
-    this.hearsSettlements = this.ordering.hearsFirstTokens || this.selector?.hearsSettlements === true;
-    this.hearsDispatches = this.hearsSettlements || this.selector?.hearsDispatches === true;
-  }
-
-  /** The order of flows of which some are held: that of tier 2 where it has one, otherwise they take turns. */
-  private orderOf(contenders: PickedBand): GuardedSelector {
-    return this.selector?.forHeld(contenders) ?? new GuardedSelector(roundRobin(), contenders, this.errors);
-  }
-}
-
-function queuesApart({ holdsFlows, parksFlows }: BandSettings): boolean {
-  return holdsFlows || parksFlows;
 }

@@ -204,7 +204,7 @@ export class Host {
   }
 
   private arrivedAt({ key }: Ticket): number {
-    return engineOf(this.flow).backlog.bands.get(key.priority)?.arrived ?? 0;
+    return engineOf(this.flow).backlog.bands.get(key.priority)?.traffic.arrived ?? 0;
   }
 
   /** An arrival counts once: a host that was told to wait hands the request in once more. Bands come and go meanwhile. */
@@ -566,7 +566,7 @@ export class Host {
         if (drop.reason === 'over-quota') return this.expectJudged(drop);
         if (drop.reason === 'infeasible')
           return this.expect(
-            engineOf(this.flow).backlog.bands.get(key.priority)?.ordering.dropsInfeasible === true,
+            engineOf(this.flow).backlog.bands.get(key.priority)?.policies.ordering.dropsInfeasible === true,
             'given up by no policy',
           );
         if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');
@@ -652,7 +652,7 @@ export class Host {
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
     const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());
     const { areAny: judgesRequests } = engineOf(this.flow).gate.constraints;
-    const mayGiveUp = bands.allWaiting().some((band) => band.ordering.dropsInfeasible);
+    const mayGiveUp = bands.allWaiting().some((band) => band.policies.ordering.dropsInfeasible);
     return [least, (hasVictims || hasMarks || judgesRequests || mayGiveUp) && !looksAgain ? least + 1 : least];
   }
 
@@ -831,11 +831,11 @@ export class Host {
     const { areAny: judgesRequests } = gate.constraints;
     const band = backlog.bands.get(priority);
     if (band === undefined) return [];
-    const first = band.sharesQueue
+    const first = band.sharedQueue
       ? [band.next(this.clock.now())]
       : (band.waitingFlows() as Flow[]).flatMap((flow) => {
-          const isBehind = judgesRequests && flow.heldIn !== undefined && flow.heldIn.first(this.clock.now()) !== flow;
-          return flow.parkedFor === undefined && !isBehind ? [flow.head] : [];
+          const isBehind = judgesRequests && flow.isHeld && flow.contendsIn?.first(this.clock.now()) !== flow;
+          return !flow.isParked && !isBehind ? [flow.head] : [];
         });
     return first.filter((item) => item !== undefined).filter((item) => this.isBelowCap(item));
   }

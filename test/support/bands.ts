@@ -30,7 +30,7 @@ export function makeBand(own: Partial<BandSettings> = {}, priority = 0): { band:
 
 /** The flow of that name, made when missing. */
 export function flowOf(band: PriorityBand, name: string): Flow {
-  const flow = band.flows.get(name) ?? new Flow(name, name, band, band.queueForFlow());
+  const flow = band.flows.get(name) ?? new Flow(name, name, band, band.policies.queueForFlow());
   band.flows.set(name, flow);
   return flow;
 }

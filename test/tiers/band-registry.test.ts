@@ -125,11 +125,11 @@ it('counts arrivals of bands that exist, and the first of one that is made', () 
   const { bands, added } = makeRegistry(10);
   expect(bands.arrived(3, 0)).toBeUndefined();
   const band = bands.bandOf(3, 0) as PriorityBand;
-  expect([band.arrived, band.isConfigured, added]).toEqual([1, false, [3]]);
+  expect([band.traffic.arrived, band.isConfigured, added]).toEqual([1, false, [3]]);
   expect(bands.arrived(3, 10)).toBe(band);
-  expect([band.arrived, band.lastUsedMs]).toEqual([2, 10]);
+  expect([band.traffic.arrived, band.traffic.lastUsedMs]).toEqual([2, 10]);
   expect(bands.bandOf(3, 20)).toBe(band);
-  expect(band.arrived).toBe(2);
+  expect(band.traffic.arrived).toBe(2);
 });
 
 it('looks after what is idle once a second, with the next arrival', () => {
@@ -175,7 +175,7 @@ it('tells bands that compete from those of which all requests are parked', () =>
     bands.activated(band);
   }
   expect([bands.highestWaiting, bands.lowestWaiting, bands.allCompeting()]).toEqual([high, low, [high, low]]);
-  high.parked.waiting = 2;
+  high.aside.waiting.parked = 2;
   bands.noteParked(2);
   expect([bands.parked, bands.highestWaiting, bands.allCompeting(), bands.allWaiting()]).toEqual([
     2,
@@ -183,11 +183,11 @@ it('tells bands that compete from those of which all requests are parked', () =>
     [low],
     [high, low],
   ]);
-  low.parked.waiting = 2;
+  low.aside.waiting.parked = 2;
   bands.noteParked(2);
   expect([bands.highestWaiting, bands.allCompeting()]).toEqual([undefined, []]);
-  high.parked.waiting = 0;
-  low.parked.waiting = 0;
+  high.aside.waiting.parked = 0;
+  low.aside.waiting.parked = 0;
   bands.noteParked(-4);
   expect([bands.parked, bands.highestWaiting, bands.allCompeting()]).toEqual([0, high, [high, low]]);
 });
@@ -225,7 +225,7 @@ it.each([
       const waits = [high, low].map((band) => {
         const item = { sequence: 1, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
         band.add(item, bands.flows.flowOf(band, 'a', 0));
-        return [band.newest === item, band.longestQueues?.most('requests') !== undefined];
+        return [band.arrivals?.last() === item, band.longestQueues?.most('requests') !== undefined];
       });
       return waits;
     };
@@ -237,7 +237,10 @@ it.each([
     expect(stateOf(later.bands)).toEqual(expected);
     later.bands.configure(later.options, 0);
     expect(
-      [0, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.longestQueues]),
+      [0, -1].map((priority) => [
+        later.bands.get(priority)?.arrivals?.last(),
+        later.bands.get(priority)?.longestQueues,
+      ]),
     ).toEqual([
       [undefined, undefined],
       [undefined, undefined],
@@ -280,7 +283,7 @@ it('adds up the reports that fairness policies ignored, those of bands that are 
     [1, 2],
     [2, 3],
   ] as const) {
-    Object.defineProperty(bands.bandOf(priority, priority), 'ignoredReports', { value: count });
+    Object.defineProperty(bands.bandOf(priority, priority)?.policies as object, 'ignoredReports', { value: count });
   }
   expect(bands.ignoredReports).toBe(5);
   bands.bandOf(3, 10);

@@ -4,10 +4,13 @@
 import { describe, expect, it } from 'vitest';
 import { type FlowFairnessPolicy, fcfs, globalStrict, type ItemView, type OrderingPolicy } from '../../src/index.js';
 import type { Flow } from '../../src/tiers/flow.js';
+import type { Reason } from '../../src/tiers/flows-aside.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
 import type { BandView, FlowSelector } from '../../src/types/index.js';
 import { addTo, bandSettings, flowOf, makeBand } from '../support/bands.js';
 import { fakeItem } from '../support/fake-item.js';
+
+const cap = (): Reason => ({ kind: 'parked', flows: new Set() });
 
 const usage = { promptTokens: 1, completionTokens: 2 };
 
@@ -57,8 +60,8 @@ describe('the request that goes next', () => {
   it.each<[string, (band: PriorityBand, other: Flow) => unknown]>([
     ['of another band', () => flowOf(makeBand().band, 'a')],
     ['of which requests wait in another band', () => addTo(makeBand().band, 'a', 5).flow],
-    ['that is parked', (band, other) => band.park(other, { flows: new Set() })],
-    ['that is held back', (band, other) => band.hold(other)],
+    ['that is parked', (band, other) => band.setAside(other, cap())],
+    ['that is held back', (band, other) => band.setAside(other)],
     ['of which nothing waits', (band) => flowOf(band, 'idle')],
   ])('is never that of a flow %s', (_, wrong) => {
     let picked: unknown;
@@ -80,9 +83,9 @@ describe('the request that goes next', () => {
     const { band } = makeBand({ holdsFlows: true, parksFlows: true });
     for (const [sequence, who] of ['a', 'b', 'b', 'c', 'c', 'c'].entries()) addTo(band, who, sequence);
     expect(band.ready).toBe(6);
-    band.hold(flowOf(band, 'b'));
-    band.park(flowOf(band, 'c'), { flows: new Set() });
-    expect([band.ready, band.activeCount, band.waitingFlows().map(({ name }) => name)]).toEqual([
+    band.setAside(flowOf(band, 'b'));
+    band.setAside(flowOf(band, 'c'), cap());
+    expect([band.ready, band.active.size, band.waitingFlows().map(({ name }) => name)]).toEqual([
       1,
       1,
       ['a', 'b', 'c'],
@@ -94,14 +97,14 @@ describe('the oldest and the newest request', () => {
   it('are known as long as arrivals are tracked', () => {
     const { band } = makeBand();
     const items = [0, 1, 2].map((sequence) => addTo(band, `${sequence}`, sequence));
-    expect([band.oldest, band.newest]).toEqual([undefined, undefined]);
-    band.trackArrivals(true);
-    expect([band.oldest, band.newest]).toEqual([items[0], items[2]]);
+    expect([band.arrivals?.peek(), band.arrivals?.last()]).toEqual([undefined, undefined]);
+    band.track(true, false);
+    expect([band.arrivals?.peek(), band.arrivals?.last()]).toEqual([items[0], items[2]]);
     addTo(band, 'a', 3);
-    band.trackArrivals(true);
-    expect([band.oldest?.sequence, band.newest?.sequence]).toEqual([0, 3]);
-    band.trackArrivals(false);
-    expect([band.oldest, band.newest]).toEqual([undefined, undefined]);
+    band.track(true, false);
+    expect([band.arrivals?.peek()?.sequence, band.arrivals?.last()?.sequence]).toEqual([0, 3]);
+    band.track(false, false);
+    expect([band.arrivals?.peek(), band.arrivals?.last()]).toEqual([undefined, undefined]);
   });
 });
 
@@ -110,11 +113,11 @@ describe('the flow with most waiting', () => {
     const { band } = makeBand();
     for (const [sequence, who] of ['a', 'b', 'b'].entries()) addTo(band, who, sequence);
     expect(band.longestQueues).toBeUndefined();
-    band.trackLongestQueues(true);
+    band.track(false, true);
     expect(band.longestQueues?.most('requests')?.name).toBe('b');
     for (let i = 0; i < 3; i++) band.take(band.next(0) as Exclude<ReturnType<PriorityBand['next']>, undefined>, 0);
     expect(band.longestQueues?.most('requests')).toBeUndefined();
-    band.trackLongestQueues(false);
+    band.track(false, false);
     expect(band.longestQueues).toBeUndefined();
   });
 
@@ -124,7 +127,7 @@ describe('the flow with most waiting', () => {
   ])('gives its requests newest first, those that wait %s', (_, settings) => {
     const { band } = makeBand(settings);
     for (let sequence = 0; sequence < 3; sequence++) addTo(band, 'a', sequence);
-    band.trackLongestQueues(true);
+    band.track(false, true);
     expect([...(band.longestQueues?.newestFirst(flowOf(band, 'a')) ?? [])].map(({ sequence }) => sequence)).toEqual([
       2, 1, 0,
     ]);
@@ -133,10 +136,10 @@ describe('the flow with most waiting', () => {
 
 it('rates are averages over windows of a second, each of which is closed by a sample', () => {
   const { band } = makeBand();
-  band.arrived = 10;
-  band.dispatched = 20;
-  band.sampleRates(1000);
-  expect([band.arrivedPerSecond(2000), band.dispatchedPerSecond(2000)]).toEqual([7, 14]);
+  band.traffic.arrived = 10;
+  band.traffic.dispatched = 20;
+  band.traffic.sample(1000);
+  expect([band.traffic.arrivedPerSecond(2000), band.traffic.dispatchedPerSecond(2000)]).toEqual([7, 14]);
 });
 
 describe('a flow that is held back', () => {
@@ -146,17 +149,17 @@ describe('a flow that is held back', () => {
     const { band } = makeBand(holding);
     const hold = (sequence: number): Flow => {
       const { flow } = addTo(band, `came ${sequence}`, sequence, { requestClass: 'm' });
-      band.hold(flow as Flow);
+      band.setAside(flow as Flow);
       return flow as Flow;
     };
     const late = hold(5);
     const held = late.contendsIn;
-    band.letOut(late);
+    band.letIn(late);
     hold(9);
     expect(held?.first(0)).toBe(late);
     const first = hold(1);
     expect(held?.first(0)).toBe(first);
-    band.letOut(first);
+    band.letIn(first);
     expect(drained(band)).toEqual([1, 5]);
   });
 
@@ -164,15 +167,15 @@ describe('a flow that is held back', () => {
     const { band } = makeBand(holding);
     const items = [0, 1].map((sequence) => addTo(band, 'a', sequence, { requestClass: 'm' }));
     const flow = flowOf(band, 'a');
-    band.hold(flow);
-    band.letOut(flow);
+    band.setAside(flow);
+    band.letIn(flow);
     for (const item of items) {
       expect(flow.contendsIn).toBeDefined();
       item.isWaiting = how === 'goes';
       if (how === 'goes') band.take(item, 0);
       else band.discard(item, 0);
     }
-    expect([flow.contendsIn, band.held.all(), band.waiting]).toEqual([undefined, [], 0]);
+    expect([flow.contendsIn, band.aside.heldClasses(), band.waiting]).toEqual([undefined, [], 0]);
   });
 
   it('is active again when its first request is of another class, and when it is parked', () => {
@@ -180,28 +183,28 @@ describe('a flow that is held back', () => {
     const first = addTo(band, 'a', 0, { requestClass: 'm' });
     addTo(band, 'a', 1, { requestClass: 'n' });
     const flow = flowOf(band, 'a');
-    band.hold(flow);
+    band.setAside(flow);
     first.isWaiting = false;
     band.discard(first, 0);
-    expect([flow.isHeld, flow.contendsIn, band.activeCount, band.held.waiting]).toEqual([false, undefined, 1, 0]);
-    band.hold(flow);
-    band.letOut(flow);
-    band.park(flow, { flows: new Set() });
-    expect([flow.contendsIn, band.held.all(), band.parked.waiting]).toEqual([undefined, [], 1]);
+    expect([flow.isHeld, flow.contendsIn, band.active.size, band.aside.waiting.held]).toEqual([false, undefined, 1, 0]);
+    band.setAside(flow);
+    band.letIn(flow);
+    band.setAside(flow, cap());
+    expect([flow.contendsIn, band.aside.heldClasses(), band.aside.waiting.parked]).toEqual([undefined, [], 1]);
   });
 
   it('takes turns with others of its class where its fairness policy has no order for them', () => {
     const { band } = makeBand({ holdsFlows: true, fairness: watching() });
     for (const [sequence, who] of ['a', 'a', 'b', 'b'].entries()) addTo(band, who, sequence, { requestClass: 'm' });
     const order: string[] = [];
-    for (const who of ['a', 'b']) band.hold(flowOf(band, who));
+    for (const who of ['a', 'b']) band.setAside(flowOf(band, who));
     const held = flowOf(band, 'a').contendsIn;
     for (let i = 0; i < 4; i++) {
       const flow = held?.first(0) as Flow;
-      band.letOut(flow);
+      band.letIn(flow);
       order.push(flow.name);
       band.take(flow.head as NonNullable<typeof flow.head>, 0);
-      if (flow.waiting > 0) band.hold(flow);
+      if (flow.waiting > 0) band.setAside(flow);
     }
     expect(order).toEqual(['a', 'b', 'a', 'b']);
   });
@@ -212,16 +215,20 @@ describe('policies', () => {
     const { band, faults } = makeBand({ fairness: globalStrict(), ordering: { ...fcfs(), firstToken() {} } });
     const item = addTo(band, 'a', 0);
     const flow = item.flow as Flow;
-    expect([band.hearsDispatches, band.hearsSettlements, band.ordering.hearsFirstTokens]).toEqual([true, true, true]);
-    band.selector?.dispatched(flow, item, 0);
-    band.selector?.consumed(flow, usage, 0, item, usage);
-    band.selector?.settled(flow, usage, 0, 0, item, 'released');
-    expect([faults, band.selector?.lead(flow), band.selector?.service(0), band.selector?.keepsAccount]).toEqual([
-      [],
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect([
+      band.policies.hearsDispatches,
+      band.policies.hearsSettlements,
+      band.policies.ordering.hearsFirstTokens,
+    ]).toEqual([true, true, true]);
+    band.policies.selector?.dispatched(flow, item, 0);
+    band.policies.selector?.consumed(flow, usage, 0, item, usage);
+    band.policies.selector?.settled(flow, usage, 0, 0, item, 'released');
+    expect([
+      faults,
+      band.policies.selector?.lead(flow),
+      band.policies.selector?.service(0),
+      band.policies.selector?.keepsAccount,
+    ]).toEqual([[], undefined, undefined, undefined]);
   });
 
   it('that keep account of what flows received are asked for it', () => {
@@ -231,32 +238,32 @@ describe('policies', () => {
     const { band, faults } = makeBand({ fairness: telling });
     const flow = addTo(band, 'a', 0).flow as Flow;
     expect([
-      band.selector?.keepsAccount,
-      band.selector?.lead(flow),
-      band.selector?.service(0),
-      band.selector?.fairnessIndex,
+      band.policies.selector?.keepsAccount,
+      band.policies.selector?.lead(flow),
+      band.policies.selector?.service(0),
+      band.policies.selector?.fairnessIndex,
     ]).toEqual([true, 5, figures, 0.25]);
-    expect(band.ignoredReports).toBe(7);
+    expect(band.policies.ignoredReports).toBe(7);
     // Those of the policy before stay in the count.
     band.configure({ ...bandSettings, fairness: { ...telling } });
-    expect([band.ignoredReports, faults]).toEqual([14, []]);
+    expect([band.policies.ignoredReports, faults]).toEqual([14, []]);
     const silent = makeBand({ fairness: watching() }).band;
     expect([
-      silent.selector?.keepsAccount,
-      silent.selector?.lead(flow),
-      silent.selector?.service(0),
-      silent.selector?.fairnessIndex,
-      silent.ignoredReports,
+      silent.policies.selector?.keepsAccount,
+      silent.policies.selector?.lead(flow),
+      silent.policies.selector?.service(0),
+      silent.policies.selector?.fairnessIndex,
+      silent.policies.ignoredReports,
     ]).toEqual([...[false, undefined, undefined, undefined, 0]]);
   });
 
   it('that hear of nothing but picks are not told of requests that never waited', () => {
     const { band } = makeBand({ fairness: watching() });
-    expect([band.hearsDispatches, band.hearsSettlements, band.ordering.hearsFirstTokens]).toEqual([
-      false,
-      false,
-      false,
-    ]);
+    expect([
+      band.policies.hearsDispatches,
+      band.policies.hearsSettlements,
+      band.policies.ordering.hearsFirstTokens,
+    ]).toEqual([false, false, false]);
   });
 
   it.each([
@@ -265,7 +272,10 @@ describe('policies', () => {
   ])('that answer %j when asked whether a request comes too late drop nothing', (answer, fault) => {
     const ordering = { ...newestFirst, type: 'late', isInfeasible: () => answer as unknown as boolean };
     const { band, faults } = makeBand({ ordering });
-    expect([band.ordering.dropsInfeasible, band.ordering.isInfeasible(fakeItem(), 0)]).toEqual([true, false]);
+    expect([band.policies.ordering.dropsInfeasible, band.policies.ordering.isInfeasible(fakeItem(), 0)]).toEqual([
+      true,
+      false,
+    ]);
     expect(faults).toEqual([expect.stringContaining(fault)]);
   });
 
@@ -275,10 +285,10 @@ describe('policies', () => {
     const thrown = failing(() => {
       throw new Error('now');
     });
-    thrown.band.ordering.firstToken(fakeItem(), 5);
+    thrown.band.policies.ordering.firstToken(fakeItem(), 5);
     expect(thrown.faults).toEqual(['ordering newest-first: Error: now']);
     const rejected = failing(() => Promise.reject(new Error('later')));
-    rejected.band.ordering.firstToken(fakeItem(), 5);
+    rejected.band.policies.ordering.firstToken(fakeItem(), 5);
     await new Promise(setImmediate);
     expect(rejected.faults).toEqual(['ordering newest-first: Error: later']);
   });
@@ -307,21 +317,18 @@ describe('other settings', () => {
     const { band } = makeBand(before);
     for (const [sequence, who] of ['b', 'a', 'b'].entries()) addTo(band, who, sequence);
     band.configure({ ...before, holdsFlows: isApart });
-    expect(band.sharesQueue).toBe(!isApart);
+    expect(band.sharedQueue !== undefined).toBe(!isApart);
     const { queue } = flowOf(band, 'a');
-    expect([queue !== undefined, band.queueOf(flowOf(band, 'a'))?.members().length]).toEqual([
-      isApart,
-      isApart ? 1 : 3,
-    ]);
+    expect([queue !== undefined, (band.sharedQueue ?? queue)?.members().length]).toEqual([isApart, isApart ? 1 : 3]);
     expect(drained(band)).toEqual([0, 1, 2]);
   });
 
   it('let held flows go, which take their turn again', () => {
     const { band } = makeBand({ holdsFlows: true });
     for (const [sequence, who] of ['a', 'b'].entries()) addTo(band, who, sequence);
-    band.hold(flowOf(band, 'a'));
+    band.setAside(flowOf(band, 'a'));
     band.configure({ ...bandSettings, holdsFlows: true });
-    expect([band.held.all(), band.held.waiting, drained(band)]).toEqual([[], 0, [1, 0]]);
+    expect([band.aside.heldClasses(), band.aside.waiting.held, drained(band)]).toEqual([[], 0, [1, 0]]);
   });
 });
 
@@ -329,7 +336,7 @@ describe('requests that are filed anew', () => {
   function refiled(selector: Partial<FlowSelector> = {}, isLongestTracked = false) {
     const { band } = makeBand({ fairness: watching(selector) });
     for (const [sequence, who] of ['a', 'a', 'b'].entries()) addTo(band, who, sequence);
-    band.trackLongestQueues(isLongestTracked);
+    band.track(false, isLongestTracked);
     const emptied: string[] = [];
     band.rebuildQueues(
       ({ sequence }) => flowOf(band, sequence === 1 ? 'c' : 'd'),
@@ -374,7 +381,7 @@ describe('requests that are filed anew', () => {
       () => flowOf(band, 'c'),
       () => {},
     );
-    expect([band.activeCount, flowOf(band, 'c').waiting, drained(band)]).toEqual([1, 2, [0, 1]]);
+    expect([band.active.size, flowOf(band, 'c').waiting, drained(band)]).toEqual([1, 2, [0, 1]]);
   });
 
   it('make the longestQueues anew, where there is one', () => {

@@ -8,7 +8,7 @@
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { BandRegistry } from '../../tiers/band-registry.js';
 import type { Flow } from '../../tiers/flow.js';
-import type { Park } from '../../tiers/parked-flows.js';
+import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { EventHub } from '../event-hub.js';
@@ -74,7 +74,7 @@ export class Backlog implements Budgets {
   }
 
   /** Lets the request wait until `settle` gets its outcome. `park`: what its flow waits for, apart from its turn. */
-  add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Park): Flow {
+  add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Reason): Flow {
     const band = item.band as PriorityBand;
     const flow = known ?? this.flowOf(item, band, nowMs);
     if (flow.isIdle) this.bands.flows.markBusy(flow);
@@ -82,10 +82,10 @@ export class Backlog implements Budgets {
     this.waiting++;
     this.waitingBytes += item.byteSize;
     if (band.waiting === 0) this.bands.activated(band);
-    const { parked } = band;
-    const parkedBefore = parked.waiting;
+    const aside = band.aside.waiting;
+    const parkedBefore = aside.parked;
     band.add(item, flow, park);
-    if (this.bands.parked > 0 || parked.waiting !== parkedBefore) this.bands.noteParked(parked.waiting - parkedBefore);
+    if (this.bands.parked > 0 || aside.parked !== parkedBefore) this.bands.noteParked(aside.parked - parkedBefore);
     this.expiry.add(item);
     try {
       const signal = item.request?.signal;
@@ -110,7 +110,7 @@ export class Backlog implements Budgets {
     item.settle = undefined;
     band.take(item, nowMs);
     this.left(item, band, 0);
-    if (!band.hearsSettlements) this.bands.flows.markIdle(item.flow as Flow, nowMs);
+    if (!band.policies.hearsSettlements) this.bands.flows.markIdle(item.flow as Flow, nowMs);
     return settle;
   }
 
@@ -119,29 +119,29 @@ export class Backlog implements Budgets {
     const band = item.band as PriorityBand;
     const settle = item.settle as Settle;
     item.settle = undefined;
-    const { parked } = band;
-    const parkedBefore = parked.waiting;
+    const aside = band.aside.waiting;
+    const parkedBefore = aside.parked;
     band.discard(item, nowMs);
-    this.left(item, band, parked.waiting - parkedBefore);
+    this.left(item, band, aside.parked - parkedBefore);
     this.bands.flows.markIdle(item.flow as Flow, nowMs);
     return settle;
   }
 
   /** Parks an active flow, so that others pass it. */
-  park(flow: Flow, park: Park): void {
-    flow.band.park(flow, park);
+  park(flow: Flow, park: Reason): void {
+    flow.band.setAside(flow, park);
     this.bands.noteParked(flow.waiting);
   }
 
   unpark(flow: Flow): void {
-    flow.band.unpark(flow);
+    flow.band.letIn(flow);
     this.bands.noteParked(-flow.waiting);
   }
 
   /** Unparks every flow before new options apply, so that they decide anew. */
   unparkAll(): void {
     if (this.bands.parked === 0) return;
-    for (const band of this.bands.allWaiting()) for (const flow of [...band.parked.flows()]) this.unpark(flow);
+    for (const band of this.bands.allWaiting()) for (const flow of band.aside.of('parked')) this.unpark(flow);
   }
 
   /** The pool was emptied or filled: every waiting request gets a budget anew. O(waiting · log). */

@@ -91,11 +91,11 @@ export class Dispatcher {
       if (band === undefined) break;
       const item = band.next(nowMs) as QueueItem;
       if (backlog.expiry.isDue(item, nowMs)) drops.evictOverdue(item);
-      else if (band.ordering.dropsInfeasible && band.ordering.isInfeasible(item, nowMs))
+      else if (band.policies.ordering.dropsInfeasible && band.policies.ordering.isInfeasible(item, nowMs))
         drops.evict(item, 'EvictedOther', 'infeasible');
       else if (!(parts.areUsed && this.parks(item, band)) && !this.dispatch(item, band) && !this.holdBackOrDrop(item)) {
         floor = band.priority;
-        if (band.ordering.dropsInfeasible) wakeups.mayGiveUp();
+        if (band.policies.ordering.dropsInfeasible) wakeups.mayGiveUp();
       }
     }
     const isClosed = backlog.waiting > backlog.bands.parked;
@@ -121,7 +121,7 @@ export class Dispatcher {
     for (const part of parts.revokes) if (part.revokes(item)) return true;
     wakeups.spend();
     const settle = backlog.take(item, band, operation.nowMs);
-    settle(desk.grant(item, band, band.hearsSettlements ? item.flow : undefined, endpoint));
+    settle(desk.grant(item, band, band.policies.hearsSettlements ? item.flow : undefined, endpoint));
     return true;
   }
 

@@ -71,7 +71,7 @@ export class Drops {
   /** Drops a request that waits. Those behind it may go now. */
   evict(item: QueueItem, type: DropType, reason: DropReason, details?: DropDetails): void {
     const settle = this.backlog.discard(item, this.operation.nowMs);
-    if (item.flow?.parkedFor !== undefined) this.parking.review(item.flow);
+    if (item.flow?.waitsFor !== undefined) this.parking.review(item.flow);
     settle(this.drop(item, type, reason, details));
     this.operation.want();
   }
@@ -113,6 +113,6 @@ function isForWantOfEndpoints(type: DropType): boolean {
 function retryAfter({ band }: QueueItem, reason: DropReason, nowMs: number): number | undefined {
   if (reason === 'cancelled' || reason === 'shutting-down' || reason === 'no-endpoints' || reason === 'revoked')
     return undefined;
-  const rate = band?.dispatchedPerSecond(nowMs);
+  const rate = band?.traffic.dispatchedPerSecond(nowMs);
   return band === undefined || rate === undefined ? undefined : (Math.max(band.waiting, 1) / rate) * 1000;
 }

@@ -13,13 +13,14 @@
  * no room for its head.
  */
 import type { Flow, InFlightCap } from '../../tiers/flow.js';
-import type { Park } from '../../tiers/parked-flows.js';
+import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { ResolvedOptions } from '../options.js';
 
 /** The requests and tokens that one fairness ID runs, in one band or in all. */
-export class CapAccount implements Park {
+export class CapAccount implements Reason {
+  readonly kind = 'parked';
   requests = 0;
   tokens = 0;
   readonly flows: Set<Flow> = new Set();

@@ -14,7 +14,7 @@ import { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { Flow } from '../../tiers/flow.js';
-import type { Park } from '../../tiers/parked-flows.js';
+import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import { argumentError, isSignal, isSpan } from '../check-arguments.js';
 import type { EventHub } from '../event-hub.js';
@@ -63,7 +63,7 @@ class WaitTerms {
   /** True when other requests go first, so that the gate was not asked. */
   isBehind = false;
   /** What the request waits for, apart from its turn. */
-  park: Park | undefined = undefined;
+  park: Reason | undefined = undefined;
   /** The flow of the request, if it had to be looked up. */
   flow: Flow | undefined = undefined;
 }
@@ -209,16 +209,16 @@ export class Intake {
   private dispatch(item: QueueItem, endpoint: Endpoint): Dispatched {
     const { operation, backlog, desk } = this.engine;
     const band = item.band as PriorityBand;
-    if (!band.hearsDispatches) return desk.grant(item, band, undefined, endpoint);
+    if (!band.policies.hearsDispatches) return desk.grant(item, band, undefined, endpoint);
     const { flows } = backlog.bands;
     const flow = this.terms.flow ?? backlog.flowOf(item, band, operation.nowMs);
-    if (band.hearsSettlements) {
+    if (band.policies.hearsSettlements) {
       if (flow.isIdle) flows.markBusy(flow);
-      band.selector?.dispatched(flow, item, operation.nowMs);
+      band.policies.selector?.dispatched(flow, item, operation.nowMs);
       return desk.grant(item, band, flow, endpoint);
     }
     if (flow.isIdle) flows.touch(flow, operation.nowMs);
-    band.selector?.dispatched(flow, item, operation.nowMs);
+    band.policies.selector?.dispatched(flow, item, operation.nowMs);
     return desk.grant(item, band, undefined, endpoint);
   }
 
@@ -246,14 +246,14 @@ export class Intake {
     this.lineUp(item, settle);
   }
 
-  private lineUp(item: QueueItem, settle: Settle, known?: Flow, park?: Park): void {
+  private lineUp(item: QueueItem, settle: Settle, known?: Flow, park?: Reason): void {
     const { operation, backlog, parking, parts, seats, wakeups } = this.engine;
     if (backlog.waiting === 0) seats.pool.onDemand?.();
     for (const part of parts.queued) part.queued();
     wakeups.turnOn(!this.terms.isBehind);
     if (operation.isTurnAwaited) operation.waitsFromNow(item);
     const flow = backlog.add(item, settle, operation.nowMs, known, park);
-    if (flow.parkedFor !== undefined && parking.review(flow)) operation.want();
+    if (flow.waitsFor !== undefined && parking.review(flow)) operation.want();
     if (this.events.heard.queued)
       this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, flow, operation.nowMs));
   }
@@ -415,9 +415,9 @@ export class Intake {
         !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY || this.mayGoAhead(item, highest);
       return true;
     }
-    if (band.held.waiting === 0) return false;
+    if (band.aside.waiting.held === 0) return false;
     terms.flow ??= backlog.flowOf(item, band, nowMs);
-    terms.wantsWalk = terms.flow.heldIn !== undefined;
+    terms.wantsWalk = terms.flow.isHeld;
     return terms.wantsWalk;
   }
 
@@ -425,8 +425,8 @@ export class Intake {
   private isParked(item: QueueItem, band: PriorityBand, caps: InFlightCaps, nowMs: number): boolean {
     const { terms } = this;
     terms.flow ??= this.engine.backlog.flowOf(item, band, nowMs);
-    const { parkedFor, waiting } = terms.flow;
-    terms.park = parkedFor ?? (waiting === 0 ? caps.obstacle(item, band) : undefined);
+    const { isParked, waitsFor, waiting } = terms.flow;
+    terms.park = isParked ? waitsFor : waiting === 0 ? caps.obstacle(item, band) : undefined;
     return terms.park !== undefined;
   }
 

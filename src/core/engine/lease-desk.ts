@@ -82,7 +82,7 @@ export class LeaseDesk implements LeaseOwner {
     if (this.events.heard.dispatched)
       this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
     const isKept = parts.areUsed && (parts.keepPayload || item.admittedBy !== undefined);
-    if (!isKept && !gate.seats.hears.answered && !band.ordering.hearsFirstTokens) item.releasePayload();
+    if (!isKept && !gate.seats.hears.answered && !band.policies.ordering.hearsFirstTokens) item.releasePayload();
     return { type: 'Dispatched', lease: given, queuedMs };
   }
 

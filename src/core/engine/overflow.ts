@@ -68,7 +68,7 @@ export class Overflow {
     const { bands } = this.backlog;
     const hit = exceededLimit('global', this.backlog, this.options.limits, byteSize);
     if (hit === undefined) return undefined;
-    if (this.options.overflow === 'displace') return bands.lowestWaiting?.newest as QueueItem | undefined;
+    if (this.options.overflow === 'displace') return bands.lowestWaiting?.arrivals?.last() as QueueItem | undefined;
     const waiting = bands.allWaiting();
     for (let i = waiting.length - 1; i >= 0; i--) {
       const { longestQueues, priority: lower } = waiting[i] as PriorityBand;

@@ -45,10 +45,9 @@ export class Parking implements Part {
 
   /** Unparks a flow when its first request is below its cap. True when the flow may go. */
   review(flow: Flow): boolean {
-    const { parkedFor } = flow;
-    if (parkedFor === undefined) return false;
+    if (!flow.isParked) return false;
     const account = this.caps?.obstacle(flow.head as WaitingItem, flow.band);
-    if (account === parkedFor) return false;
+    if (account === flow.waitsFor) return false;
     this.backlog.unpark(flow);
     // If many fairness IDs share the flow, its next request may wait for something else.
     if (account === undefined) return true;

@@ -151,7 +151,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
 
   /** Gives up the host's request, unless an ordering policy may meet it once more, as a tombstone. */
   releasePayload(): void {
-    if (this.band === undefined || this.band.ordering.isInArrivalOrder) this.request = undefined;
+    if (this.band === undefined || this.band.policies.ordering.isInArrivalOrder) this.request = undefined;
   }
 
   /** For a reader of a drop, whose payload was released. */

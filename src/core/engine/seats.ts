@@ -56,7 +56,7 @@ export class Seats {
     this.inFlight++;
     this.inFlightTokens += tokens;
     this.running.push(lease);
-    (item.band as PriorityBand).dispatched++;
+    (item.band as PriorityBand).traffic.dispatched++;
     lease.booking = this.pool.book(endpoint, tokens, nowMs);
     if (flow !== undefined) {
       flow.trackedInFlight++;
@@ -77,10 +77,10 @@ export class Seats {
       flow.trackedInFlight--;
       flow.band.trackedInFlight--;
       const how = ending === 'released' ? lease.ending : ending;
-      flow.band.selector?.settled(flow, lease.usage, nowMs, item.tokens, item, how);
+      flow.band.policies.selector?.settled(flow, lease.usage, nowMs, item.tokens, item, how);
       const isUnreported =
-        flow.band.ordering.hearsFirstTokens && how === 'released' && lease.usage.completionTokens === 0;
-      if (isUnreported) flow.band.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
+        flow.band.policies.ordering.hearsFirstTokens && how === 'released' && lease.usage.completionTokens === 0;
+      if (isUnreported) flow.band.policies.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
     }
     if (this.gate.seats.hears.released) this.gate.seats.released(seat, nowMs, lease);
     this.pool.unbook(seat, lease.booking, item.tokens, this.onPoolChange);
@@ -102,9 +102,10 @@ export class Seats {
     const { band, item, flow } = lease;
     if (this.gate.seats.hears.reported) this.gate.seats.tell('reported', lease.seat, nowMs, lease);
     if (flow === undefined) return;
-    band.selector?.consumed(flow, usage, nowMs, item, total);
+    band.policies.selector?.consumed(flow, usage, nowMs, item, total);
     const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
-    if (isFirstToken && band.ordering.hearsFirstTokens) band.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
+    if (isFirstToken && band.policies.ordering.hearsFirstTokens)
+      band.policies.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
   }
 }
 

@@ -90,18 +90,15 @@ function checkBand(band: PriorityBand, check: Check): void {
   checkCounts(name, band, items, check);
   check(band.waitingTokens === sum(items, (item) => item.tokens), `${name} miscounts tokens`);
   const places = {
-    active: new Set(band.activeFlows()),
-    held: new Set(band.held.flows()),
-    parked: new Set(band.parked.flows()),
+    active: new Set(band.active),
+    held: new Set(band.aside.of('held')),
+    parked: new Set(band.aside.of('parked')),
   };
   for (const [key, flow] of band.flows) {
     const flowName = `flow ${JSON.stringify(key)} of ${name}`;
     check(flow.name === key && flow.band === band, `${flowName} is filed wrongly`);
     checkCounts(flowName, flow, itemsOf.get(flow) ?? [], check);
-    check(
-      places.held.has(flow) === (flow.heldIn !== undefined),
-      `${flowName} is held back in one place and not in the other`,
-    );
+    check(places.held.has(flow) === flow.isHeld, `${flowName} is held back in one place and not in the other`);
     const { contendsIn } = flow;
     check(
       contendsIn === undefined ||
@@ -110,11 +107,8 @@ function checkBand(band: PriorityBand, check: Check): void {
           !places.parked.has(flow)),
       `${flowName} contends with flows that wait for something else`,
     );
-    check(
-      places.parked.has(flow) === (flow.parkedFor !== undefined),
-      `${flowName} is parked in one place and not in the other`,
-    );
-    check(flow.parkedFor?.flows.has(flow) !== false, `${flowName} waits for something that does not know of it`);
+    check(places.parked.has(flow) === flow.isParked, `${flowName} is parked in one place and not in the other`);
+    check(flow.waitsFor?.flows.has(flow) !== false, `${flowName} waits for something that does not know of it`);
     const count = Number(places.active.has(flow)) + Number(places.held.has(flow)) + Number(places.parked.has(flow));
     check(
       count === Number(flow.waiting > 0),
@@ -125,9 +119,12 @@ function checkBand(band: PriorityBand, check: Check): void {
   const flows = [...band.flows.values()];
   check(sum(flows, (flow) => flow.waiting) === band.waiting, `${name} and its flows disagree`);
   const held = sum([...places.held], (flow) => flow.waiting);
-  check(held === band.held.waiting, `${name} holds back ${band.held.waiting} requests, its flows ${held}`);
+  check(held === band.aside.waiting.held, `${name} holds back ${band.aside.waiting.held} requests, its flows ${held}`);
   const parked = sum([...places.parked], (flow) => flow.waiting);
-  check(parked === band.parked.waiting, `${name} has parked ${band.parked.waiting} requests, its flows ${parked}`);
+  check(
+    parked === band.aside.waiting.parked,
+    `${name} has parked ${band.aside.waiting.parked} requests, its flows ${parked}`,
+  );
   if (band.longestQueues !== undefined) checkLongestQueues(name, band, band.longestQueues, check);
   checkQueues(name, band, check);
   const tracked = sum(flows, (flow) => flow.trackedInFlight);
@@ -136,7 +133,7 @@ function checkBand(band: PriorityBand, check: Check): void {
 
 /** Every member of a queue waits, or is counted as a tombstone. */
 function checkQueues(name: string, band: PriorityBand, check: Check): void {
-  const queues = new Set([...band.flows.values()].flatMap((flow) => band.queueOf(flow) ?? []));
+  const queues = new Set([...band.flows.values()].flatMap((flow) => band.sharedQueue ?? flow.queue ?? []));
   const living = sum([...queues], ({ length, tombstones }) => length - tombstones);
   const isRight = queues.size === 0 || living === band.waiting;
   check(isRight, `the queues of ${name} keep ${living} requests that did not leave, and ${band.waiting} wait`);
@@ -186,9 +183,9 @@ function checkBandLists({ backlog }: Engine, bands: readonly PriorityBand[], che
     listed.length === waiting.length && waiting.every((band, index) => listed[index] === band),
     'the list of waiting bands is wrong',
   );
-  const highest = waiting.find((band) => band.waiting > band.parked.waiting);
+  const highest = waiting.find((band) => band.waiting > band.aside.waiting.parked);
   check(backlog.bands.highestWaiting === highest, 'the highest waiting band is another');
-  const parked = sum(bands, (band) => band.parked.waiting);
+  const parked = sum(bands, (band) => band.aside.waiting.parked);
   check(parked === backlog.bands.parked, `${backlog.bands.parked} requests are parked, the bands have ${parked}`);
 }
 
@@ -266,8 +263,8 @@ function checkSeats({ seats, eviction }: Engine, check: Check): void {
 /** A flow is parked only while its first request has no room under its cap; a cap counts what runs. */
 function checkCaps({ parking: { caps }, seats }: Engine, bands: readonly PriorityBand[], check: Check): void {
   for (const band of bands) {
-    for (const { name, head, parkedFor } of band.parked.flows()) {
-      const isRight = head !== undefined && caps?.obstacle(head, band) === parkedFor;
+    for (const { name, head, waitsFor } of band.aside.of('parked')) {
+      const isRight = head !== undefined && caps?.obstacle(head, band) === waitsFor;
       check(isRight, `flow ${JSON.stringify(name)} of band ${band.priority} is parked without need`);
     }
   }

@@ -41,9 +41,9 @@ export function explainWait(
   const flow = item.flow as Flow;
   const saturation = engine.gate.readingFor(band).saturation;
   const { ceiling } = band;
-  const ahead = band.queueOf(flow)?.ahead(item, most);
+  const ahead = (band.sharedQueue ?? flow.queue)?.ahead(item, most);
   const turns = (ahead ?? flow.waiting - 1) + 1;
-  const aheadInOtherFlows = band.sharesQueue ? 0 : othersBefore(turns, flow, band, most);
+  const aheadInOtherFlows = band.sharedQueue ? 0 : othersBefore(turns, flow, band, most);
   const higher = engine.backlog.bands.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
   const isPoolEmpty = engine.gate.isPoolEmpty(nowMs);
@@ -52,13 +52,13 @@ export function explainWait(
     : estimate(engine, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
   const deadlineMs = engine.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
-  const leadInCost = band.selector?.lead(flow);
+  const leadInCost = band.policies.selector?.lead(flow);
   const oldest = oldestLease(engine.seats, nowMs);
   const { text, ...verdict } = judge(engine, item, higher, ahead, nowMs);
   const clauses = [
     text,
     inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',
-    ahead !== undefined && ahead > 0 ? `${ahead} ahead in this ${band.sharesQueue ? 'band' : 'flow'}` : '',
+    ahead !== undefined && ahead > 0 ? `${ahead} ahead in this ${band.sharedQueue ? 'band' : 'flow'}` : '',
     leadInCost !== undefined && leadInCost >= 1
       ? `its flow has received ${inWhole(leadInCost)} more than its share`
       : '',
@@ -101,15 +101,15 @@ function judge(
   const next = higher[higher.length - 1];
   if (gate.isPoolEmpty(nowMs))
     return { decidedBy: 'pool', text: `${name} waits: ${gate.whyUnavailable(nowMs) ?? 'the pool has no endpoints'}` };
-  if (caps !== undefined && (flow.parkedFor !== undefined || caps.obstacle(item, band) !== undefined)) {
+  if (caps !== undefined && (flow.isParked || caps.obstacle(item, band) !== undefined)) {
     return { decidedBy: 'cap', text: `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})` };
   }
-  if (flow.heldIn !== undefined) {
+  if (flow.isHeld) {
     const wait = placement.waitOf(item, nowMs);
     if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
     return {
       decidedBy: 'endpoints',
-      text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}`,
+      text: `${name}: ${obstacles[placement.obstacle(flow.contendsIn?.requestClass, band, nowMs) ?? 'full']}`,
     };
   }
   if (!gate.isOpenFor(band)) {
@@ -130,7 +130,7 @@ function judge(
   if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
   if (obstacle !== undefined) return { decidedBy: 'endpoints', text: `${name}: ${obstacles[obstacle]}` };
   if (!selector.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
-  if (ahead === 0 && !band.sharesQueue) {
+  if (ahead === 0 && !band.sharedQueue) {
     return {
       decidedBy: 'fairness',
       policy: band.settings.fairness.type,
@@ -174,9 +174,9 @@ function estimate(
   inHigherBands: number,
   nowMs: number,
 ): number | undefined {
-  const own = drainTimeMs(inBand, band.dispatchedPerSecond(nowMs));
+  const own = drainTimeMs(inBand, band.traffic.dispatchedPerSecond(nowMs));
   if (inHigherBands === 0) return own;
-  const perSecond = backlog.bands.all().reduce((sum, each) => sum + (each.dispatchedPerSecond(nowMs) ?? 0), 0);
+  const perSecond = backlog.bands.all().reduce((sum, each) => sum + (each.traffic.dispatchedPerSecond(nowMs) ?? 0), 0);
   const together = drainTimeMs(inHigherBands + inBand, perSecond);
   return together === undefined ? own : Math.max(together, own ?? 0);
 }
@@ -184,9 +184,9 @@ function estimate(
 /** Requests of other active flows before one that needs `turns` turns. O(flows), beyond `most` of them O(1). */
 function othersBefore(turns: number, flow: Flow, band: PriorityBand, most: number): number {
   const others = band.waiting - flow.waiting;
-  if (band.activeCount > most) return Math.min(others, turns * (band.activeCount - 1));
+  if (band.active.size > most) return Math.min(others, turns * (band.active.size - 1));
   let before = 0;
-  for (const other of band.activeFlows()) {
+  for (const other of band.active) {
     if (other !== flow) before += Math.min(other.waiting, Math.ceil((turns * other.weight) / flow.weight));
   }
   return before;

@@ -155,17 +155,17 @@ export function controllerTotals(
 
 export function bandTotals(band: PriorityBand, nowMs: number): BandTotals {
   const { priority, isConfigured, waiting, waitingBytes, waitingTokens, ceiling, settings } = band;
-  const dispatchedPerSecond = rounded(band.dispatchedPerSecond(nowMs));
+  const dispatchedPerSecond = rounded(band.traffic.dispatchedPerSecond(nowMs));
   return {
     priority,
     isConfigured,
     waiting,
     waitingBytes,
     waitingTokens,
-    arrivedPerSecond: rounded(band.arrivedPerSecond(nowMs)),
+    arrivedPerSecond: rounded(band.traffic.arrivedPerSecond(nowMs)),
     dispatchedPerSecond,
     timeToDrainMs: drainTimeMs(waiting, dispatchedPerSecond),
-    waitingAtCap: settings.parksFlows ? band.parked.waiting : undefined,
+    waitingAtCap: settings.parksFlows ? band.aside.waiting.parked : undefined,
     limits: settings.limits,
     ceiling,
   };
@@ -187,17 +187,16 @@ function bandFigures(band: PriorityBand, queuesByClass: boolean, nowMs: number):
   };
   return {
     ...bandTotals(band, nowMs),
-    keepsAccount: band.selector?.keepsAccount === true,
+    keepsAccount: band.policies.selector?.keepsAccount === true,
     waitingOf,
     *waitingIds() {
-      for (let flow = band.firstActive; flow !== undefined; flow = flow.next) yield flow.fairnessId;
-      for (const { fairnessId } of band.held.flows()) yield fairnessId;
-      for (const { fairnessId } of band.parked.flows()) yield fairnessId;
+      for (const { fairnessId } of band.active) yield fairnessId;
+      for (const { fairnessId } of band.aside.flows) yield fairnessId;
     },
-    service: () => band.selector?.service(nowMs),
+    service: () => band.policies.selector?.service(nowMs),
     leadOf(fairnessId) {
       const flow = band.flows.get(fairnessId);
-      return flow === undefined || flow.waiting === 0 ? undefined : band.selector?.lead(flow);
+      return flow === undefined || flow.waiting === 0 ? undefined : band.policies.selector?.lead(flow);
     },
   };
 }

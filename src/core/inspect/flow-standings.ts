@@ -63,7 +63,7 @@ export interface Depth {
 export function* examineFlows(band: PriorityBand, most: number, depth: Depth): Generator<Examined, void, undefined> {
   const oldestOf = oldestIn(band, depth);
   let left = most;
-  for (const flows of [band.activeFlows(), band.held.flows(), band.parked.flows()]) {
+  for (const flows of [band.active, band.aside.flows]) {
     for (const flow of flows) {
       if (left-- <= 0) return;
       yield { flow, oldest: oldestOf(flow) };
@@ -75,11 +75,11 @@ type OldestOf = (flow: Flow) => QueueItem | undefined;
 
 /** Finds the oldest request of a flow; a queue that flows share is looked at once for all of them. */
 function oldestIn(band: PriorityBand, depth: Depth): OldestOf {
-  if (band.sharesQueue) {
-    const shared = oldestByFlow(band.firstActive && band.queueOf(band.firstActive), depth.shared);
+  if (band.sharedQueue !== undefined) {
+    const shared = oldestByFlow(band.sharedQueue, depth.shared);
     return (flow) => shared.get(flow);
   }
-  if (band.ordering.isInArrivalOrder) return ({ queue }) => queue?.peek() as QueueItem | undefined;
+  if (band.policies.ordering.isInArrivalOrder) return ({ queue }) => queue?.peek() as QueueItem | undefined;
   return (flow) => oldestByFlow(flow.queue, depth.unordered).get(flow);
 }
 
@@ -122,8 +122,8 @@ export function standings(
       weight,
       waiting,
       waitingBytes,
-      isHeld: flow.heldIn !== undefined,
-      isAtCap: flow.parkedFor !== undefined,
+      isHeld: flow.isHeld === true,
+      isAtCap: flow.isParked === true,
       oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs,
       inFlight,
       inFlightTokens,

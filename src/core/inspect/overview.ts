@@ -190,8 +190,8 @@ function countFlows(bands: readonly PriorityBand[], inFlight: InFlightByFlow): n
   return waiting + onlyRun;
 }
 
-function waitingFlowsOf({ activeCount, held, parked }: PriorityBand): number {
-  return activeCount + held.flowCount + parked.flowCount;
+function waitingFlowsOf({ active, aside }: PriorityBand): number {
+  return active.size + aside.flows.size;
 }
 
 /**
@@ -214,7 +214,7 @@ function bandOverview(
   for (const flow of inFlight.get(band.priority)?.values() ?? []) running += flow.inFlight;
   return {
     inFlight: running,
-    held: band.held.waiting,
+    held: band.aside.waiting.held,
     flowLimits,
     requestTtlMs,
     saturation: gate.readingFor(band).saturation,

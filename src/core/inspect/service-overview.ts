@@ -22,7 +22,7 @@ export interface ServiceOverview extends Pick<ServiceFigures, 'windowMs' | 'fair
 
 /** Undefined where the fairness policy keeps no account. O(fairness IDs served lately), at most 1,000. */
 export function serviceOverview(band: PriorityBand, count: number, nowMs: number): ServiceOverview | undefined {
-  const service = band.selector?.service(nowMs);
+  const service = band.policies.selector?.service(nowMs);
   if (service === undefined) return undefined;
   const largest = new TopN<FlowService>(count, (a, b) => sizeOf(b) - sizeOf(a));
   for (const flow of service.flows) largest.offer(flow);
@@ -37,7 +37,7 @@ export function serviceOverview(band: PriorityBand, count: number, nowMs: number
       receivedShare: partOf(whole.received, member.received),
       owedShare: partOf(whole.owed, member.owed),
       waiting,
-      lead: flow === undefined || waiting === 0 ? undefined : band.selector?.lead(flow),
+      lead: flow === undefined || waiting === 0 ? undefined : band.policies.selector?.lead(flow),
     };
   });
   const { windowMs, fairnessIndex } = service;

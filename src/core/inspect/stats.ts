@@ -98,7 +98,7 @@ function fairnessIndexOf(engine: Engine): number | undefined {
     const { fairness } = band.settings;
     if (asked.has(fairness)) continue;
     asked.add(fairness);
-    const index = band.selector?.fairnessIndex;
+    const index = band.policies.selector?.fairnessIndex;
     if (index !== undefined) least = Math.min(least ?? index, index);
   }
   return least;

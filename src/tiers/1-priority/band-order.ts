@@ -39,8 +39,8 @@ function highest(open: readonly PriorityBand[]): PriorityBand {
 /** Where a band has no oldest request. It never happens: a band that waits has one when the order needs it. */
 const none = { sequence: 0, enqueuedAtMs: 0 };
 
-function oldestOf({ oldest }: PriorityBand): { readonly sequence: number; readonly enqueuedAtMs: number } {
-  return oldest ?? none;
+function oldestOf({ arrivals }: PriorityBand): { readonly sequence: number; readonly enqueuedAtMs: number } {
+  return arrivals?.peek() ?? none;
 }
 
 /** The band of the request with the least `key`; ties by arrival. O(bands). */

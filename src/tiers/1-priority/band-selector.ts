@@ -69,7 +69,7 @@ export class BandSelector {
     const wereHeld = this.holding.size > 0;
     // Detectors tell by the pool that they read last where there is room for those that are held.
     const isRead = wereHeld && this.gate.read(nowMs);
-    if (wereHeld) this.letOutHeld(nowMs);
+    if (wereHeld) this.letInHeld(nowMs);
     const highest = this.highestReady;
     if (highest === undefined || highest.priority <= floor) return undefined;
     const isOpen = (wereHeld ? isRead : this.gate.read(nowMs)) && this.gate.judge(highest);
@@ -81,7 +81,7 @@ export class BandSelector {
   holdBack(flow: Flow): boolean {
     const { band } = flow;
     if (!band.settings.holdsFlows) return false;
-    band.hold(flow);
+    band.setAside(flow);
     this.holding.add(band);
     this.isPlain = false;
     return true;
@@ -104,19 +104,19 @@ export class BandSelector {
     return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all(), this.gate.saturation);
   }
 
-  /** Lets out the first flow of each class if there is room, or no endpoint left. O(classes · endpoints). */
-  private letOutHeld(nowMs: number): void {
+  /** Lets in the first flow of each class if there is room, or no endpoint left. O(classes · endpoints). */
+  private letInHeld(nowMs: number): void {
     const { places } = this;
     for (const band of this.holding) {
-      for (const held of band.held.all()) {
+      for (const held of band.aside.heldClasses()) {
         const first = held.flows.size === 0 ? undefined : held.first(nowMs);
-        // A flow that is out already has its turn before those behind it.
+        // A flow that is let in already has its turn before those behind it.
         if (first?.isHeld !== true) continue;
         const head = places.judgesRequests ? first.head : undefined;
         const { requestClass } = held;
-        if (places.hasRoom(requestClass, band, nowMs, head) || !places.isServed(requestClass)) band.letOut(first);
+        if (places.hasRoom(requestClass, band, nowMs, head) || !places.isServed(requestClass)) band.letIn(first);
       }
-      if (band.held.waiting === 0) this.holding.delete(band);
+      if (band.aside.waiting.held === 0) this.holding.delete(band);
     }
     this.isPlain = this.isStrict && this.holding.size === 0;
   }

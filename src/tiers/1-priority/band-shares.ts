@@ -85,7 +85,7 @@ export class BandShares {
   settled(served: PriorityBand, waiting: readonly PriorityBand[], item: ItemView, tokens: number | undefined): void {
     if (tokens === undefined) return;
     if (tokens > mostTokens) {
-      if (!served.selector?.keepsAccount) this.ignoredReports++;
+      if (!served.policies.selector?.keepsAccount) this.ignoredReports++;
       return;
     }
     this.noteCost(tokens);

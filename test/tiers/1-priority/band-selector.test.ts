@@ -17,32 +17,32 @@ class FakeBand {
   heldFlows: HeldFlow[] = [];
   /** Classes whose first flow is out already. */
   readonly out = new Set<string>();
-  readonly letOutSoFar: string[] = [];
+  readonly letInSoFar: string[] = [];
   readonly priority: number;
 
   constructor(priority: number) {
     this.priority = priority;
   }
 
-  readonly held = {
-    all: () =>
+  readonly aside = {
+    heldClasses: () =>
       this.heldFlows.map(({ requestClass, head }) => ({
         requestClass,
         flows: { size: 1 },
         first: () => ({ requestClass, head, isHeld: !this.out.has(requestClass) }),
       })),
-    waiting: 0,
+    waiting: { held: 0 },
   };
 
-  hold({ requestClass, head }: HeldFlow): void {
+  setAside({ requestClass, head }: HeldFlow): void {
     this.heldFlows.push({ requestClass, head });
-    this.held.waiting++;
+    this.aside.waiting.held++;
   }
 
-  letOut({ requestClass }: { readonly requestClass: string }): void {
-    this.letOutSoFar.push(requestClass);
+  letIn({ requestClass }: { readonly requestClass: string }): void {
+    this.letInSoFar.push(requestClass);
     this.heldFlows = this.heldFlows.filter((flow) => flow.requestClass !== requestClass);
-    this.held.waiting--;
+    this.aside.waiting.held--;
   }
 }
 
@@ -194,8 +194,8 @@ describe('a flow whose first request has nowhere to go', () => {
   it('is held back where its band lets others pass, and not otherwise', () => {
     const { selector, holdBack, middle, high } = make();
     middle.settings.holdsFlows = false;
-    expect([holdBack(middle, 'a'), middle.held.waiting, selector.isPlain]).toEqual([false, 0, true]);
-    expect([holdBack(high, 'a'), high.held.waiting, selector.isPlain]).toEqual([true, 1, false]);
+    expect([holdBack(middle, 'a'), middle.aside.waiting.held, selector.isPlain]).toEqual([false, 0, true]);
+    expect([holdBack(high, 'a'), high.aside.waiting.held, selector.isPlain]).toEqual([true, 1, false]);
     selector.configure(strictOrder);
     expect(selector.isPlain).toBe(false);
   });
@@ -217,17 +217,17 @@ describe('a flow whose first request has nowhere to go', () => {
       holdBack(high, name);
     }
     next();
-    expect([high.letOutSoFar, selector.isPlain]).toEqual([[], false]);
+    expect([high.letInSoFar, selector.isPlain]).toEqual([[], false]);
     expect(looks[0]).toEqual(['a', 10, 7, undefined]);
     full.delete('b');
     next();
-    expect(high.letOutSoFar).toEqual(['b']);
+    expect(high.letInSoFar).toEqual(['b']);
     unserved.add('c');
     next();
-    expect([high.letOutSoFar, selector.isPlain]).toEqual([['b', 'c'], false]);
+    expect([high.letInSoFar, selector.isPlain]).toEqual([['b', 'c'], false]);
     full.delete('a');
     next();
-    expect([high.letOutSoFar, selector.isPlain]).toEqual([['b', 'c', 'a'], true]);
+    expect([high.letInSoFar, selector.isPlain]).toEqual([['b', 'c', 'a'], true]);
   });
 
   it('waits while the first of its class is out already', () => {
@@ -235,10 +235,10 @@ describe('a flow whose first request has nowhere to go', () => {
     holdBack(high, 'a');
     high.out.add('a');
     next();
-    expect([high.letOutSoFar, looks]).toEqual([[], []]);
+    expect([high.letInSoFar, looks]).toEqual([[], []]);
     high.out.delete('a');
     next();
-    expect(high.letOutSoFar).toEqual(['a']);
+    expect(high.letInSoFar).toEqual(['a']);
   });
 
   it('is judged by its first request where the class alone does not tell', () => {
@@ -253,7 +253,7 @@ describe('a flow whose first request has nowhere to go', () => {
     const { holdBack, high, next, selector } = make(fifoOrder);
     holdBack(high, 'a');
     next();
-    expect([high.letOutSoFar, selector.isPlain]).toEqual([['a'], false]);
+    expect([high.letInSoFar, selector.isPlain]).toEqual([['a'], false]);
   });
 
   it('of one band does not keep another band from letting out its own', () => {
@@ -262,6 +262,6 @@ describe('a flow whose first request has nowhere to go', () => {
     holdBack(high, 'a');
     holdBack(low, 'b');
     next();
-    expect([high.letOutSoFar, low.letOutSoFar]).toEqual([[], ['b']]);
+    expect([high.letInSoFar, low.letInSoFar]).toEqual([[], ['b']]);
   });
 });

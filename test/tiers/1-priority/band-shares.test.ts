@@ -11,7 +11,7 @@ interface FakeBand {
   readonly settings: { readonly minShare: number };
   backlog: number;
   readonly waiting: number;
-  selector: { keepsAccount: boolean };
+  policies: { selector: { keepsAccount: boolean } };
 }
 
 /** Serves one request after the other under strict priority and shares; tells who went, and checks nothing. */
@@ -35,7 +35,7 @@ function make(minShares: readonly number[], unit?: 'tokens'): { bands: FakeBand[
     priority: 100 - i,
     settings: { minShare },
     backlog: 0,
-    selector: { keepsAccount: false },
+    policies: { selector: { keepsAccount: false } },
     get waiting() {
       return this.backlog;
     },
@@ -262,7 +262,7 @@ describe('what a band has saved', () => {
   it('by tokens: a total above 2^53 changes nothing, and is counted where the fairness policy does not', () => {
     for (const keepsAccount of [false, true]) {
       const { shares, high, low, both } = halves('tokens');
-      Object.assign(low, { selector: { keepsAccount } });
+      Object.assign(low, { policies: { selector: { keepsAccount } } });
       shares.dispatched(low, [], item(10));
       shares.settled(low, both, item(10), 2 ** 54);
       expect([shares.due(both), shares.ignoredReports]).toEqual([undefined, keepsAccount ? 0 : 1]);

@@ -4,7 +4,7 @@ import type { PriorityBand } from '../../../src/tiers/priority-band.js';
 
 /** A band whose oldest request has this arrival number and came at this instant. */
 function band(priority: number, sequence: number, enqueuedAtMs = 0): PriorityBand {
-  return { priority, oldest: { sequence, enqueuedAtMs } } as unknown as PriorityBand;
+  return { priority, arrivals: { peek: () => ({ sequence, enqueuedAtMs }) } } as unknown as PriorityBand;
 }
 
 const choice = (order: typeof fifoOrder, open: readonly PriorityBand[], all = open): number =>

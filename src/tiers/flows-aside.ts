@@ -1,26 +1,38 @@
 /**
- * Flows of one band whose first request waits for its endpoints alone, by the class of that request.
+ * Flows of one band that are set aside, so that others pass: each waits for something beside its turn.
+ *
+ *     active ── add ──► aside ── remove ──► active        tier 2 does not see a flow that is aside
+ *        held:    its first request waits for room in its class alone
+ *        parked:  it is at a cap of its own, and waits for the end of what it runs
  *
  *     class 'model=a':  contenders ── order ──► the one that tier 2 lets go first
- *                        │ held ◄──────┐        held: it is let out as soon as the class has room for it
- *                        └ let out ────┘        let out: it is among the active flows, and is held again if it finds no room
+ *                        │ held ◄──────┐        held: it is let in as soon as the class has room for it
+ *                        └ let in ─────┘        let in: it is among the active flows, and is held again if it finds no room
  *
- * Invariant: a held flow is not among its band's active flows; `waiting` is the sum over the held flows. A flow
- * contends in one class at most, from the moment that it is held until nothing of it waits, its first request is of
- * another class, or it is parked. A class lives while flows contend in it.
+ * Invariant: a flow that is aside is not among the active flows; it stands in `flows` of its reason; `waiting` is the
+ * sum over the flows aside. A flow contends in one class at most, from the moment that it is held until nothing of it
+ * waits, its first request is of another class, or it is parked. A class lives while flows contend in it.
  */
 import { LinkedList } from '../base/queues/linked-list.js';
 import type { GuardedSelector, PickedBand } from './2-fairness/guarded-selector.js';
 import { Flow } from './flow.js';
 import type { WaitingItem } from './waiting-item.js';
 
+/** What a flow waits for beside its turn. */
+export interface Reason {
+  readonly kind: 'held' | 'parked';
+  /** The flows that wait for it: owned by FlowsAside. */
+  readonly flows: Set<Flow>;
+}
+
 /** Makes the order of the flows of one class. */
 export type MakeOrder = (flows: PickedBand) => GuardedSelector;
 
-/** The flows that contend in a class are a band to the selector that orders them. */
-export class HeldClass implements PickedBand {
+/** Room for requests of one class. The flows that contend for it are a band to the selector that orders them. */
+export class HeldClass implements PickedBand, Reason {
+  readonly kind = 'held';
   /** The held ones of the contenders. */
-  readonly flows: LinkedList<Flow> = new LinkedList<Flow>();
+  readonly flows: Set<Flow> = new Set();
   readonly contenders: Set<Flow> = new Set();
   readonly requestClass: string | undefined;
   readonly priority: number;
@@ -57,10 +69,10 @@ export class HeldClass implements PickedBand {
     for (const flow of this.contenders) this.order?.flowActivated(flow);
   }
 
-  /** The contender whose first request goes before those of the others; it may be let out already. */
+  /** The contender whose first request goes before those of the others; it may be let in already. */
   first(nowMs: number): Flow | undefined {
     const first = this.order?.pick(nowMs);
-    return this.isActiveFlow(first) ? first : this.flows.first;
+    return this.isActiveFlow(first) ? first : this.flows.values().next().value;
   }
 
   join(flow: Flow): void {
@@ -96,9 +108,11 @@ export class HeldClass implements PickedBand {
   }
 }
 
-export class HeldFlows {
-  /** Requests that wait in held flows. */
-  waiting = 0;
+export class FlowsAside {
+  /** Requests that wait in these flows, by what the flows wait for. */
+  readonly waiting: Record<Reason['kind'], number> = { held: 0, parked: 0 };
+  /** In the order in which they were set aside. */
+  readonly flows: LinkedList<Flow> = new LinkedList();
   private readonly classes = new Map<string | undefined, HeldClass>();
   private readonly priority: number;
   private readonly makeOrder: MakeOrder;
@@ -108,42 +122,58 @@ export class HeldFlows {
     this.makeOrder = makeOrder;
   }
 
+  /** Those that wait for something of that kind. O(flows). */
+  of(kind: Reason['kind']): Flow[] {
+    return [...this.flows].filter(({ waitsFor }) => waitsFor?.kind === kind);
+  }
+
   /** Every class in which a flow is held, or was lately. */
-  all(): readonly HeldClass[] {
+  heldClasses(): readonly HeldClass[] {
     return [...this.classes.values()];
   }
 
-  get flowCount(): number {
-    return sum(this.classes.values(), ({ flows }) => flows.size);
+  /** Adds a flow that is among the active ones no longer. */
+  add(flow: Flow, reason: Reason): void {
+    this.flows.push(flow);
+    reason.flows.add(flow);
+    flow.waitsFor = reason;
+    this.waiting[reason.kind] += flow.waiting;
   }
 
-  *flows(): Generator<Flow, void, undefined> {
-    for (const { flows } of this.classes.values()) yield* flows;
+  /** One more request waits in a flow that is aside. */
+  itemAdded({ kind }: Reason): void {
+    this.waiting[kind]++;
   }
 
-  /** Holds a flow that is among the active ones no longer. */
-  hold(flow: Flow): void {
+  /** One request less waits in a flow that is aside; with its last one, the flow leaves. */
+  itemLeft(flow: Flow, { kind }: Reason): void {
+    this.waiting[kind]--;
+    if (flow.waiting === 0) this.remove(flow);
+  }
+
+  /** A held flow contends on. */
+  remove(flow: Flow): void {
+    const { waitsFor } = flow;
+    if (waitsFor === undefined) return;
+    this.flows.remove(flow);
+    waitsFor.flows.delete(flow);
+    flow.waitsFor = undefined;
+    this.waiting[waitsFor.kind] -= flow.waiting;
+  }
+
+  /** The class of the flow's first request, in which it contends from now on. */
+  contend(flow: Flow): HeldClass {
     const requestClass = flow.head?.requestClass;
     if (flow.contendsIn?.requestClass !== requestClass) this.leave(flow);
-    let held = flow.contendsIn ?? this.classes.get(requestClass);
+    if (flow.contendsIn !== undefined) return flow.contendsIn;
+    let held = this.classes.get(requestClass);
     if (held === undefined) {
       held = new HeldClass(requestClass, this.priority, this.makeOrder);
       this.classes.set(requestClass, held);
     }
-    held.flows.push(flow);
-    flow.isHeld = true;
-    this.waiting += flow.waiting;
-    if (flow.contendsIn !== undefined) return;
     flow.contendsIn = held;
     held.join(flow);
-  }
-
-  /** Lets a held flow out; it contends on. */
-  release(flow: Flow): void {
-    if (!flow.isHeld) return;
-    flow.contendsIn?.flows.remove(flow);
-    flow.isHeld = false;
-    this.waiting -= flow.waiting;
+    return held;
   }
 
   /** The flow contends no longer. It must not be held. */
@@ -155,17 +185,7 @@ export class HeldFlows {
     if (held.contenders.size === 0) this.classes.delete(held.requestClass);
   }
 
-  /** One more request waits in a held flow. */
-  added(): void {
-    this.waiting++;
-  }
-
-  /** One request less waits in a held flow. */
-  left(): void {
-    this.waiting--;
-  }
-
-  /** Forgets every class. The held flows must have been released. */
+  /** Forgets every class. No flow may be held. */
   clear(): void {
     for (const { contenders } of this.classes.values()) for (const flow of contenders) flow.contendsIn = undefined;
     this.classes.clear();

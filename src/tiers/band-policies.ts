@@ -1,0 +1,96 @@
+/** The fairness and the ordering policy of one band, behind their guards, and what they want to hear. */
+import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import type { ItemQueue } from '../base/queues/item-queue.js';
+import { earliestHead } from './2-fairness/earliest-head.js';
+import type { FairnessPolicy } from './2-fairness/fairness-policy.js';
+import { GuardedSelector, type PickedBand } from './2-fairness/guarded-selector.js';
+import { roundRobin } from './2-fairness/round-robin.js';
+import { GuardedOrdering } from './3-ordering/guarded-ordering.js';
+import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
+import type { WaitingItem } from './waiting-item.js';
+
+/** The part of a band's settings that decides how its requests line up. */
+export interface PolicySettings {
+  readonly fairness: FairnessPolicy;
+  readonly ordering: OrderingPolicy;
+  /** True when single flows may be held back, so that each needs a queue of its own. */
+  readonly holdsFlows: boolean;
+  /** True when single flows may be parked, so that each needs a queue of its own. */
+  readonly parksFlows: boolean;
+}
+
+export class BandPolicies {
+  /** The fairness policy; undefined where one queue serves all flows. */
+  readonly selector: GuardedSelector | undefined;
+  readonly ordering: GuardedOrdering;
+  /** True when a policy hears of dispatches, also of requests that never waited. */
+  hearsDispatches = false;
+  /** True when a policy hears of the end of requests, so that leases remember their flow. */
+  hearsSettlements = false;
+  /** Reports that the fairness policies before this one ignored. */
+  private readonly ignoredBefore: number = 0;
+  private readonly settings: PolicySettings;
+  private readonly errors: PluginErrorSink;
+
+  /** `before`: those in use until now, whose selector stays in use where the fairness policy is the same. */
+  constructor(band: PickedBand, settings: PolicySettings, errors: PluginErrorSink, before?: BandPolicies) {
+    this.settings = settings;
+    this.errors = errors;
+    this.ordering = new GuardedOrdering(settings.ordering, errors);
+    if (settings.fairness === before?.settings.fairness && !('sharedQueue' in settings.fairness)) {
+      this.selector = before.selector;
+      this.ignoredBefore = before.ignoredBefore;
+    } else {
+      this.ignoredBefore = before?.ignoredReports ?? 0;
+      this.selector = this.makeSelector(band);
+    }
+    this.noteHooks();
+  }
+
+  /** True when other settings would make the same of them. */
+  serve(settings: PolicySettings): boolean {
+    const { fairness, ordering } = this.settings;
+    return (
+      settings.fairness === fairness &&
+      settings.ordering === ordering &&
+      queuesApart(settings) === queuesApart(this.settings)
+    );
+  }
+
+  /** Finds out what leases must remember; a selector that was made late may hear more. */
+  noteHooks(): void {
+    this.hearsSettlements = this.ordering.hearsFirstTokens || this.selector?.hearsSettlements === true;
+    this.hearsDispatches = this.hearsSettlements || this.selector?.hearsDispatches === true;
+  }
+
+  /** The queue of a new flow; undefined where one queue serves all. */
+  queueForFlow(): ItemQueue<WaitingItem> | undefined {
+    return this.selector === undefined ? undefined : this.ordering.makeQueue();
+  }
+
+  /** The queue of all flows; undefined where each has its own. */
+  queueForAll(): ItemQueue<WaitingItem> | undefined {
+    return this.selector === undefined ? this.ordering.makeQueue() : undefined;
+  }
+
+  /** The order of flows of which some are held: that of the fairness policy if it has one, otherwise they take turns. */
+  orderOf(contenders: PickedBand): GuardedSelector {
+    return this.selector?.forHeld(contenders) ?? new GuardedSelector(roundRobin(), contenders, this.errors);
+  }
+
+  /** Reports of usage that the fairness policy, and those before it, ignored. */
+  get ignoredReports(): number {
+    return this.ignoredBefore + (this.selector?.ignoredReports ?? 0);
+  }
+
+  private makeSelector(band: PickedBand): GuardedSelector | undefined {
+    const { fairness } = this.settings;
+    if (!('sharedQueue' in fairness)) return new GuardedSelector(fairness, band, this.errors);
+    if (!queuesApart(this.settings)) return undefined;
+    return new GuardedSelector(earliestHead(fairness.type, this.ordering.compare), band, this.errors);
+  }
+}
+
+function queuesApart({ holdsFlows, parksFlows }: PolicySettings): boolean {
+  return holdsFlows || parksFlows;
+}
