@@ -35,6 +35,8 @@ export interface FlowTableSettings {
   readonly maxFlows: number;
   readonly flowIdleTimeoutMs: number;
   readonly flows: FlowProfiles;
+  /** 'none': classes of requests queue apart. */
+  readonly holBlocking: 'band' | 'flow' | 'none';
 }
 
 export interface BandRegistrySettings extends FlowTableSettings {
@@ -297,33 +299,38 @@ export class FlowTable {
   /** The number of overflow flows, which fairness IDs share when the table is full. */
   private overflows = 0;
   readonly idle: LinkedList<Flow> = new LinkedList();
+  private queuesByClass: boolean;
   private settings: FlowTableSettings;
   private readonly onRemoved: (flow: Flow) => void;
 
   constructor(settings: FlowTableSettings, onRemoved: (flow: Flow) => void) {
     this.settings = settings;
+    this.queuesByClass = settings.holBlocking === 'none';
     this.onRemoved = onRemoved;
   }
 
   /** Takes new settings, and gives the flows of `bands` their new weights. */
   configure(settings: FlowTableSettings, bands: readonly PriorityBand[]): void {
     this.settings = settings;
+    this.queuesByClass = settings.holBlocking === 'none';
     for (const band of bands) for (const flow of band.flows.values()) this.setWeight(flow);
   }
 
   /** Reads the settings of one fairness ID anew. O(bands), and O(flows of the band) where classes queue apart. */
-  refresh(fairnessId: string, bands: readonly PriorityBand[], queuesByClass: boolean): void {
+  refresh(fairnessId: string, bands: readonly PriorityBand[]): void {
     for (const { flows } of bands) {
       const own = flows.get(fairnessId);
-      for (const flow of queuesByClass ? flows.values() : own === undefined ? [] : [own]) {
+      for (const flow of this.queuesByClass ? flows.values() : own === undefined ? [] : [own]) {
         if (flow.fairnessId === fairnessId) this.setWeight(flow);
       }
     }
   }
 
-  /** The flow of a fairness ID, made when missing; one for each class of requests where classes queue apart. O(1). */
-  flowOf(band: PriorityBand, fairnessId: string, nowMs: number, requestClass?: string): Flow {
-    const name = requestClass === undefined ? fairnessId : `${fairnessId}${classPrefix}${requestClass}`;
+  /** The flow of a request, made when missing; one for each class of requests where classes queue apart. O(1). */
+  flowOf(band: PriorityBand, item: Pick<WaitingItem, 'fairnessId' | 'requestClass'>, nowMs: number): Flow {
+    const { fairnessId } = item;
+    let name = fairnessId;
+    if (this.queuesByClass && item.requestClass !== undefined) name += `${classPrefix}${item.requestClass}`;
     return band.flows.get(name) ?? this.make(band, name, fairnessId, nowMs);
   }
 
@@ -343,7 +350,9 @@ export class FlowTable {
   /** Marks the flow idle when nothing of it waits or is tracked in flight any more. */
   markIdle(flow: Flow, nowMs: number): void {
     if (flow.waiting > 0 || flow.trackedInFlight > 0) return;
-    this.linkIdle(flow, nowMs);
+    flow.isIdle = true;
+    flow.idleSinceMs = nowMs;
+    this.idle.push(flow);
     const longest = this.idle.first ?? flow;
     if (nowMs - longest.idleSinceMs >= this.settings.flowIdleTimeoutMs) this.collect(nowMs);
   }
@@ -388,18 +397,12 @@ export class FlowTable {
     this.setWeight(flow);
     band.flows.set(name, flow);
     this.size++;
-    this.linkIdle(flow, nowMs);
+    this.markIdle(flow, nowMs);
     return flow;
   }
 
   private setWeight(flow: Flow): void {
     flow.weight = isOverflow(flow.fairnessId) ? 1 : (this.settings.flows.get(flow.fairnessId)?.weight ?? 1);
-  }
-
-  private linkIdle(flow: Flow, nowMs: number): void {
-    flow.isIdle = true;
-    flow.idleSinceMs = nowMs;
-    this.idle.push(flow);
   }
 
   private remove(flow: Flow): void {

@@ -26,6 +26,7 @@ function makeRegistry(maxBands: number, own: Partial<BandRegistrySettings> = {})
     maxFlows: 10,
     flowIdleTimeoutMs: 1000,
     flows: { size: 0, mayCap: false, get: () => undefined },
+    holBlocking: 'band',
     ...own,
   };
   const listener = {
@@ -224,7 +225,7 @@ it.each([
       const [high, low] = [bands.bandOf(0, 0), bands.bandOf(-1, 0)] as [PriorityBand, PriorityBand];
       const waits = [high, low].map((band) => {
         const item = { sequence: 1, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
-        band.add(item, bands.flows.flowOf(band, 'a', 0));
+        band.add(item, bands.flows.flowOf(band, { fairnessId: 'a', requestClass: undefined }, 0));
         return [band.arrivals?.last() === item, band.longestQueues?.most('requests') !== undefined];
       });
       return waits;
@@ -255,7 +256,7 @@ it('lists every waiting request in the order of arrival, whatever its band', () 
     const band = bands.bandOf(i % 2, 0) as PriorityBand;
     if (band.waiting === 0) bands.activated(band);
     const item = { sequence, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
-    band.add(item, bands.flows.flowOf(band, 'a', 0));
+    band.add(item, bands.flows.flowOf(band, { fairnessId: 'a', requestClass: undefined }, 0));
   }
   expect(bands.waitingItems().map(({ sequence }) => sequence)).toEqual([1, 2, 3, 5]);
 });
@@ -293,7 +294,7 @@ it('adds up the reports that fairness policies ignored, those of bands that are 
 it('forgets the flows of a band with it, and tells of each', () => {
   const { bands, removedFlows } = makeRegistry(1);
   const band = bands.bandOf(1, 0) as PriorityBand;
-  bands.flows.flowOf(band, 'a', 0);
+  bands.flows.flowOf(band, { fairnessId: 'a', requestClass: undefined }, 0);
   bands.bandOf(2, 0);
   expect([removedFlows, bands.flows.size]).toEqual([['a'], 0]);
 });

@@ -66,17 +66,10 @@ export class Backlog implements Budgets {
     return this.bands.waitingItems() as QueueItem[];
   }
 
-  /** The flow that the request belongs to, made when missing. */
-  flowOf(item: QueueItem, band: PriorityBand, nowMs: number): Flow {
-    const { fairnessId } = item;
-    if (this.options.holBlocking === 'none') return this.bands.flows.flowOf(band, fairnessId, nowMs, item.requestClass);
-    return band.flows.get(fairnessId) ?? this.bands.flows.flowOf(band, fairnessId, nowMs);
-  }
-
   /** Lets the request wait until `settle` gets its outcome. `park`: what its flow waits for, apart from its turn. */
   add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Reason): Flow {
     const band = item.band as PriorityBand;
-    const flow = known ?? this.flowOf(item, band, nowMs);
+    const flow = known ?? this.bands.flows.flowOf(band, item, nowMs);
     if (flow.isIdle) this.bands.flows.markBusy(flow);
     item.settle = settle;
     this.waiting++;
@@ -178,7 +171,7 @@ export class Backlog implements Budgets {
   private rebuildQueues(nowMs: number): void {
     for (const band of this.bands.allWaiting()) {
       const flowOf = (item: WaitingItem): Flow => {
-        const flow = this.flowOf(item as QueueItem, band, nowMs);
+        const flow = this.bands.flows.flowOf(band, item, nowMs);
         if (flow.isIdle) this.bands.flows.markBusy(flow);
         return flow;
       };

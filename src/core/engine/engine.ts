@@ -159,9 +159,9 @@ export class Engine {
 
   refreshFlow(fairnessId: string): void {
     this.operation.perform(() => {
-      const { flows, holBlocking } = this.options;
-      flows.refresh(fairnessId);
-      this.backlog.bands.flows.refresh(fairnessId, this.backlog.bands.all(), holBlocking === 'none');
+      const { bands } = this.backlog;
+      this.options.flows.refresh(fairnessId);
+      bands.flows.refresh(fairnessId, bands.all());
       this.parking.unpark(fairnessId);
       this.operation.want();
     });

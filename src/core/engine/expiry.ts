@@ -64,7 +64,8 @@ export class Expiry {
 
   /** Ends the wait; `item.isWaiting` must be false by now. O(1) amortized. */
   remove(item: QueueItem): void {
-    this.calendar.remove(item);
+    item.deadlines?.remove(item);
+    item.deadlines = undefined;
   }
 
   /** It mostly answers without looking at the request (bench: burst). */
@@ -146,6 +147,8 @@ export class Expiry {
  *     current:  the bucket that was opened last, sorted then; most of its requests have left by that time
  *     late:     a heap of requests whose bucket was opened before they came
  *
+ * A request leaves through its `deadlines`, and the queue need not be asked.
+ *
  * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem",
  * 1988; with a heap of bucket numbers, and one of latecomers.
  */
@@ -174,12 +177,6 @@ export class CalendarQueue {
     const deadlines = number <= this.opened ? this.late : (next ?? this.bucketOf(number));
     deadlines.push(item);
     item.deadlines = deadlines;
-  }
-
-  /** `item.isWaiting` must be false by now. O(1) amortized. */
-  remove(item: QueueItem): void {
-    item.deadlines?.remove(item);
-    item.deadlines = undefined;
   }
 
   /** Its bucket has been given up as a whole, with another calendar. */

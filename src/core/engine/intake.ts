@@ -211,7 +211,7 @@ export class Intake {
     const band = item.band as PriorityBand;
     if (!band.policies.hearsDispatches) return desk.grant(item, band, undefined, endpoint);
     const { flows } = backlog.bands;
-    const flow = this.terms.flow ?? backlog.flowOf(item, band, operation.nowMs);
+    const flow = this.terms.flow ?? flows.flowOf(band, item, operation.nowMs);
     if (band.policies.hearsSettlements) {
       if (flow.isIdle) flows.markBusy(flow);
       band.policies.selector?.dispatched(flow, item, operation.nowMs);
@@ -416,7 +416,7 @@ export class Intake {
       return true;
     }
     if (band.aside.waiting.held === 0) return false;
-    terms.flow ??= backlog.flowOf(item, band, nowMs);
+    terms.flow ??= backlog.bands.flows.flowOf(band, item, nowMs);
     terms.wantsWalk = terms.flow.isHeld;
     return terms.wantsWalk;
   }
@@ -424,7 +424,7 @@ export class Intake {
   /** True when its flow is parked, or will be because it is at its cap. */
   private isParked(item: QueueItem, band: PriorityBand, caps: InFlightCaps, nowMs: number): boolean {
     const { terms } = this;
-    terms.flow ??= this.engine.backlog.flowOf(item, band, nowMs);
+    terms.flow ??= this.engine.backlog.bands.flows.flowOf(band, item, nowMs);
     const { isParked, waitsFor, waiting } = terms.flow;
     terms.park = isParked ? waitsFor : waiting === 0 ? caps.obstacle(item, band) : undefined;
     return terms.park !== undefined;

@@ -91,7 +91,7 @@ export class QueueLimits {
   }
 
   private flowOf(item: QueueItem, band: PriorityBand, found: Found): Flow {
-    found.flow ??= this.engine.backlog.flowOf(item, band, this.engine.operation.nowMs);
+    found.flow ??= this.engine.backlog.bands.flows.flowOf(band, item, this.engine.operation.nowMs);
     return found.flow;
   }
 }

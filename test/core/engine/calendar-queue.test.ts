@@ -22,7 +22,7 @@ function makeCalendar(): { calendar: CalendarQueue; add(deadlineMs: number): Que
     },
     leave(item) {
       item.settle = undefined;
-      calendar.remove(item);
+      item.deadlines?.remove(item);
     },
   };
 }
