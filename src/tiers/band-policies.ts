@@ -1,13 +1,13 @@
 /** The fairness and the ordering policy of one band, behind their guards, and what they want to hear. */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import type { ItemQueue } from '../base/queues/item-queue.js';
+import type { ItemQueue, Queued } from '../base/queues/item-queue.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
 import type { FairnessPolicy } from './2-fairness/fairness-policy.js';
 import { GuardedSelector, type PickedBand } from './2-fairness/guarded-selector.js';
 import { roundRobin } from './2-fairness/round-robin.js';
 import { GuardedOrdering } from './3-ordering/guarded-ordering.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
-import type { WaitingItem } from './waiting-item.js';
+import type { ItemView } from './views.js';
 
 /** The part of a band's settings that decides how its requests line up. */
 export interface PolicySettings {
@@ -47,14 +47,12 @@ export class BandPolicies {
     this.noteHooks();
   }
 
-  /** True when other settings would make the same of them. */
-  serve(settings: PolicySettings): boolean {
+  /** The policies of other settings: these, where the others make no difference to them. */
+  following(band: PickedBand, settings: PolicySettings): BandPolicies {
     const { fairness, ordering } = this.settings;
-    return (
-      settings.fairness === fairness &&
-      settings.ordering === ordering &&
-      queuesApart(settings) === queuesApart(this.settings)
-    );
+    const isSame = settings.fairness === fairness && settings.ordering === ordering;
+    if (isSame && queuesApart(settings) === queuesApart(this.settings)) return this;
+    return new BandPolicies(band, settings, this.errors, this);
   }
 
   /** Finds out what leases must remember; a selector that was made late may hear more. */
@@ -64,16 +62,16 @@ export class BandPolicies {
   }
 
   /** The queue of a new flow; undefined where one queue serves all. */
-  queueForFlow(): ItemQueue<WaitingItem> | undefined {
+  queueForFlow<T extends ItemView & Queued>(): ItemQueue<T> | undefined {
     return this.selector === undefined ? undefined : this.ordering.makeQueue();
   }
 
   /** The queue of all flows; undefined where each has its own. */
-  queueForAll(): ItemQueue<WaitingItem> | undefined {
+  queueForAll<T extends ItemView & Queued>(): ItemQueue<T> | undefined {
     return this.selector === undefined ? this.ordering.makeQueue() : undefined;
   }
 
-  /** The order of flows of which some are held: that of the fairness policy if it has one, otherwise they take turns. */
+  /** The order of flows of which some are held: that of the fairness policy, or else they take turns. */
   orderOf(contenders: PickedBand): GuardedSelector {
     return this.selector?.forHeld(contenders) ?? new GuardedSelector(roundRobin(), contenders, this.errors);
   }

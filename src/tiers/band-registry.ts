@@ -407,7 +407,8 @@ export class FlowTable {
 
   private remove(flow: Flow): void {
     this.markBusy(flow);
-    flow.band.removeFlow(flow);
+    flow.band.flows.delete(flow.name);
+    flow.band.policies.selector?.flowRemoved(flow);
     this.size--;
     if (isOverflow(flow.name)) this.overflows--;
     this.onRemoved(flow);

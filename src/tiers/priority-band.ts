@@ -55,13 +55,11 @@ export class PriorityBand implements PickedBand {
   /** Configured bands are never collected. Written by BandRegistry. */
   isConfigured: boolean;
   settings: BandSettings;
-  private readonly errors: PluginErrorSink;
 
   constructor(priority: number, isConfigured: boolean, settings: BandSettings, errors: PluginErrorSink, nowMs: number) {
     this.priority = priority;
     this.isConfigured = isConfigured;
     this.settings = settings;
-    this.errors = errors;
     this.traffic = new BandTraffic(nowMs);
     this.aside = new FlowsAside(priority, (contenders) => this.policies.orderOf(contenders));
     this.policies = new BandPolicies(this, settings, errors);
@@ -155,7 +153,9 @@ export class PriorityBand implements PickedBand {
   next(nowMs: number): WaitingItem | undefined {
     if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
     if (this.waiting === 0) return undefined;
-    return ((this.policies.selector?.pick(nowMs) as Flow | undefined) ?? this.longestActive())?.queue?.peek();
+    // Where the policy fails, the flow goes that is active longest.
+    const flow = (this.policies.selector?.pick(nowMs) as Flow | undefined) ?? this.active.rotate();
+    return flow?.queue?.peek();
   }
 
   /** Removes the request that `next` returned, for its dispatch. */
@@ -183,12 +183,6 @@ export class PriorityBand implements PickedBand {
     this.review(flow);
   }
 
-  /** Removes a flow that is collected. */
-  removeFlow(flow: Flow): void {
-    this.flows.delete(flow.name);
-    this.policies.selector?.flowRemoved(flow);
-  }
-
   /** All waiting requests, oldest first. */
   waitingItems(): WaitingItem[] {
     return this.members().sort((a, b) => a.sequence - b.sequence);
@@ -205,9 +199,9 @@ export class PriorityBand implements PickedBand {
     this.aside.clear();
     this.settings = settings;
     const before = this.policies;
-    if (before.serve(settings)) return;
+    this.policies = before.following(this, settings);
+    if (this.policies === before) return;
     const items = this.waitingItems();
-    this.policies = new BandPolicies(this, settings, this.errors, before);
     this.sharedQueue = this.policies.queueForAll();
     for (const flow of this.flows.values()) flow.queue = this.policies.queueForFlow();
     for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
@@ -279,15 +273,5 @@ export class PriorityBand implements PickedBand {
     if (flow.waiting > 0 && flow.head?.requestClass === flow.contendsIn?.requestClass) return;
     if (flow.isHeld) this.letIn(flow);
     this.aside.leave(flow);
-  }
-
-  /** The fallback for a failing policy: the flow that is active longest, which then goes to the end. */
-  private longestActive(): Flow | undefined {
-    const flow = this.active.first;
-    if (flow !== undefined) {
-      this.active.remove(flow);
-      this.active.push(flow);
-    }
-    return flow;
   }
 }

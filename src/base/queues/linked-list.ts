@@ -51,6 +51,15 @@ export class LinkedList<T extends Linked<T>> {
     this.size--;
   }
 
+  /** Puts the first behind all others, and returns it. */
+  rotate(): T | undefined {
+    const { first } = this;
+    if (first === undefined) return undefined;
+    this.remove(first);
+    this.push(first);
+    return first;
+  }
+
   *[Symbol.iterator](): Generator<T, void, undefined> {
     for (let member = this.first; member !== undefined; member = member.next) yield member;
   }

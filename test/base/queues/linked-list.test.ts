@@ -72,6 +72,14 @@ describe('LinkedList', () => {
     expect(names(outer)).toBe('ac');
   });
 
+  it('rotates: the first goes behind all others', () => {
+    const list = new LinkedList<Bead>();
+    expect(list.rotate()).toBeUndefined();
+    const beads = ['a', 'b', 'c'].map((name) => new Bead(name));
+    for (const bead of beads) list.push(bead);
+    expect([list.rotate(), [...list].map(({ name }) => name).join('')]).toEqual([beads[0], 'bca']);
+  });
+
   it('does what an array does, through a long history', () => {
     const random = new Random(3);
     const list = new LinkedList<Bead>();
