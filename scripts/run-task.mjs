@@ -60,6 +60,7 @@ export const tasks = {
       'npm run --silent --prefix site typecheck',
       'node scripts/test-programs.mjs site',
     ],
+    options: ['vitest run test/docs/options.test.ts -u'],
     versions: ['node site/versions.mjs'],
   },
   release: {

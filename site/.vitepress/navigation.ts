@@ -26,7 +26,7 @@ const guides = [
   'troubleshooting',
 ];
 
-const reference = ['api', 'configuration', 'http', 'endpoints', 'metrics', 'plugins'];
+const reference = ['api', 'configuration', 'options', 'file-options', 'http', 'endpoints', 'metrics', 'plugins'];
 
 const explanation = ['concepts', 'differences', 'proof', 'benchmarks', 'threat-model', 'architecture', 'decisions'];
 

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/index.js';
 import { concurrencyDetector, type FlowControllerOptions, resolveOptions } from '../../src/index.js';
 
-const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
+const told = (page: string): string => readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8');
+const page = told('configuration');
 
 /** The code blocks of one language. */
 function blocks(language: string): string[] {
@@ -70,6 +71,7 @@ spec: [
         ?.split(', ') ?? [];
     expect(options.length).toBeGreaterThan(10);
     expect(fields.length).toBeGreaterThan(10);
-    for (const name of [...options, ...fields]) expect(page).toContain(`\`${name}`);
+    for (const name of options) expect(told('options')).toContain(`\n| \`${name}`);
+    for (const name of fields) expect(told('file-options')).toContain(`\n| \`${name}`);
   });
 });

@@ -6,6 +6,7 @@ import { FlowConfigError } from '../../src/index.js';
 import { type DropName, drops } from '../adapters/http/drops.js';
 
 const page = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
+const options = readFileSync(new URL('../../docs/options.md', import.meta.url), 'utf8');
 const bodies = [...page.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) => JSON.parse(json));
 
 function bodyOf(name: DropName, options?: ErrorResponseOptions): unknown {
@@ -26,7 +27,7 @@ describe('docs/http.md', () => {
     }
     const names = /^one of the keys (.*?)(?: \(did you mean|$)/.exec(expected)?.[1]?.split(', ') ?? [];
     expect(names.length).toBeGreaterThan(10);
-    for (const name of names) expect(page).toMatch(new RegExp(`^\\| \`${name}[(\`]`, 'm'));
+    for (const name of names) expect(options).toContain(`\n| \`${name}\` |`);
   });
 
   it('names every header that is removed', () => {

@@ -15,22 +15,15 @@ import { EndpointPool, resolveOptions } from '../../src/index.js';
 import { inspector } from '../../src/observability/inspector/index.js';
 import { openTelemetryMetrics } from '../../src/observability/opentelemetry/index.js';
 import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
-import {
-  localStore,
-  sharedBudgets,
-  sharedConcurrency,
-  sharedFairness,
-  sharedMarks,
-  sharedQuotas,
-  sharedSessions,
-} from '../../src/redis/index.js';
+import { localStore, sharedBudgets, sharedConcurrency, sharedFairness, sharedQuotas } from '../../src/redis/index.js';
 import { scrape, watchHealth } from '../../src/upstream/index.js';
 import { type OptionSet, rowsOf } from './code-options.js';
 import { type Elsewhere, keysOf, rowsOf as rowsOfFile, sentenceOf } from './file-options.js';
 import { type Row, tableOf } from './option-rows.js';
 
 const gate = { enqueue: () => Promise.reject(new Error('not asked')) };
-const given = <T>(options: object): T => options as T;
+/** What is only read when there are no faults. */
+const given = (options: object): never => options as never;
 
 interface Part {
   readonly heading: string;
@@ -41,7 +34,7 @@ interface Part {
 
 const parts: readonly Part[] = [
   {
-    heading: '`headgate`',
+    heading: 'Controller',
     why: '[Configuration](configuration.md)',
     sets: [
       {
@@ -63,7 +56,7 @@ const parts: readonly Part[] = [
     ],
   },
   {
-    heading: '`headgate/fetch`',
+    heading: 'Fetch',
     why: '[Fetch](fetch.md)',
     sets: [
       {
@@ -79,7 +72,7 @@ const parts: readonly Part[] = [
     ],
   },
   {
-    heading: '`headgate/client`',
+    heading: 'Client',
     why: '[Client](client.md)',
     sets: [
       { title: '`retrying(fetch, options)`', options: 'RetryOptions', read: (options) => retrying(fetch, options) },
@@ -88,7 +81,7 @@ const parts: readonly Part[] = [
     ],
   },
   {
-    heading: '`headgate/endpoints`',
+    heading: 'Endpoints',
     why: '[Endpoints](endpoints.md)',
     sets: [
       {
@@ -104,7 +97,7 @@ const parts: readonly Part[] = [
     ],
   },
   {
-    heading: '`headgate/redis`',
+    heading: 'Shared state',
     why: '[Scale-out](scale-out.md)',
     sets: [
       {
@@ -131,7 +124,7 @@ const parts: readonly Part[] = [
   },
   {
     heading: 'Metrics and the inspector',
-    why: '[Metrics](metrics.md), [Inspector](inspector.md)',
+    why: '[Metrics](metrics.md), [The inspector](troubleshooting.md#the-inspector)',
     sets: [
       {
         title: '`prometheusMetrics(flow, options)`',

@@ -74,16 +74,18 @@ describe('a task', () => {
 
   it('that there is not is told with those that there are', () => {
     expect(() => chosenTask('docs', ['develop'])).toThrow(
-      'npm run docs: expected one of dev, build, check, versions; got develop',
+      'npm run docs: expected one of dev, build, check, options, versions; got develop',
     );
-    expect(() => chosenTask('docs', [])).toThrow('npm run docs: expected one of dev, build, check, versions; got none');
+    expect(() => chosenTask('docs', [])).toThrow(
+      'npm run docs: expected one of dev, build, check, options, versions; got none',
+    );
     expect(() => chosenTask('bench', ['toString'])).toThrow('got toString');
   });
 
   it('that is named wrongly in a text is a fault', () => {
     expect(faultsOf('`npm run nothing` and `npm run docs -- develop`, `npm run demo -- --write`')).toEqual([
       'npm run nothing: no such script',
-      'npm run docs -- develop: npm run docs: expected one of dev, build, check, versions; got develop',
+      'npm run docs -- develop: npm run docs: expected one of dev, build, check, options, versions; got develop',
     ]);
   });
 });
