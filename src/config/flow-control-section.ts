@@ -129,6 +129,18 @@ function evictionTable(plugins: References) {
   };
 }
 
+/** What single tenants have. */
+function tenantTable() {
+  return {
+    flows: row('Settings of single tenants.', optional(record(flowSettings()))),
+    plans: row('Settings that several tenants share, by name.', optional(record(flowSettings()))),
+    tenants: row(
+      'Tenants and their plans; `"*"`: every tenant that has no other.',
+      optional(record(text('the name of a plan'))),
+    ),
+  };
+}
+
 /** The table of the section: each field with what it takes, and one sentence. */
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
@@ -191,12 +203,7 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     bandOrder: row('Which band goes next; `strict` without it.', optional(oneOf('strict', 'fifo', 'aging'))),
     bandPromotion: row('Waiting that is worth one band, for `aging`; `60s` without it.', optional(ttl())),
     minShareUnit: row('What `minShare` is a part of; `requests` without it.', optional(oneOf('requests', 'tokens'))),
-    flows: row('Settings of single tenants.', optional(record(flowSettings()))),
-    plans: row('Settings that several tenants share, by name.', optional(record(flowSettings()))),
-    tenants: row(
-      'Tenants and their plans; `"*"`: every tenant that has no other.',
-      optional(record(text('the name of a plan'))),
-    ),
+    ...tenantTable(),
     gate: row('When dispatch stops and goes on.', optional(object(gate, opensBelowClosing))),
     maxBands: row('Bands that may exist; 64 without it.', optional(integer({ from: 1, to: mostBands }))),
     maxFlows: row('Flows that may exist; 100000 without it.', optional(positiveInteger())),
