@@ -208,10 +208,7 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     maxBands: row('Bands that may exist; 64 without it.', optional(integer({ from: 1, to: mostBands }))),
     maxFlows: row('Flows that may exist; 100000 without it.', optional(positiveInteger())),
     flowIdleTimeout: row('How long an idle flow is remembered; `5m` without it.', optional(interval('5m'))),
-    bandIdleTimeout: row(
-      'How long an idle band made on first use is kept; `10m` without it.',
-      optional(interval('10m')),
-    ),
+    bandIdleTimeout: row('How long an idle band is kept; `10m` without it.', optional(interval('10m'))),
     maxLease: row('A request that holds its seat longer is told of; never without it.', optional(interval('45m'))),
     overdueLeases: row('Whether its seat is taken back; `warn` without it.', optional(oneOf('warn', 'release'))),
   };

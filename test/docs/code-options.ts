@@ -71,7 +71,7 @@ function memberOf(member: ts.PropertySignature, name: string, owner: string): Me
 /** The first sentence, and those that tell what a word means: "`reject`: the newcomer is dropped." */
 function shortened(text: string): string {
   const [first = '', ...others] = text.match(/.+?[.](?= [A-Z`]|$)/g) ?? [text];
-  return [first, ...others.filter((sentence) => /^ ?`[\w-]+`(?: or `[\w-]+`)?:/.test(sentence))].join('');
+  return [first, ...others.filter((sentence) => /^ ?`[\w()-]+`(?: or `[\w()-]+`)?:/.test(sentence))].join('');
 }
 
 /** Values are set as code, and words as they are. */

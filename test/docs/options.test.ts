@@ -11,7 +11,7 @@ import { flowControlTable } from '../../src/config/flow-control-section.js';
 import { flowMiddleware } from '../../src/fetch/ai/index.js';
 import { flowFetch } from '../../src/fetch/index.js';
 import { fileSchema } from '../../src/gateway/settings/file-schema.js';
-import { EndpointPool, resolveOptions } from '../../src/index.js';
+import { EndpointPool, inFlightEviction, resolveOptions } from '../../src/index.js';
 import { inspector } from '../../src/observability/inspector/index.js';
 import { openTelemetryMetrics } from '../../src/observability/opentelemetry/index.js';
 import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
@@ -42,6 +42,7 @@ const parts: readonly Part[] = [
         options: 'FlowControllerOptions',
         read: (options) => resolveOptions(given(options)),
       },
+      { title: '`inFlightEviction(options)`', options: 'EvictionOptions', read: inFlightEviction },
     ],
   },
   {
