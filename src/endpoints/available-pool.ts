@@ -6,7 +6,7 @@
  * another array whenever members, labels, weights, states or marks have changed.
  */
 import type { EndpointView, PoolView } from './endpoint.js';
-import type { Endpoint, EndpointPool } from './endpoint-pool.js';
+import type { Endpoint, SeatPool } from './seat-pool.js';
 
 export class AvailablePool implements PoolView {
   endpoints: readonly Endpoint[];
@@ -16,9 +16,9 @@ export class AvailablePool implements PoolView {
   isWhole = true;
   private changes = 0;
   private seenVersion = -1;
-  private readonly pool: EndpointPool;
+  private readonly pool: SeatPool;
 
-  constructor(pool: EndpointPool) {
+  constructor(pool: SeatPool) {
     this.pool = pool;
     this.endpoints = pool.endpoints;
   }

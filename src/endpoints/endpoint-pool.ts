@@ -1,22 +1,20 @@
 /**
- * The model servers, their last reported load, and the seats taken on each.
+ * The model servers and their last reported load, as hosts tell of them. The seats taken on each are counted below, in
+ * `SeatPool`: a controller without a pool needs no more.
  *
- * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it,
- * and an endpoint added again under the same name starts from zero.
- *
- * Longer than most files, because an endpoint and the pool that counts its seats are one structure.
+ * Invariant: an endpoint added again under the same name starts from zero.
  */
 
-import type { Clock } from '../base/clock.js';
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
-import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import { object } from '../base/schema/containers.js';
 import { element, optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { aboveZero, oneOf } from '../base/schema/types.js';
-import type { EndpointMetrics, EndpointState, EndpointView, PoolView } from './endpoint.js';
+import { AvailablePool } from './available-pool.js';
+import type { EndpointState, EndpointView } from './endpoint.js';
 import { checkReport, type MetricsReport, mergeReport } from './metrics-report.js';
+import { Endpoint, SeatPool } from './seat-pool.js';
 
 /** The options of `add`. */
 export interface EndpointOptions {
@@ -56,116 +54,14 @@ export interface PoolEvents extends ListenerErrors {
   overloaded: EndpointView;
 }
 
-/** @internal A seat that the endpoint's metrics do not know of yet. */
-export class UnsampledSeat implements Linked<UnsampledSeat> {
-  previous: UnsampledSeat | undefined = undefined;
-  next: UnsampledSeat | undefined = undefined;
-  isUnsampled = true;
-  readonly takenAtMs: number;
-
-  constructor(takenAtMs: number) {
-    this.takenAtMs = takenAtMs;
-  }
-}
-
-/** @internal A controller as its pool sees it. */
-export interface PoolUser {
-  /** Something has changed. */
-  readonly onPoolChange: () => void;
-  readonly backlog: { readonly waiting: number };
-}
-
-export class Endpoint implements EndpointView {
-  metrics: EndpointMetrics | undefined = undefined;
-  /** When its next report is due, ms; undefined where nobody scrapes it. Written by Scraper. */
-  reportDueAtMs: number | undefined = undefined;
-  inFlightRequests = 0;
-  inFlightTokens = 0;
-  dispatchedRequests = 0;
-  endedSinceReport = 0;
-  isMember = true;
-  state: EndpointState = 'ready';
-  overloadedUntilMs = 0;
-  /** @internal Seats newer than the metrics, oldest first; kept only for endpoints that report. */
-  readonly unsampled: LinkedList<UnsampledSeat> = new LinkedList();
-  readonly id: string;
-  labels: Readonly<Record<string, string>>;
-  weight: number;
-  /** True for the one endpoint of a controller without a pool. */
-  readonly isImplicit: boolean;
-
-  constructor(id: string, labels: Readonly<Record<string, string>>, weight: number, isImplicit: boolean) {
-    this.id = id;
-    this.labels = labels;
-    this.weight = weight;
-    this.isImplicit = isImplicit;
-  }
-
-  get unsampledRequests(): number {
-    return this.unsampled.size;
-  }
-
-  /** @internal */
-  report(metrics: EndpointMetrics, travelMs: number): void {
-    this.metrics = metrics;
-    this.endedSinceReport = 0;
-    for (let seat = this.unsampled.first; seat !== undefined; seat = this.unsampled.first) {
-      if (seat.takenAtMs > metrics.sampledAtMs - travelMs) break;
-      this.seen(seat);
-    }
-  }
-
-  /** @internal The metrics know of the seat by now, or it was given back before. */
-  seen(seat: UnsampledSeat): void {
-    seat.isUnsampled = false;
-    this.unsampled.remove(seat);
-  }
-}
-
 /**
  * The pool of model servers behind one or several controllers. Changes wake the controllers that use it.
  *
  * Name a server by its `id`, or by the view that `add` returned. The view means that very server, and not one that was
  * added later under the same name. Methods that change one server return false when it is not in the pool.
  */
-export class EndpointPool implements PoolView {
-  /** Members in the order in which they were added; replaced, never changed. Written by the pool alone. */
-  endpoints: readonly Endpoint[] = [];
-  inFlightRequests = 0;
-  inFlightTokens = 0;
-  private readonly members = new Map<string, Endpoint>();
-  /** @internal The controllers that use it. */
-  controllers: readonly PoolUser[] = [];
+export class EndpointPool extends SeatPool {
   private readonly events = new GuardedEvents<PoolEvents>('added', 'removed', 'updated', 'reported', 'overloaded');
-  private changes = 0;
-  /** Says which controller is woken first. */
-  private wakes = 0;
-  private clock: Pick<Clock, 'now'> = performance;
-  /** @internal The one endpoint of a controller that has no pool. */
-  implicitEndpoint: Endpoint | undefined = undefined;
-  /**
-   * @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by
-   * `onceActive`.
-   */
-  onDemand: (() => void) | undefined = undefined;
-
-  /**
-   * Rises with every change of members, labels, weights, states and overload marks; not with metrics and seats, nor
-   * when a mark runs out.
-   */
-  get version(): number {
-    return this.changes;
-  }
-
-  /** The instant on the clock of the controller that was made last, or of the platform before there is one; ms. */
-  now(): number {
-    return this.clock.now();
-  }
-
-  /** The member of that name. */
-  get(id: string): Endpoint | undefined {
-    return this.members.get(id);
-  }
 
   /** Calls `listener` after each change; its failure is a `listenerError`. Returns a function that stops it. */
   on<E extends keyof PoolEvents>(event: E, listener: (payload: PoolEvents[E]) => unknown): () => void {
@@ -185,18 +81,16 @@ export class EndpointPool implements PoolView {
     const { labels, weight = 1, state = 'ready' } = parse(endpointOptions, options, `EndpointPool.add(${id})`);
     const endpoint = new Endpoint(id, Object.freeze({ ...labels }), weight, false);
     endpoint.state = state;
-    return this.join(endpoint);
+    this.join(endpoint);
+    this.changedFor(endpoint, 'added');
+    return endpoint;
   }
 
   /** Takes a model server out; requests in flight on it keep their leases. */
   remove(server: string | EndpointView): boolean {
     const endpoint = this.member(server);
     if (endpoint === undefined) return false;
-    endpoint.isMember = false;
-    this.members.delete(endpoint.id);
-    this.endpoints = Object.freeze([...this.members.values()]);
-    this.inFlightRequests -= endpoint.inFlightRequests;
-    this.inFlightTokens -= endpoint.inFlightTokens;
+    this.part(endpoint);
     this.changedFor(endpoint, 'removed');
     return true;
   }
@@ -262,60 +156,14 @@ export class EndpointPool implements PoolView {
     return true;
   }
 
-  /** @internal Lets a controller hear of changes, on the controller's clock. */
-  attach(controller: PoolUser, clock: Pick<Clock, 'now'>): () => void {
-    this.clock = clock;
-    this.controllers = [...this.controllers, controller];
-    return () => {
-      this.controllers = this.controllers.filter((other) => other !== controller);
-    };
-  }
-
-  /** @internal The pool of a controller that has none. */
-  static implicit(): EndpointPool {
-    const pool = new EndpointPool();
-    pool.implicitEndpoint = pool.join(new Endpoint('default', {}, 1, true));
-    return pool;
-  }
-
-  /** @internal Takes a seat. Returns what `unbook` wants to have of it. */
-  book(endpoint: Endpoint, tokens: number, nowMs: number): UnsampledSeat | undefined {
-    endpoint.inFlightRequests++;
-    endpoint.inFlightTokens += tokens;
-    endpoint.dispatchedRequests++;
-    let seat: UnsampledSeat | undefined;
-    if (endpoint.metrics !== undefined) {
-      seat = new UnsampledSeat(nowMs);
-      endpoint.unsampled.push(seat);
-    }
-    if (!endpoint.isMember) return seat;
-    if (this.inFlightRequests++ === 0) this.onDemand?.();
-    this.inFlightTokens += tokens;
-    return seat;
-  }
-
-  /** @internal Gives a seat back, and wakes every controller that may wait for it, `except` the one that knows. */
-  unbook(endpoint: Endpoint, seat: UnsampledSeat | undefined, tokens: number, except?: () => void): void {
-    endpoint.inFlightRequests--;
-    endpoint.inFlightTokens -= tokens;
-    if (seat?.isUnsampled === true) endpoint.seen(seat);
-    else if (endpoint.metrics !== undefined) endpoint.endedSinceReport++;
-    if (!endpoint.isMember) return;
-    this.inFlightRequests--;
-    this.inFlightTokens -= tokens;
-    if (this.controllers.length > 1 || this.controllers[0]?.onPoolChange !== except) this.changed(except);
+  /** @internal Its available part, for one controller. */
+  available(): AvailablePool {
+    return new AvailablePool(this);
   }
 
   private member(server: string | EndpointView): Endpoint | undefined {
     const endpoint = this.members.get(idOf(server));
     return typeof server === 'string' || endpoint === server ? endpoint : undefined;
-  }
-
-  private join(endpoint: Endpoint): Endpoint {
-    this.members.set(endpoint.id, endpoint);
-    this.endpoints = Object.freeze([...this.members.values()]);
-    this.changedFor(endpoint, 'added');
-    return endpoint;
   }
 
   private mark(endpoint: Endpoint, untilMs: number): void {
@@ -324,19 +172,8 @@ export class EndpointPool implements PoolView {
   }
 
   private changedFor(endpoint: Endpoint, event: 'added' | 'removed' | 'updated' | 'overloaded'): void {
-    this.changes++;
-    this.changed();
+    this.changedMember();
     this.events.emit(event, endpoint);
-  }
-
-  /** Wakes the controllers, another one first each time: the first to be woken takes the seat that came free. */
-  private changed(except?: () => void): void {
-    const { controllers } = this;
-    const first = this.wakes++;
-    for (let i = 0; i < controllers.length; i++) {
-      const { onPoolChange } = controllers[(first + i) % controllers.length] as PoolUser;
-      if (onPoolChange !== except) onPoolChange();
-    }
   }
 }
 

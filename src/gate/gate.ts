@@ -6,9 +6,9 @@
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import { AvailablePool } from '../endpoints/available-pool.js';
+import type { AvailablePool } from '../endpoints/available-pool.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
-import type { Endpoint } from '../endpoints/endpoint-pool.js';
+import type { Endpoint } from '../endpoints/seat-pool.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import { Ceilings } from './ceilings/ceilings.js';
@@ -72,14 +72,14 @@ export class Gate {
   private own: OwnDetectors | undefined = undefined;
 
   constructor(
-    pool: PoolView,
+    pool: PoolView | AvailablePool,
     bands: BandRegistry,
     errors: PluginErrorSink,
     options: GateOptions,
     onAnnounced: () => void,
   ) {
     this.pool = pool;
-    this.members = pool instanceof AvailablePool ? pool : undefined;
+    this.members = 'refresh' in pool ? pool : undefined;
     this.bands = bands;
     this.errors = errors;
     this.options = options;

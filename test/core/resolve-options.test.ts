@@ -5,6 +5,7 @@ import { FlowController } from '../../src/core/flow-controller.js';
 import type { FlowControllerOptions } from '../../src/core/options.js';
 import { resolveOptions } from '../../src/core/resolve-options.js';
 import { EndpointPool } from '../../src/endpoints/endpoint-pool.js';
+import { SeatPool } from '../../src/endpoints/seat-pool.js';
 import { staticUsageLimit } from '../../src/gate/ceilings/static-usage-limit.js';
 import { concurrencyDetector } from '../../src/gate/detectors/concurrency-detector.js';
 import { utilizationDetector } from '../../src/gate/detectors/utilization-detector.js';
@@ -241,7 +242,7 @@ describe('plugins', () => {
   it('makes a detector of a function', () => {
     const { saturationDetector: detector } = resolve({ saturationDetector: (pool) => pool.endpoints.length / 2 });
     expect(detector.type).toBe('function');
-    expect(detector.saturation(EndpointPool.implicit(), 0)).toBe(0.5);
+    expect(detector.saturation(SeatPool.implicit(), 0)).toBe(0.5);
   });
 
   it('passes plugin objects on as they are', () => {

@@ -5,8 +5,7 @@
  *                └─ wakeups ── when the walk runs although nobody calls
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
-import { AvailablePool } from '../../endpoints/available-pool.js';
-import { EndpointPool } from '../../endpoints/endpoint-pool.js';
+import { SeatPool } from '../../endpoints/seat-pool.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import { Gate } from '../../gate/gate.js';
 import { BandSelector } from '../../tiers/1-priority/band-selector.js';
@@ -67,12 +66,12 @@ export class Engine {
 
   constructor(options: ResolvedOptions, events: EventHub) {
     const { clock } = options;
-    const pool = options.pool ?? EndpointPool.implicit();
+    const pool = options.pool ?? SeatPool.implicit();
     this.options = options;
     this.events = events;
     const operation = new Operation(clock);
     this.operation = operation;
-    const available = pool.implicitEndpoint === undefined ? new AvailablePool(pool) : pool;
+    const available = options.pool?.available() ?? pool;
     this.backlog = new Backlog(
       options,
       events,

@@ -10,7 +10,7 @@
  */
 import type { Rejection } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
-import { Endpoint } from '../../endpoints/endpoint-pool.js';
+import { Endpoint } from '../../endpoints/seat-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { Flow } from '../../tiers/flow.js';

@@ -6,7 +6,7 @@
  */
 
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { Endpoint } from '../../endpoints/endpoint-pool.js';
+import type { Endpoint } from '../../endpoints/seat-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import { isPuttingOff, type ServerAnswer } from '../../gate/server-answer.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';

@@ -10,9 +10,9 @@
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
+import type { Endpoint, SeatPool } from '../../endpoints/seat-pool.js';
 import type { RequestWait } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -34,7 +34,7 @@ export class Placement {
   direct: Endpoint | undefined;
   /** False while every request may go to every endpoint. */
   tellsClasses: boolean;
-  private readonly pool: EndpointPool;
+  private readonly pool: SeatPool;
   private readonly implicit: readonly Endpoint[] | undefined;
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
@@ -43,7 +43,7 @@ export class Placement {
   private poolVersion = -1;
   private readonly served = new Map<string, readonly Endpoint[]>();
 
-  constructor(pool: EndpointPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
+  constructor(pool: SeatPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
     this.pool = pool;
     this.implicitEndpoint = pool.implicitEndpoint;
     this.implicit = pool.implicitEndpoint === undefined ? undefined : [pool.implicitEndpoint];

@@ -13,7 +13,7 @@ import { neverUnboxed } from '../../base/clock.js';
 import { describeValue, FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { Endpoint, EndpointPool, UnsampledSeat } from '../../endpoints/endpoint-pool.js';
+import type { Endpoint, SeatPool, UnsampledSeat } from '../../endpoints/seat-pool.js';
 import type { Candidate } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
 import { checkAnswer, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
@@ -37,12 +37,12 @@ export class Seats {
   evicted = 0;
   /** Unreleased leases, oldest first, for readers: a list costs a request less than a count for each fairness ID. */
   readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
-  readonly pool: EndpointPool;
+  readonly pool: SeatPool;
   private readonly gate: Gate;
   private readonly onPoolChange: () => void;
 
   /** `onPoolChange`: the pool's listener of this controller; it is not called for a seat that is given back here. */
-  constructor(pool: EndpointPool, gate: Gate, onPoolChange: () => void) {
+  constructor(pool: SeatPool, gate: Gate, onPoolChange: () => void) {
     this.pool = pool;
     this.gate = gate;
     this.onPoolChange = onPoolChange;
@@ -110,7 +110,7 @@ export class Seats {
 }
 
 /** The endpoint to move a lease to. @throws FlowConfigError when the pool has none, or the lease was released */
-export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
+export function destination(pool: SeatPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
   if (isReleased) {
     throw new FlowConfigError('lease.bind', [
       { path: '', expected: 'a lease that is held', got: 'one that was released' },

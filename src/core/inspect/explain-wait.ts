@@ -7,11 +7,8 @@ import type { ItemView } from '../../tiers/views.js';
 import type { Engine } from '../engine/engine.js';
 import type { InFlightCaps } from '../engine/in-flight-caps.js';
 import { QueueItem } from '../engine/queue-item.js';
-import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
+import { by, drainTimeMs, type Explanation, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
 import { oldestLease } from './in-flight.js';
-
-/** A decision, with its part of the sentence. */
-type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
 
 /** A request by arrival number, view, the object passed to `enqueue`, or a test of that. O(waiting), by view O(1). */
 export function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
@@ -94,50 +91,43 @@ function judge(
   higher: readonly PriorityBand[],
   ahead: number | undefined,
   nowMs: number,
-): Verdict {
+): Explanation {
   const band = item.band as PriorityBand;
   const flow = item.flow as Flow;
   const name = `band ${band.priority}`;
   const next = higher[higher.length - 1];
   if (gate.isPoolEmpty(nowMs))
-    return { decidedBy: 'pool', text: `${name} waits: ${gate.whyUnavailable(nowMs) ?? 'the pool has no endpoints'}` };
+    return by('pool', `${name} waits: ${gate.whyUnavailable(nowMs) ?? 'the pool has no endpoints'}`);
   if (caps !== undefined && (flow.isParked || caps.obstacle(item, band) !== undefined)) {
-    return { decidedBy: 'cap', text: `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})` };
+    return by('cap', `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})`);
   }
   if (flow.isHeld) {
     const wait = placement.waitOf(item, nowMs);
     if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
-    return {
-      decidedBy: 'endpoints',
-      text: `${name}: ${obstacles[placement.obstacle(flow.contendsIn?.requestClass, band, nowMs) ?? 'full']}`,
-    };
+    return by(
+      'endpoints',
+      `${name}: ${obstacles[placement.obstacle(flow.contendsIn?.requestClass, band, nowMs) ?? 'full']}`,
+    );
   }
   if (!gate.isOpenFor(band)) {
     const { saturation, isFailing } = gate.readingFor(band);
-    if (isFailing) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
-    return {
-      decidedBy: 'gate',
-      text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}`,
-    };
+    if (isFailing) return by('gate', `${name} gated: the saturation detector fails`);
+    return by('gate', `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}`);
   }
   if (next !== undefined && selector.isStrict) {
     const waiting =
       higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;
-    return { decidedBy: 'priority', text: `${name} waits for ${waiting}` };
+    return by('priority', `${name} waits for ${waiting}`);
   }
   const obstacle = placement.obstacle(item.requestClass, band, nowMs);
   const wait = obstacle === undefined ? placement.waitOf(item, nowMs) : undefined;
   if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
-  if (obstacle !== undefined) return { decidedBy: 'endpoints', text: `${name}: ${obstacles[obstacle]}` };
-  if (!selector.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
-  if (ahead === 0 && !band.sharedQueue) {
-    return {
-      decidedBy: 'fairness',
-      policy: band.settings.fairness.type,
-      text: `${name}: it is the turn of other flows`,
-    };
-  }
-  return { decidedBy: 'ordering', policy: band.settings.ordering.type, text: `${name}: others of its queue go first` };
+  if (obstacle !== undefined) return by('endpoints', `${name}: ${obstacles[obstacle]}`);
+  if (!selector.isStrict) return by('priority', `${name} waits for its turn among the bands`);
+  const { fairness, ordering } = band.settings;
+  return ahead === 0 && !band.sharedQueue
+    ? by('fairness', `${name}: it is the turn of other flows`, { policy: fairness.type })
+    : by('ordering', `${name}: others of its queue go first`, { policy: ordering.type });
 }
 
 /** `8 of 8 running`, or the same in tokens where these are what is missing. */
@@ -150,9 +140,9 @@ function capText(caps: InFlightCaps, head: ItemView, band: PriorityBand): string
 }
 
 /** `band 0 waits for 1,200 input tokens of account A, in 3.4 s`. */
-function waitsFor(name: string, { atMs, missing }: RequestWait, nowMs: number): Verdict {
+function waitsFor(name: string, { atMs, missing }: RequestWait, nowMs: number): Explanation {
   const when = atMs === Number.POSITIVE_INFINITY ? '' : `, in ${inSeconds(atMs - nowMs)}`;
-  return { decidedBy: 'endpoints', text: `${name} waits for ${missing}${when}` };
+  return by('endpoints', `${name} waits for ${missing}${when}`);
 }
 
 /** `12,400`. */

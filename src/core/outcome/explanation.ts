@@ -57,6 +57,11 @@ export interface Explanation {
   readonly ceiling?: number | undefined;
 }
 
+/** A decision, with its sentence. */
+export function by(decidedBy: DecidedBy, text: string, more?: Partial<Explanation>): Explanation {
+  return { decidedBy, text, ...more };
+}
+
 /** Why a request still waits. */
 export interface WaitExplanation extends Explanation {
   readonly priority: number;

@@ -14,7 +14,7 @@
 import type { Clock } from '../../base/clock.js';
 import { whenAborted } from '../../base/when-aborted.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { Endpoint } from '../../endpoints/endpoint-pool.js';
+import type { Endpoint } from '../../endpoints/seat-pool.js';
 import type { ServerAnswer } from '../../gate/server-answer.js';
 import { argumentError } from '../check-arguments.js';
 import type { Engine, Standing } from '../engine/engine.js';
