@@ -25,7 +25,7 @@ import { gatewayMetrics } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
 import type { MetricsSource, PromClient } from './metrics/process-metrics.js';
 import { logDropsOf } from './operators/drop-log.js';
-import { OperatorPage } from './operators/operator-page.js';
+import { hostOf, type OperatorPage, operatorPage, ownHosts } from './operators/operator-page.js';
 import {
   hasFigures,
   isOperatorPath,
@@ -33,7 +33,6 @@ import {
   type OperatorState,
   operatorRoutes,
 } from './operators/operator-routes.js';
-import { hostOf, ownHosts } from './operators/own-hosts.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handler.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
@@ -151,7 +150,7 @@ class RunningGateway implements Gateway {
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
     this.page =
       config.inspector &&
-      new OperatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), shared && (() => shared.held));
+      operatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), shared && (() => shared.held));
     this.metricsFallback = new MetricsFallback(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
@@ -280,7 +279,7 @@ class RunningGateway implements Gateway {
   private async shutDown(delayMs: number): Promise<FlowStats> {
     if (delayMs > 0) await this.announce(delayMs);
     const { waiting, streams } = this.config.drain;
-    this.page?.close(); // its streams would keep their connections
+    this.page?.inspector.close(); // its streams would keep their connections
     const isGone = new Promise<void>((resolve) => this.server.close(() => resolve()));
     // Connections that become idle now are not needed any more.
     const sweep = setInterval(() => this.server.closeIdleConnections(), 20);
@@ -350,7 +349,7 @@ class RunningGateway implements Gateway {
     const { path, req, res } = state;
     try {
       if (hasFigures(path, this.config.demand.path)) checkHost(this.config, req);
-      if (path === this.page?.path) await this.page.answer(req, res);
+      if (path === this.page?.path) await this.page.inspector.node(req, res);
       else await this.operators(path, req, res);
     } catch (error) {
       this.handler.fail(state, error);

@@ -3,7 +3,8 @@ import { object } from '../../base/schema/containers.js';
 import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero, clock, oneOf, positiveInteger, text } from '../../base/schema/types.js';
-import { type Clock, type EndpointView, FlowConfigError, realClock } from '../../index.js';
+import { type Clock, type EndpointView, realClock } from '../../index.js';
+import { platformFetch } from '../platform-fetch.js';
 
 /** What is used of `fetch`. */
 export type HealthFetch = (
@@ -59,11 +60,5 @@ const healthOptions = object({
 /** @throws FlowConfigError */
 export function resolveHealthOptions(options: HealthOptions): HealthSettings {
   const settings = parse(healthOptions, options, 'watchHealth');
-  const { fetch = globalThis.fetch } = settings;
-  if (typeof fetch !== 'function') {
-    throw new FlowConfigError('watchHealth', [
-      { path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' },
-    ]);
-  }
-  return { ...settings, fetch };
+  return { ...settings, fetch: settings.fetch ?? platformFetch('watchHealth') };
 }

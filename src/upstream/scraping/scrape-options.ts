@@ -3,7 +3,8 @@ import { object } from '../../base/schema/containers.js';
 import { anything, callable, optional, value } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero, clock, positiveInteger, randomSource, ratio, text } from '../../base/schema/types.js';
-import { type Clock, type EndpointView, FlowConfigError, realClock, type Schema } from '../../index.js';
+import { type Clock, type EndpointView, realClock, type Schema } from '../../index.js';
+import { platformFetch } from '../platform-fetch.js';
 import type { MetricsFetch } from './read-exposition.js';
 import { type ProfileOption, resolveChoice } from './resolve-sources.js';
 
@@ -105,12 +106,8 @@ const scrapeOptions = object({
 /** @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
   const settings = parse(scrapeOptions, options, 'scrape');
-  const { fetch = globalThis.fetch, profile } = settings;
-  if (typeof fetch !== 'function') {
-    throw new FlowConfigError('scrape', [
-      { path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' },
-    ]);
-  }
+  const { profile } = settings;
+  const fetch = settings.fetch ?? platformFetch('scrape');
   if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');
   return { ...settings, fetch };
 }
