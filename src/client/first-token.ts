@@ -1,6 +1,7 @@
 /** An attempt that is given up when a stream brings no content token in time. */
 import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
 import { signalOf } from './replayable-input.js';
 
@@ -47,8 +48,7 @@ export async function fetchToFirstToken(
     if (response.body === null || !isEventStream(response.headers)) return response;
     const reader = response.body.getReader();
     const { chunks } = await readToFirstToken(reader);
-    const { status, statusText, headers } = response;
-    return new Response(joined(chunks, reader), { status, statusText, headers });
+    return withBody(response, joined(chunks, reader));
   } catch (error) {
     if (late.signal.aborted && caller?.aborted !== true) return undefined;
     throw error;

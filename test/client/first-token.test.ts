@@ -46,6 +46,12 @@ describe('a stream without a content token in time', () => {
     expect(server.asked).toHaveLength(1);
   });
 
+  it('is passed on as fetch has it, with its address, when its first token is in time', async () => {
+    const server = await startModelServer(serve);
+    const { url, type, redirected } = await send().send(server.url, streamed);
+    expect({ url, type, redirected }).toEqual({ url: new URL(server.url).href, type: 'basic', redirected: false });
+  });
+
   it('costs the budget as a refusal does', async () => {
     const server = await startModelServer(inTurn(hang, hang, serve));
     const budget = retryBudget({ ratio: 0, minPerSecond: 0, capacity: 2 });
