@@ -37,9 +37,19 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** The nearest candidate; or `word` with "max" before it (`maxConcurrency`); or the only one that begins with it. */
+/** What the names of an option in code and in files have in common: `fairness` and `fairnessPolicyRef`. */
+function coreOf(name: string): string {
+  const lower = name.toLowerCase().replaceAll(/[-_]|(?<=.)priority|^priority(?=.)/g, '');
+  return lower.replace(/(?<=.)(?:policy)?(?:(?:plugin)?refs?)?$|(?<=.)ms$/, '').replace(/s$/, '');
+}
+
+/**
+ * The other spelling of `word`; or the nearest candidate; or `word` with "max" before it (`maxConcurrency`); or the
+ * only one that begins with it.
+ */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const best =
+    candidates.find((candidate) => word.length <= 60 && coreOf(candidate) === coreOf(word)) ??
     nearest(word, candidates) ?? candidates.find((candidate) => candidate.toLowerCase() === `max${word.toLowerCase()}`);
   if (best !== undefined || word.length < 3 || word.length > 60) return best;
   const lower = word.toLowerCase();

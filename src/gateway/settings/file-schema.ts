@@ -112,17 +112,16 @@ const openTelemetry = object({
   fairnessIds: row('Metrics and spans name tenants.', otherwise(flag(), false)),
 });
 
-/** Without defaults: whether the section is there at all, and what else it says, matters to `enabled`. */
 const scrape = object({
   enabled: row(
     'Ask the servers for their load. Without it: if the section is there, or the detector needs it.',
     optional(flag()),
   ),
-  interval: row('From question to question; `50ms` without it.', optional(positiveDuration('50ms'))),
-  idleInterval: row('The same while no request waits or runs; `1s` without it.', optional(positiveDuration('1s'))),
-  timeout: row('For the whole answer; `1s` without it.', optional(positiveDuration('1s'))),
-  path: row('Where servers report; `/metrics` without it.', optional(path)),
-  stalenessThreshold: row('After it a report is stale; `200ms` without it.', optional(positiveDuration('200ms'))),
+  interval: row('From question to question.', otherwise(positiveDuration('50ms'), '50ms')),
+  idleInterval: row('The same while no request waits or runs.', otherwise(positiveDuration('1s'), '1s')),
+  timeout: row('For the whole answer.', otherwise(positiveDuration('1s'), '1s')),
+  path: row('Where servers report.', otherwise(path, '/metrics')),
+  stalenessThreshold: row('After it a report is stale.', otherwise(positiveDuration('200ms'), '200ms')),
 });
 
 const health = object({
@@ -286,7 +285,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     demand: row('What is asked for, for autoscalers.', orEmpty(section(demand))),
     openTelemetry: row('OpenTelemetry; off without the section.', optional(openTelemetry)),
     upstreams: row('The model servers.', list(upstream)),
-    scrape: row('How servers are asked for their load.', optional(scrape)),
+    scrape: row('How servers are asked for their load.', orEmpty(scrape)),
     health: row('Checks of servers that have a `healthPath`.', orEmpty(health)),
     timeouts: row('How long each part of a request may take.', orEmpty(timeouts)),
     limits: row('What clients may send.', orEmpty(limits)),

@@ -1,5 +1,5 @@
 /** A gateway file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
-import type { GatewayConfig, InspectorConfig } from './gateway-config.js';
+import type { GatewayConfig, InspectorConfig, ScrapeConfig } from './gateway-config.js';
 
 /** The sender of requests; `objective` names a priority. */
 export interface FileSender {
@@ -24,12 +24,7 @@ export interface GatewayFile
     readonly hosts: readonly string[];
   };
   readonly inspector?: (Omit<InspectorConfig, 'password'> & { readonly password?: string | undefined }) | undefined;
-  readonly scrape?:
-    | (Numbers<'interval' | 'idleInterval' | 'timeout' | 'stalenessThreshold'> & {
-        readonly enabled?: boolean | undefined;
-        readonly path?: string | undefined;
-      })
-    | undefined;
+  readonly scrape: ScrapeConfig & { readonly enabled?: boolean | undefined };
   readonly auth: {
     readonly keys: readonly (FileSender & { readonly key: string })[];
     readonly anonymous?: FileSender | undefined;

@@ -18,7 +18,7 @@ import {
   type SaturationDetector,
 } from '../../index.js';
 import { fileSchema } from './file-schema.js';
-import type { GatewayConfig, ScrapeConfig, SenderConfig } from './gateway-config.js';
+import type { GatewayConfig, SenderConfig } from './gateway-config.js';
 import type { FileSender, GatewayFile } from './gateway-file.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import { readSharedState } from './read-shared-state.js';
@@ -64,8 +64,15 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
   const file = verdict.value;
   checkNames(file, issues);
+  const { scrape } = parsed;
+  if (file.scrape.enabled === false && Object.keys(Object(scrape)).length > 1)
+    issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
   checkOperatorPaths(file, issues);
-  const config = { ...flow, ...resolve(file, flow.flow.saturationDetector, issues), warnings };
+  const config = {
+    ...flow,
+    ...resolve(file, scrape !== undefined || Object(flow.flow.saturationDetector).needsPool === true, issues),
+    warnings,
+  };
   if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
   return config;
 }
@@ -142,7 +149,7 @@ function isConstraint(plugin: object): plugin is Constraint {
   return 'withRoomFor' in plugin;
 }
 
-function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssue[]): void {
+function checkNames({ upstreams, auth }: GatewayFile, issues: ConfigIssue[]): void {
   const checkUnique = (
     names: readonly string[],
     path: (index: number) => string,
@@ -162,9 +169,6 @@ function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssu
   checkUnique(ids, (index) => `upstreams[${index}].id`, 'a name that no other upstream has', true);
   const keys = auth.keys.map(({ key }) => key).filter((key) => key !== 'missing');
   checkUnique(keys, (index) => `auth.keys[${index}].key`, 'a key that stands only once', false);
-  if (scrape?.enabled === false && Object.keys(scrape).length > 1) {
-    issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
-  }
 }
 
 const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/busy_threshold']);
@@ -214,16 +218,16 @@ const everybody: FileSender = { tenant: 'default-flow', trusted: false };
 /** The settings of all sections, also those that depend on other sections. */
 function resolve(
   file: GatewayFile,
-  detector: Flow['flow']['saturationDetector'],
+  needsScraping: boolean,
   issues: ConfigIssue[],
 ): Omit<GatewayConfig, keyof Flow | 'warnings'> {
   const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
+  const { enabled = needsScraping, ...scraping } = scrape;
   const sharedState = readSharedState(file.sharedState, issues);
   const keys = auth.keys.map(({ key, ...who }, index) => {
     return { key, ...senderOf(who, `auth.keys[${index}]`, file, issues) };
   });
   const anonymous = auth.anonymous ?? (keys.length === 0 ? everybody : undefined);
-  const needsScraping = scrape !== undefined || (typeof detector === 'object' && detector.needsPool === true);
   return {
     ...settled,
     admin: {
@@ -233,14 +237,9 @@ function resolve(
     },
     inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
     openTelemetry,
-    scrape: (scrape?.enabled ?? needsScraping) ? scrapeOf(scrape) : undefined,
+    scrape: enabled ? { ...scraping, idleInterval: Math.max(scraping.idleInterval, scraping.interval) } : undefined,
     auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, issues) },
     cors,
     sharedState,
   };
-}
-
-function scrapeOf(scrape: GatewayFile['scrape'] = {}): ScrapeConfig {
-  const { interval = 50, idleInterval = 1_000, timeout = 1_000, path = '/metrics', stalenessThreshold = 200 } = scrape;
-  return { interval, idleInterval: Math.max(idleInterval, interval), timeout, path, stalenessThreshold };
 }
