@@ -50,7 +50,8 @@ function coreOf(name: string): string {
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const best =
     candidates.find((candidate) => word.length <= 60 && coreOf(candidate) === coreOf(word)) ??
-    nearest(word, candidates) ?? candidates.find((candidate) => candidate.toLowerCase() === `max${word.toLowerCase()}`);
+    nearest(word, candidates) ??
+    candidates.find((candidate) => candidate.toLowerCase() === `max${word.toLowerCase()}`);
   if (best !== undefined || word.length < 3 || word.length > 60) return best;
   const lower = word.toLowerCase();
   const beginnings = candidates.filter((candidate) => candidate.toLowerCase().startsWith(lower));
