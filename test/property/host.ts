@@ -110,6 +110,8 @@ export class Host {
   private isPoolEmpty: boolean;
   private wasReady: boolean;
   private flippedAtMs = Number.NEGATIVE_INFINITY;
+  /** Since when a request waits that may go, while nothing happens. */
+  private leftSince = { atMs: Number.NaN, activity: Number.NaN };
   private lastSequence = -1;
   private readonly evicted = new Set<Lease>();
   /** Who was displaced since a request was queued last. */
@@ -785,6 +787,18 @@ export class Host {
   /** True when a request may be able to go before anybody has said so. */
   get mayLag(): boolean {
     return this.isSilent || this.fades;
+  }
+
+  /**
+   * True when a reading that falls with time may just have fallen: the timer that asks again comes within `intervalMs`,
+   * so that nobody may be left behind for that long while nothing else happens.
+   */
+  mayFadeSoon(intervalMs: number): boolean {
+    if (!this.fades) return false;
+    const { left, activity } = this;
+    const isNew = left === undefined || activity !== this.leftSince.activity;
+    if (isNew) this.leftSince = { atMs: this.clock.now(), activity: left === undefined ? Number.NaN : activity };
+    return this.clock.now() < this.leftSince.atMs + intervalMs;
   }
 
   /** True when a reading falls with time: then a timer asks again, and the request goes at that. */

@@ -224,7 +224,7 @@ export class World {
       // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left
       // behind either.
       const mayLag = this.clock.runsBackwards || (host.mayLag && (!hasRechecked.has(kind) || this.hasNonsense));
-      const { left } = mayLag ? { left: undefined } : host;
+      const { left } = host.mayFadeSoon(recheckIntervalMs) || mayLag ? { left: undefined } : host;
       if (left !== undefined) host.fail(`left behind: ${left}`);
     }
     for (let i = before; i < this.faults.length; i++)
