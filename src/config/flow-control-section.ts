@@ -76,24 +76,15 @@ function bandTable(plugins: References, defaults: ConfigDefaults) {
   return {
     maxRequests: row('Requests that may wait in the band; 5000 without it.', optional(quantity('the default', '500'))),
     maxBytes: row('The bytes of their bodies; 1e9 without it.', optional(quantity('the default', '1Gi'))),
-    fairnessPolicyRef: row(
-      'Which flow of the band goes next.',
-      plugins.reference('fairness', silence[defaults].fairness),
-    ),
-    orderingPolicyRef: row(
-      'Which request of the flow goes next.',
-      plugins.reference('ordering', 'fcfs-ordering-policy'),
-    ),
+    fairnessPolicyRef: row('Which flow of it goes next.', plugins.reference('fairness', silence[defaults].fairness)),
+    orderingPolicyRef: row('Which request of a flow goes next.', plugins.reference('ordering', 'fcfs-ordering-policy')),
     defaultRequestTTL: row('How long a request may wait in the band; the global one without it.', optional(ttl())),
     saturationDetectorRef: row(
       'Judges this band alone; that of the section without it.',
       optional(plugins.reference('saturationDetector')),
     ),
     flowLimits: row('Limits of each flow of the band; unlimited without it.', optional(flowLimits())),
-    maxInFlightPerFlow: row(
-      'What each flow of the band may run at a time; unlimited without it.',
-      optional(inFlight()),
-    ),
+    maxInFlightPerFlow: row('What each flow may run at a time; unlimited without it.', optional(inFlight())),
     minShare: row('The part of all dispatches that the band gets while it waits; 0 without it.', optional(ratio())),
   };
 }
@@ -101,10 +92,7 @@ function bandTable(plugins: References, defaults: ConfigDefaults) {
 /** Everything but `enableEviction` says nothing while that is off. */
 function evictionTable(plugins: References) {
   return {
-    enableEviction: row(
-      'Running requests give up their seats for waiting ones of higher priority; false without it.',
-      optional(flag()),
-    ),
+    enableEviction: row('Running requests give up seats for more important ones; false without it.', optional(flag())),
     evictionFilterPluginRef: row(
       'Which requests may be evicted; `sheddable-eviction-filter` without it.',
       optional(plugins.reference('evictionFilter')),
@@ -122,10 +110,7 @@ function evictionTable(plugins: References) {
       'After it a victim that stays is written off; `10s` without it.',
       optional(interval('10s')),
     ),
-    evictionReserve: row(
-      'How long lower bands leave free what was evicted for a higher one; `1s` without it.',
-      optional(ttl()),
-    ),
+    evictionReserve: row('How long lower bands leave that room to a higher one; `1s` without it.', optional(ttl())),
   };
 }
 
@@ -134,10 +119,7 @@ function tenantTable() {
   return {
     flows: row('Settings of single tenants.', optional(record(flowSettings()))),
     plans: row('Settings that several tenants share, by name.', optional(record(flowSettings()))),
-    tenants: row(
-      'Tenants and their plans; `"*"`: every tenant that has no other.',
-      optional(record(text('the name of a plan'))),
-    ),
+    tenants: row('Tenants and their plans; `"*"`: whoever has no other.', optional(record(text('the name of a plan')))),
   };
 }
 
@@ -145,10 +127,7 @@ function tenantTable() {
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
   const shape = {
-    maxRequests: row(
-      'Requests that may wait, over all bands; unlimited without it.',
-      optional(quantity('unlimited', '1k')),
-    ),
+    maxRequests: row('Requests that may wait in all; unlimited without it.', optional(quantity('unlimited', '1k'))),
     maxBytes: row('The bytes of their bodies; unlimited without it.', optional(quantity('unlimited', '10Gi'))),
     defaultRequestTTL: row('How long a request may wait; `60s` without it.', optional(ttl())),
     noEndpointRequestTTL: row(
@@ -176,16 +155,13 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
       '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped; `queue` without it.',
       optional(oneOf('queue', 'admission', 'shadow')),
     ),
-    admissionPolicyPluginRef: row(
-      'Rejects requests before anything else is looked at.',
-      optional(plugins.reference('admission')),
-    ),
+    admissionPolicyPluginRef: row('Rejects requests before all else.', optional(plugins.reference('admission'))),
     endpointPickerPluginRef: row(
       'Chooses the server at dispatch; `least-loaded-picker` without it.',
       optional(plugins.reference('endpointPicker')),
     ),
     endpointFilterPluginRefs: row(
-      'Which servers a request may go to at all.',
+      'Where a request may go at all.',
       optional(list(plugins.reference('endpointFilter'))),
     ),
     headroom: row(
@@ -196,10 +172,7 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
       'Which requests wait behind one whose servers have no room; `band` without it.',
       optional(oneOf('band', 'flow', 'none')),
     ),
-    overflow: row(
-      'Who leaves a full queue.',
-      optional(oneOf('reject', 'displace', 'fair'), silence[defaults].overflow),
-    ),
+    overflow: row('Who leaves full queues.', optional(oneOf('reject', 'displace', 'fair'), silence[defaults].overflow)),
     bandOrder: row('Which band goes next; `strict` without it.', optional(oneOf('strict', 'fifo', 'aging'))),
     bandPromotion: row('Waiting that is worth one band, for `aging`; `60s` without it.', optional(ttl())),
     minShareUnit: row('What `minShare` is a part of; `requests` without it.', optional(oneOf('requests', 'tokens'))),
