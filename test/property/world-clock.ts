@@ -13,6 +13,8 @@ export class WorldClock extends ManualClock {
   /** Undefined where no turns are told. */
   readonly nextTurn?: (callback: () => void) => void;
   private ended: (() => void)[] = [];
+  /** Timers that were cleared at the end of the turn before theirs. */
+  private readonly cleared = new Set<unknown>();
   private setBackMs = 0;
 
   constructor(nowMs: number, { tellsTurns, runsBackwards }: ClockHabits) {
@@ -32,10 +34,18 @@ export class WorldClock extends ManualClock {
   }
 
   override setTimeout(callback: () => void, delayMs: number): unknown {
-    return super.setTimeout(() => {
+    const timer = super.setTimeout(() => {
       this.endTurn();
-      callback();
+      // The end of the turn before may have cleared it, as a timer that falls due may clear the next.
+      if (!this.cleared.delete(timer)) callback();
     }, delayMs);
+    return timer;
+  }
+
+  override clearTimeout(timer: unknown): void {
+    const { pendingTimers } = this;
+    super.clearTimeout(timer);
+    if (this.pendingTimers === pendingTimers) this.cleared.add(timer);
   }
 
   setBack(ms: number): void {
