@@ -24,7 +24,7 @@ export { comparisonTable, resultTable } from './report/text-table.js';
 export type { Ending, SimRequest } from './requests/sim-request.js';
 export { type LoadScenarioOptions, loadScenario, type Scenario } from './scenario/load-scenario.js';
 /** @internal */
-export { scenarioJsonSchema } from './scenario/scenario-json.js';
+export { scenarioFileTable, withTraceFiles } from './scenario/scenario-json.js';
 export { type Condition, failuresOf, parseConditions, withServedDefault, worstMiss } from './search/condition.js';
 export {
   type FindOptions,

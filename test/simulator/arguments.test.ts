@@ -20,7 +20,7 @@ type Functions = {
   [Name in keyof typeof simulator]: (typeof simulator)[Name] extends (...given: never) => unknown ? Name : never;
 };
 /** What takes arguments. */
-type Called = Exclude<Functions[keyof typeof simulator], 'scenarioJsonSchema'>;
+type Called = Exclude<Functions[keyof typeof simulator], 'scenarioFileTable' | 'withTraceFiles'>;
 
 /** Arguments that are right, by function; one at a time is replaced by nonsense. */
 const right: Record<Called, readonly unknown[]> = {

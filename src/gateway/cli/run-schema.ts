@@ -1,14 +1,14 @@
 /** `headgate schema KIND`: the JSON Schema of a kind of files, for editors. */
 import { jsonSchemaOf } from '../../base/schema/json-schema.js';
 import { endpointPickerJsonSchema } from '../../config/index.js';
-import { scenarioJsonSchema } from '../../simulator/index.js';
+import { scenarioFileTable, withTraceFiles } from '../../simulator/index.js';
 import { fileSchema } from '../settings/file-schema.js';
 import type { SchemaKind } from './arguments.js';
 
 const schemas: Readonly<Record<SchemaKind, () => string>> = {
   gateway: () => jsonSchemaOf('Gateway file of headgate', fileSchema({ env: {}, readFile: () => '' })),
   'endpoint-picker': endpointPickerJsonSchema,
-  scenario: scenarioJsonSchema,
+  scenario: () => withTraceFiles(jsonSchemaOf('Scenario of headgate simulate', scenarioFileTable())),
 };
 
 export function runSchema({ kind }: { readonly kind: SchemaKind }): number {

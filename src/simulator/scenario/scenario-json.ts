@@ -1,26 +1,26 @@
 /** What editors know of a scenario file. */
 import { object } from '../../base/schema/containers.js';
-import { anything } from '../../base/schema/element.js';
-import { jsonSchemaOf, row } from '../../base/schema/json-schema.js';
+import { anything, type Schema } from '../../base/schema/element.js';
+import { row } from '../../base/schema/json-schema.js';
 import { flowSectionsJson } from '../../config/index.js';
 import { scenarioTable } from '../engine/simulation-options.js';
 
 const { plugins, saturationDetector, flowControl } = flowSectionsJson;
 
-const table = object({
-  ...scenarioTable,
-  gateway: row('A gateway file, whose flow control is that of the scenario.', anything({ type: 'string' })),
-  plugins: row('Policies and detectors, as in a gateway file.', anything(plugins)),
-  saturationDetector: row('The older place for `flowControl.saturationDetector`.', anything(saturationDetector)),
-  flowControl: row('Bands, limits and policies, as in a gateway file.', anything(flowControl)),
-});
+/** @internal Made for each call, so that the bundle of a program that does not call it is without what it needs. */
+export function scenarioFileTable(): Schema<unknown> {
+  return object({
+    ...scenarioTable,
+    gateway: row('A gateway file, whose flow control is that of the scenario.', anything({ type: 'string' })),
+    plugins: row('Policies and detectors, as in a gateway file.', anything(plugins)),
+    saturationDetector: row('The older place for `flowControl.saturationDetector`.', anything(saturationDetector)),
+    flowControl: row('Bands, limits and policies, as in a gateway file.', anything(flowControl)),
+  });
+}
 
-/**
- * The JSON Schema of a scenario file.
- * @internal
- */
-export function scenarioJsonSchema(): string {
-  const schema: unknown = JSON.parse(jsonSchemaOf('Scenario of headgate simulate', table), (_key, value: unknown) =>
+/** @internal The JSON Schema of the table, as files have it. */
+export function withTraceFiles(json: string): string {
+  const schema: unknown = JSON.parse(json, (_key, value: unknown) =>
     isTrace(value) ? { ...value, properties: { ...value.properties, ...named }, required: ['type'] } : value,
   );
   return `${JSON.stringify(schema, null, 2)}\n`;
