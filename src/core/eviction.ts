@@ -13,6 +13,7 @@ import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
 import { pluginOf } from '../plugins/kinds.js';
 
+/** Who may be evicted, in which order, how many at a time, and how long it may take. */
 export interface EvictionOptions {
   /** Which requests may be evicted at all. @default sheddableOnly() */
   filter?: EvictionFilter | undefined;

@@ -17,6 +17,7 @@ export interface ReclaimFigures {
   readonly pending: number;
 }
 
+/** The options of eviction, with their defaults. */
 export interface EvictorSettings extends ReclamationSettings {
   readonly filter: EvictionFilter;
   readonly ordering: EvictionOrdering;

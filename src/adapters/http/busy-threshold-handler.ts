@@ -10,6 +10,7 @@ import { parse } from '../../base/schema/parse.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../types/index.js';
 
+/** What the handler reads of a request, whatever framework it comes from. */
 export interface HandlerRequest {
   readonly method: string;
   readonly headers: HeaderSource;

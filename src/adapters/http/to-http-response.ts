@@ -5,6 +5,7 @@ import { dynamoBody } from './dynamo-contract.js';
 import { type ErrorBody, formatBody, problemType } from './error-body.js';
 import { type ErrorContract, mapDrop } from './error-contract.js';
 
+/** How a drop is answered. */
 export interface ErrorResponseOptions {
   /** Which status and which dropped reason. @default 'gateway-api' */
   contract?: ErrorContract | undefined;

@@ -13,6 +13,7 @@ import { aboveZero, positiveInteger, ratioAboveZero } from '../../base/schema/ty
 import { definePlugin, type SaturationDetector, type Schema } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
+/** Above which lag of the event loop this process counts as full, and how the lag is measured. */
 export interface EventLoopLagOptions {
   /** Time between two samples, ms, above 0. @default 500 */
   intervalMs?: number | undefined;

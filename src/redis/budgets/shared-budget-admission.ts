@@ -21,6 +21,7 @@ import type { LinkFigures } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import { budgetSettings, costsOf, type SharedBudgetsOptions } from './budget-options.js';
 
+/** The budgets that replicas share, and in which parts a replica buys them. */
 export interface SharedBudgetAdmissionOptions<R = unknown> extends SharedBudgetsOptions<R> {
   /** The part of a limit that a replica buys at once, as seconds of its rate. @default 1 / (2 · replicas) */
   readonly chunkSeconds?: number | undefined;

@@ -22,6 +22,7 @@ import { type LinkFigures, numbersOf, StoreLink } from '../store/store-link.js';
 import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
 import { exchangeScript } from './exchange-script.js';
 
+/** Among which replicas, and how often, the counts of a policy are exchanged. */
 export interface SharedFairnessOptions extends StoreOptions {
   /** Replicas with this name exchange what their flows received. */
   readonly name: string;

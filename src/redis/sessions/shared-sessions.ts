@@ -23,6 +23,7 @@ import { keyName, newReplicaId, storeShape } from '../store/store-options.js';
 import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
 
+/** Among which replicas, and under which names, sessions are shared. */
 export interface SharedSessionsOptions {
   /** Replicas with this name share their sessions. */
   readonly name: string;
