@@ -1,13 +1,12 @@
 // The host whose traffic the soak test is: a controller with everything switched on, and the host's own account of what
 // it did.
-
 import { getEventListeners } from 'node:events';
-import { inFlightEviction } from 'headgate';
 import {
   concurrencyDetector,
   EndpointPool,
   FlowController,
   globalStrict,
+  inFlightEviction,
   roundRobin,
   sloDeadline,
 } from '../../../dist/index.js';
