@@ -37,6 +37,10 @@ const library = defineConfig({
   removeNodeProtocol: false, // `stream` may be somebody's package, `node:stream` cannot
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
   noExternal: ['tinyqueue'], // leaves the decision to the plugin
+  // Programs that `require` it get it without white space, for the size of the package; those that `import` it can read it.
+  esbuildOptions: (options, { format }) => {
+    options.minifyWhitespace = format === 'cjs';
+  },
   esbuildPlugins: [sharedEntries],
 });
 
