@@ -1,5 +1,5 @@
 /**
- * Mutation testing: `npm run mutation -- --mutate src/tiers/held-flows.ts,src/gate/gate.ts`. CONTRIBUTING.md says more.
+ * Mutation testing: `npm run mutation -- --mutate src/tiers/flows-aside.ts,src/gate/gate.ts`. CONTRIBUTING.md says more.
  * The tests are those of the layers that it changes, without what listens, spawns or measures. `MUTATION_TESTS` names
  * others: paths below test/, with commas between them.
  */

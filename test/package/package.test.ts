@@ -192,12 +192,17 @@ describe('programs', () => {
     expect(await runScript('both.mjs', source)).toBe('true true true false\n');
   });
 
-  test('an error of the client is an instance of the class of the core', async () => {
+  test.each([
+    ['client', 'retryingFetch({ unknownOption: true })'],
+    ['node', 'flowControl(new FlowController({ maxConcurrency: 1 }), { unknownOption: true })'],
+    ['redis', 'sharedMarks({}, { unknownOption: true })'],
+    ['simulator', 'simulate({ unknownOption: true })'],
+  ])('an error of headgate/%s is an instance of the class of the core', async (subpath, call) => {
     const source = `
-      import { FlowConfigError } from 'headgate';
-      import { retryingFetch } from 'headgate/client';
-      try { retryingFetch({ unknownOption: true }); } catch (error) { console.log(error instanceof FlowConfigError, error.issues[0].path); }`;
-    expect(await runScript('client-error.mjs', source)).toBe('true unknownOption\n');
+      import { FlowConfigError, FlowController } from 'headgate';
+      import { ${call.slice(0, call.indexOf('('))} } from 'headgate/${subpath}';
+      try { ${call}; } catch (error) { console.log(error instanceof FlowConfigError, error.issues.length > 0); }`;
+    expect(await runScript(`${subpath}-error.mjs`, source)).toBe('true true\n');
   });
 });
 
