@@ -54,10 +54,15 @@ function heapBytes(): number {
 }
 
 /**
- * Bytes that one call makes, garbage included: the median of several attempts, because a collection may fall into one.
+ * Bytes that one call makes, garbage included: the median of several attempts, because a collection may fall into one,
+ * and of the round where it is least, because a machine that is busy optimizes code late.
  */
 function allocatedBy(call: () => unknown): number {
-  for (let i = 0; i < 100_000; i++) call();
+  return Math.min(...Array.from({ length: 10 }, () => medianOf(call)));
+}
+
+function medianOf(call: () => unknown): number {
+  for (let i = 0; i < 20_000; i++) call();
   const calls = 500;
   const attempts: number[] = [];
   for (let attempt = 0; attempt < 21; attempt++) {
