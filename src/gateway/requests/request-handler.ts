@@ -33,7 +33,7 @@ import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader, withModel } from '../bodies/generation-body.js';
 import { type ContentEncoding, checkMediaType, encodingOf } from '../bodies/media-types.js';
-import { type ForwardOptions, type ForwardResult, forward } from '../forwarding/forward.js';
+import { Attempt, type AttemptOptions, type AttemptResult } from '../forwarding/attempt.js';
 import { RefusalTracker } from '../forwarding/refusal-tracker.js';
 import type { Upstreams } from '../forwarding/upstreams.js';
 import { type GatewayRequest, gateOf } from '../gateway-flow.js';
@@ -289,7 +289,7 @@ export class RequestHandler {
       state.queuedMs += state.req.flow?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidFor } = config.retry;
       const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;
-      const attempt: ForwardOptions = {
+      const options: AttemptOptions = {
         agent: this.setup.agent,
         config,
         detectors,
@@ -305,13 +305,13 @@ export class RequestHandler {
         counters: this.parts.counters,
         closesConnection: this.parts.isDraining(),
       };
-      forward(state, lease, attempt, (result) => this.forwarded(state, lease, endpoint, result));
+      new Attempt(state, lease, options, (result) => this.forwarded(state, lease, endpoint, result)).start();
     } catch (error) {
       this.fail(state, error);
     }
   }
 
-  private forwarded(state: RequestState, lease: Lease, endpoint: EndpointView, result: ForwardResult): void {
+  private forwarded(state: RequestState, lease: Lease, endpoint: EndpointView, result: AttemptResult): void {
     if (result.type === 'answered') return;
     if (result.type === 'failed') {
       this.fail(state, result.error);
