@@ -1,8 +1,7 @@
 /** Several policies in a row: a request comes in when all of them admit it. */
 
 import { pluginOfShape } from '../base/plugin-shape.js';
-import { list } from '../base/schema/containers.js';
-import { parse } from '../base/schema/parse.js';
+import { list, parse } from '../base/schema/element.js';
 import { type AdmissionPolicy, admissionPolicyShape, type Rejection } from './admission-policy.js';
 
 /**

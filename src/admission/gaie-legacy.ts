@@ -1,7 +1,5 @@
 /** Admission of gateways without a queue: a full pool rejects sheddable requests and admits all others. */
-import { object } from '../base/schema/containers.js';
-import { optional, type Schema } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse, type Schema } from '../base/schema/element.js';
 import { aboveZero, ratioAboveZero } from '../base/schema/types.js';
 import type { AdmissionDefinition, AdmissionPolicy, AdmissionView } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';

@@ -1,8 +1,6 @@
 /** Rejects some sheddable requests before the pool is full: the fuller the pool, the fewer come in. */
 
-import { object, withKeys } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse, withKeys } from '../base/schema/element.js';
 import { aboveZero, randomSource } from '../base/schema/types.js';
 import { seededRandom } from '../base/seeded-random.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';

@@ -1,7 +1,5 @@
 /** Names of service classes, and the priority that each stands for. */
-import { object, record } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse, record } from '../base/schema/element.js';
 import { integer } from '../base/schema/types.js';
 
 export interface SloClassesOptions {

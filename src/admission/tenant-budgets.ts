@@ -5,9 +5,7 @@
  */
 
 import { pluginOfShape } from '../base/plugin-shape.js';
-import { object, record } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse, record } from '../base/schema/element.js';
 import { oneOf, positiveInteger, ratio } from '../base/schema/types.js';
 import {
   type AdmissionDefinition,

@@ -1,8 +1,6 @@
 /** Under overload, only requests of a minimum priority. */
 
-import { object } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse } from '../base/schema/element.js';
 import { integer } from '../base/schema/types.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';

@@ -5,9 +5,7 @@
  * charged later.
  */
 import { GcraWindow } from '../base/gcra-window.js';
-import { object } from '../base/schema/containers.js';
-import { callable, optional, value } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { callable, object, optional, parse, value } from '../base/schema/element.js';
 import { aboveZero, oneOf } from '../base/schema/types.js';
 import { requestField } from '../endpoints/request-field.js';
 import type { Usage } from '../tiers/views.js';

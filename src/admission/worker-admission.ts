@@ -10,9 +10,7 @@
  */
 import { type Clock, realClock } from '../base/clock.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
-import { object } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse } from '../base/schema/element.js';
 import { clock, durationAboveZero, flag, integer, positiveInteger } from '../base/schema/types.js';
 import { whenAborted } from '../base/when-aborted.js';
 

@@ -1,6 +1,5 @@
 /** How configuration files make a policy: a definition beside its code. `plugins/built-ins.ts` lists them all. */
-import { object } from './schema/containers.js';
-import type { Schema } from './schema/element.js';
+import { object, type Schema } from './schema/element.js';
 
 /** `R` is what `create` may look up: the plugins that parameters name, for policies that are made of others. */
 export interface PolicyDefinition<K extends string, P, T, R = unknown> {

@@ -1,6 +1,5 @@
 /** How long to wait before the next attempt when nobody says how long. */
-import { object } from '../base/schema/containers.js';
-import { parse } from '../base/schema/parse.js';
+import { object, parse } from '../base/schema/element.js';
 import { msAboveZero } from './option-schemas.js';
 
 /** The pause in ms after `attempt` failed; attempts count from 0. `random` is a source of 0 <= value < 1. */

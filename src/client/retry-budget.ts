@@ -3,9 +3,7 @@
  *
  * Invariant: over any span, retries <= capacity + ratio · requests + minPerSecond · seconds.
  */
-import { object } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse } from '../base/schema/element.js';
 import { number } from '../base/schema/types.js';
 import { numberFrom } from './option-schemas.js';
 

@@ -2,9 +2,7 @@
 import { realClock } from '../base/clock.js';
 import { pause } from '../base/pause.js';
 import { isReplayable } from '../base/replayable-body.js';
-import { object, record, withKeys } from '../base/schema/containers.js';
-import { objectWith, optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, objectWith, optional, parse, record, withKeys } from '../base/schema/element.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';

@@ -1,8 +1,6 @@
 /** Makes a policy bundle of the BLIS simulator the policies of a gateway. */
 import type { output } from 'zod/v4/core';
-import { object, record } from '../base/schema/containers.js';
-import { anything, optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { anything, object, optional, parse, record } from '../base/schema/element.js';
 import {
   aboveZero,
   atLeastZero,

@@ -1,9 +1,8 @@
 /** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
 
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { object, otherwise } from '../base/schema/containers.js';
-import { element, optional, value } from '../base/schema/element.js';
-import { below, joinPath, parse, validate } from '../base/schema/parse.js';
+import { element, object, optional, otherwise, parse, validate, value } from '../base/schema/element.js';
+import { below, joinPath } from '../base/schema/path.js';
 import { text } from '../base/schema/types.js';
 import { asKind, FlowConfigError, nounOf, type PluginRegistry, type Schema, standsFor } from '../index.js';
 import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';

@@ -4,9 +4,7 @@
  * an error.
  */
 
-import { object } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse } from '../base/schema/element.js';
 import { atLeastZero, oneOf } from '../base/schema/types.js';
 import { busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
 import type { BusyThresholds } from '../types/index.js';

@@ -1,7 +1,6 @@
 /** An EndpointPickerConfig document: feature gates, plugins, and the options that they and `flowControl` make. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { list, object, openObject } from '../base/schema/containers.js';
-import { anything, type Json, optional, value } from '../base/schema/element.js';
+import { anything, type Json, list, object, openObject, optional, value } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
 import { oneOf } from '../base/schema/types.js';
 import type { FlowControllerOptions, PluginRegistry, Schema } from '../index.js';

@@ -4,7 +4,6 @@
  * Longer than most files, because one table has every field.
  */
 import type { output } from 'zod/v4/core';
-import { list, object, orEmpty, otherwise, record } from '../base/schema/containers.js';
 import {
   bandOutlivesFlows,
   distinctPriorities,
@@ -12,7 +11,7 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
-import { optional, type Report } from '../base/schema/element.js';
+import { list, object, optional, orEmpty, otherwise, type Report, record } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
 import { aboveZero, atLeastZero, flag, integer, oneOf, positiveInteger, ratio, text } from '../base/schema/types.js';
 import {

@@ -1,6 +1,5 @@
 /** InferenceObjective documents: names that requests may carry, and the priority that each stands for. */
-import { object, openObject } from '../base/schema/containers.js';
-import { anything, optional } from '../base/schema/element.js';
+import { anything, object, openObject, optional } from '../base/schema/element.js';
 import { integer, oneOf, text } from '../base/schema/types.js';
 import type { Schema } from '../index.js';
 import type { ConfigDocument } from './documents.js';

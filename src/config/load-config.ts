@@ -1,7 +1,5 @@
 /** Reads configuration files into the options of a FlowController. */
-import { object } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse } from '../base/schema/element.js';
 import { oneOf } from '../base/schema/types.js';
 import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
 import { type ConfigSource, readDocuments } from './documents.js';

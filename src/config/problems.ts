@@ -1,5 +1,5 @@
 /** Everything that is wrong with a configuration, gathered while it is read, so that one error can tell it all. */
-import { validate } from '../base/schema/parse.js';
+import { validate } from '../base/schema/element.js';
 import { type ConfigIssue, FlowConfigError, type Schema } from '../index.js';
 
 export class Problems {

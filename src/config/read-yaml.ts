@@ -7,7 +7,7 @@
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { describeValue } from '../base/faults/flow-config-error.js';
 import { objectWith, optional } from '../base/schema/element.js';
-import { joinPath } from '../base/schema/parse.js';
+import { joinPath } from '../base/schema/path.js';
 import type { ConfigIssue, PluginRegistry, Schema } from '../index.js';
 
 /** Takes one thing that is wrong. */

@@ -6,10 +6,8 @@
  */
 
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { object } from '../base/schema/containers.js';
-import { element, optional, type Report } from '../base/schema/element.js';
+import { element, object, optional, type Report, readBy, validate } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
-import { readBy, validate } from '../base/schema/parse.js';
 import { quantity as count, positiveInteger } from '../base/schema/types.js';
 import type { FlowControllerOptions, FlowSettings, Schema } from '../index.js';
 import type { InFlightOptions } from '../types/index.js';

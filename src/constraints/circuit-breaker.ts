@@ -9,10 +9,8 @@
  * runs there.
  */
 import type { output } from 'zod/v4/core';
-import { object } from '../base/schema/containers.js';
 import type { Duration } from '../base/schema/duration.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse } from '../base/schema/element.js';
 import { positiveDuration, positiveInteger, ratioAboveZero } from '../base/schema/types.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { Constraint, ConstraintDefinition, RequestWait } from '../gate/constraint.js';

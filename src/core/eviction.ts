@@ -3,9 +3,7 @@
  * are read where they are given, and one that depends on the detector is filled in by the controller.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import { object } from '../base/schema/containers.js';
-import { optional } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse } from '../base/schema/element.js';
 import { aboveZero, atLeastZero, positiveInteger } from '../base/schema/types.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
 import { type EvictorSettings, InFlightEvictor, type Tracked } from '../eviction/in-flight-evictor.js';

@@ -1,8 +1,6 @@
 /** The controller's public face, which hosts hold. Every decision is made in the engine. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
-import { object } from '../base/schema/containers.js';
-import { optional, value } from '../base/schema/element.js';
-import { validate } from '../base/schema/parse.js';
+import { object, optional, validate, value } from '../base/schema/element.js';
 import { noDetector } from '../gate/detectors/no-detector.js';
 import type { ItemView } from '../tiers/views.js';
 import { checkRun, isSpan } from './check-arguments.js';

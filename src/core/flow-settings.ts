@@ -10,8 +10,7 @@
 import { isPromise } from '../base/async-function.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
-import type { Schema } from '../base/schema/element.js';
-import { validate } from '../base/schema/parse.js';
+import { type Schema, validate } from '../base/schema/element.js';
 import type { FlowProfile, FlowProfiles } from '../tiers/flow.js';
 
 /** Profiles, as the controller keeps them. */

@@ -10,7 +10,6 @@ import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
 import { memberOf } from '../base/faults/foreign-values.js';
 import { isDevelopment } from '../base/is-development.js';
-import { list, type Output, object, orEmpty, record, withKeys } from '../base/schema/containers.js';
 import {
   bandOutlivesFlows,
   countBands,
@@ -21,8 +20,22 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
-import { element, objectWith, optional, type Report, type Schema } from '../base/schema/element.js';
-import { parse, readBy, validate } from '../base/schema/parse.js';
+import {
+  element,
+  list,
+  type Output,
+  object,
+  objectWith,
+  optional,
+  orEmpty,
+  parse,
+  type Report,
+  readBy,
+  record,
+  type Schema,
+  validate,
+  withKeys,
+} from '../base/schema/element.js';
 import {
   aboveZero,
   atLeastZero,

@@ -7,9 +7,7 @@
 
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
-import { object } from '../base/schema/containers.js';
-import { element, optional, type Schema } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { element, object, optional, parse, type Schema } from '../base/schema/element.js';
 import { aboveZero, oneOf } from '../base/schema/types.js';
 import { AvailablePool } from './available-pool.js';
 import type { EndpointState, EndpointView } from './endpoint.js';

@@ -1,8 +1,6 @@
 /** Checks the report of a model server, and merges it with the metrics known so far. */
 import { rankFigures } from '../base/rank-figures.js';
-import { list, openObject, orNull } from '../base/schema/containers.js';
-import { optional, value } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { list, openObject, optional, orNull, parse, value } from '../base/schema/element.js';
 import { number } from '../base/schema/types.js';
 import type { EndpointMetrics, RankLoad } from './endpoint.js';
 

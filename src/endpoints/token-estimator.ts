@@ -1,7 +1,5 @@
 /** How many tokens to book for a request before anybody has run it. */
-import { object } from '../base/schema/containers.js';
-import { optional, type Schema } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { object, optional, parse, type Schema } from '../base/schema/element.js';
 import { atLeastZero, flag } from '../base/schema/types.js';
 
 export interface TokenEstimatorOptions {

@@ -1,9 +1,18 @@
 /** The options of `flowFetch`, and how they are checked. */
 import type { AdapterGate, Classification, ErrorResponseOptions } from '../adapters/http/index.js';
 import { describeValue } from '../base/faults/flow-config-error.js';
-import { object, orEmpty, otherwise, record } from '../base/schema/containers.js';
-import { callable, element, objectWith, optional } from '../base/schema/element.js';
-import { parse, readBy } from '../base/schema/parse.js';
+import {
+  callable,
+  element,
+  object,
+  objectWith,
+  optional,
+  orEmpty,
+  otherwise,
+  parse,
+  readBy,
+  record,
+} from '../base/schema/element.js';
 import {
   clock,
   durationAboveZero,

@@ -1,9 +1,8 @@
 /** How a plugin gets a type name, so that configuration files can ask for it. */
 import { FlowConfigError } from '../base/faults/flow-config-error.js';
 import { noteOrigin } from '../base/plugin-origin.js';
-import { object } from '../base/schema/containers.js';
-import { callable, type Schema, value } from '../base/schema/element.js';
-import { below, parse } from '../base/schema/parse.js';
+import { callable, object, parse, type Schema, value } from '../base/schema/element.js';
+import { below } from '../base/schema/path.js';
 import { oneOf, text } from '../base/schema/types.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './kinds.js';
 import { isParameterSchema, type ParameterSchema, readParameters } from './parameters.js';

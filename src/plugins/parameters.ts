@@ -4,7 +4,8 @@
  */
 import { $ZodAsyncError, type $ZodIssue, $ZodNever, $ZodObject, type $ZodRawIssue, $ZodType, clone } from 'zod/v4/core';
 import { type ConfigIssue, describeValue } from '../base/faults/flow-config-error.js';
-import { joinPath, type Verdict, validate, valueAt } from '../base/schema/parse.js';
+import { type Verdict, validate } from '../base/schema/element.js';
+import { joinPath, valueAt } from '../base/schema/path.js';
 
 /** A schema that reads a `P`: of zod 4, or of any library that speaks Standard Schema (standardschema.dev). */
 export type ParameterSchema<P> = $ZodType<P> | StandardSchema<P>;

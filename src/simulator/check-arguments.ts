@@ -1,7 +1,5 @@
 /** Checks what the functions of `headgate/simulator` are called with. */
-import { object } from '../base/schema/containers.js';
-import { callable, element, optional, value } from '../base/schema/element.js';
-import { parse, readBy } from '../base/schema/parse.js';
+import { callable, element, object, optional, parse, readBy, value } from '../base/schema/element.js';
 import type { Schema } from '../index.js';
 
 export const anyText: Schema<string> = value('a text', (given): given is string => typeof given === 'string');

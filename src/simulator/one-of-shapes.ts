@@ -1,7 +1,6 @@
 /** Values of several shapes, told apart by the name in one of their fields. */
 import { describeValue } from '../base/faults/flow-config-error.js';
-import { element, type Keywords } from '../base/schema/element.js';
-import { readBy } from '../base/schema/parse.js';
+import { element, type Keywords, readBy } from '../base/schema/element.js';
 import type { Schema } from '../index.js';
 
 /** By name. */

@@ -1,5 +1,5 @@
 /** Runs a simulation to its end. */
-import { parse } from '../base/schema/parse.js';
+import { parse } from '../base/schema/element.js';
 import { hooks as ofHooks } from './check-arguments.js';
 import type { SimulationResult } from './engine/result.js';
 import { Simulation } from './engine/simulation.js';

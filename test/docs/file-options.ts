@@ -1,6 +1,5 @@
 /** The tables of files, which tell everything themselves: zod's definitions are walked. */
-import type { Schema } from '../../src/base/schema/element.js';
-import { validate } from '../../src/base/schema/parse.js';
+import { type Schema, validate } from '../../src/base/schema/element.js';
 import type { Row } from './option-rows.js';
 
 /** What the definitions of schemas have, by kind. */

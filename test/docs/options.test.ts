@@ -5,7 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { checkAdapter } from '../../src/adapters/http/adapter-options.js';
-import { object } from '../../src/base/schema/containers.js';
+import { object } from '../../src/base/schema/element.js';
 import { batchDispatcher, retryBudget, retrying } from '../../src/client/index.js';
 import { flowControlTable } from '../../src/config/flow-control-section.js';
 import { flowMiddleware } from '../../src/fetch/ai/index.js';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { FlowConfigError } from '../../src/base/faults/flow-config-error.js';
-import { value } from '../../src/base/schema/element.js';
-import { parse } from '../../src/base/schema/parse.js';
+import { parse, value } from '../../src/base/schema/element.js';
 import { definePlugin, type PluginBlueprint } from '../../src/plugins/definition.js';
 import type { Plugins } from '../../src/plugins/kinds.js';
 

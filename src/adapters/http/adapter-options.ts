@@ -1,9 +1,7 @@
 /** The options that every framework adapter takes, and what they become. */
 import { isAsyncFunction } from '../../base/async-function.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
-import { object } from '../../base/schema/containers.js';
-import { element, objectWith, optional, value } from '../../base/schema/element.js';
-import { parse, readBy } from '../../base/schema/parse.js';
+import { element, object, objectWith, optional, parse, readBy, value } from '../../base/schema/element.js';
 import { flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
 import {
   FlowConfigError,

@@ -4,9 +4,7 @@
  */
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
-import { object } from '../../base/schema/containers.js';
-import { callable, optional, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse, value } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../types/index.js';
 

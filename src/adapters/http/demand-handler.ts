@@ -1,7 +1,5 @@
 /** The demand on a controller, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
-import { object } from '../../base/schema/containers.js';
-import { callable, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse } from '../../base/schema/element.js';
 import type { ControllerFigures } from '../../index.js';
 import { answer, type HandlerRequest, type HandlerResponse } from './busy-threshold-handler.js';
 

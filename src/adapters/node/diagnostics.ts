@@ -1,7 +1,6 @@
 /** The controller's events on `node:diagnostics_channel`, for tools that find them by name. */
 import { type Channel, channel } from 'node:diagnostics_channel';
-import { objectWith } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { objectWith, parse } from '../../base/schema/element.js';
 import type { FlowController, FlowEvents, FlowRequest } from '../../index.js';
 
 type ObservedFlow<R extends FlowRequest> = Pick<FlowController<R>, 'on'>;

@@ -6,9 +6,7 @@
  * and never keeps the process alive.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
 import { definePlugin, type SaturationDetector, type Schema } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';

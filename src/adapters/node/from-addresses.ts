@@ -1,8 +1,6 @@
 /** Decides by the address of the connection whether its sender is believed. */
 import { BlockList, isIP } from 'node:net';
-import { list } from '../../base/schema/containers.js';
-import { anything } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { anything, list, parse } from '../../base/schema/element.js';
 import { FlowConfigError } from '../../index.js';
 
 /** A request with an address: one of node:http, of Express and of Fastify's `req.raw`. */

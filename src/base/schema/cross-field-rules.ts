@@ -1,6 +1,5 @@
 /** Conditions over several options at once, shared by the constructor's schema and the configuration files'. */
-import type { Rule } from './containers.js';
-import type { Report } from './element.js';
+import type { Report, Rule } from './element.js';
 
 /** Bands that a controller may have at most. */
 export const mostBands = 1024;

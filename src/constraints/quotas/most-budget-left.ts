@@ -1,8 +1,7 @@
 /** Sends each request to the endpoint whose quotas have most left for it. */
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
+import { object, optional } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
 import { isLessLoaded } from '../../endpoints/pickers/least-loaded.js';

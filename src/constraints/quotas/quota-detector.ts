@@ -9,7 +9,7 @@
  */
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import type { QuotaSource } from '../../base/quota-window.js';
-import { parse } from '../../base/schema/parse.js';
+import { parse } from '../../base/schema/element.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';

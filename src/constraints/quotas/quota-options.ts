@@ -1,8 +1,7 @@
 /** The options of `quotaDetector()`, for hosts and for files. */
 
 import type { WindowKind } from '../../base/quota-window.js';
-import { list, object, withKeys } from '../../base/schema/containers.js';
-import { callable, optional, type Report, type Schema } from '../../base/schema/element.js';
+import { callable, list, object, optional, type Report, type Schema, withKeys } from '../../base/schema/element.js';
 import { aboveZero, atLeastZero, duration, flag, oneOf, positiveDuration, text } from '../../base/schema/types.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { QuotaUnit } from './rate-limit-headers.js';

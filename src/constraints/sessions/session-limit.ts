@@ -6,7 +6,7 @@
  * its end gives back everything that it was counted for.
  */
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
-import { parse } from '../../base/schema/parse.js';
+import { parse } from '../../base/schema/element.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
 import type { SeatView } from '../../gate/server-answer.js';

@@ -2,9 +2,7 @@
 
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { type Clock, letProcessEnd, realClock } from '../../base/clock.js';
-import { object } from '../../base/schema/containers.js';
-import { callable, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero, clock, flag } from '../../base/schema/types.js';
 import type { DroppedEvent, FlowEvents } from '../events.js';
 

@@ -3,9 +3,7 @@
  * with a hundred thousand waiting requests as with a thousand, unless all flows are asked for.
  */
 
-import { object } from '../../base/schema/containers.js';
-import { optional, type Schema, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse, type Schema, value } from '../../base/schema/element.js';
 import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';

@@ -1,7 +1,5 @@
 /** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
-import { list, object } from '../../base/schema/containers.js';
-import { callable, optional, type Report } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, list, object, optional, parse, type Report } from '../../base/schema/element.js';
 import { flag, text } from '../../base/schema/types.js';
 import { requestField } from '../request-field.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';

@@ -1,8 +1,6 @@
 /** Requests go to the endpoints that a load balancer in front allows. */
 import { withoutParameters } from '../../base/policy-definition.js';
-import { object } from '../../base/schema/containers.js';
-import { callable, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse } from '../../base/schema/element.js';
 import type { EndpointView } from '../endpoint.js';
 import { requestField } from '../request-field.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';

@@ -5,9 +5,7 @@
  * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests
  * in flight⌉.
  */
-import { object } from '../../base/schema/containers.js';
-import { element, optional, type Report } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { element, object, optional, parse, type Report } from '../../base/schema/element.js';
 import { number, oneOf } from '../../base/schema/types.js';
 import { textHash } from '../../base/text-hash.js';
 import type { ItemView } from '../../tiers/views.js';

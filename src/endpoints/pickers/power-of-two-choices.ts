@@ -1,7 +1,5 @@
 /** Draws two endpoints and sends the request to the less loaded one. */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { integer, randomSource } from '../../base/schema/types.js';
 import { seededRandom } from '../../base/seeded-random.js';
 import type { EndpointView } from '../endpoint.js';

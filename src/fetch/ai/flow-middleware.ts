@@ -9,9 +9,7 @@ import {
   type HttpErrorResponse,
   toHttpResponse,
 } from '../../adapters/http/index.js';
-import { object } from '../../base/schema/containers.js';
-import { callable, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse } from '../../base/schema/element.js';
 import { durationAboveZero, integer } from '../../base/schema/types.js';
 import {
   type Drop,

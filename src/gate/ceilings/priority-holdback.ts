@@ -1,7 +1,5 @@
 /** Ceilings that fall with priority: capacity that lower bands must leave to higher ones. */
-import { object } from '../../base/schema/containers.js';
-import { element, optional, type Schema } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { element, object, optional, parse, type Schema } from '../../base/schema/element.js';
 import { oneOf, ratioAboveZero } from '../../base/schema/types.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 

@@ -1,7 +1,5 @@
 /** One ceiling for every band. */
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero } from '../../base/schema/types.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 

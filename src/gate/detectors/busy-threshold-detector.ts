@@ -1,7 +1,5 @@
 /** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
-import { object, orNull } from '../../base/schema/containers.js';
-import { optional, type Schema } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, orNull, parse, type Schema } from '../../base/schema/element.js';
 import { atLeastZero, integer, ratio } from '../../base/schema/types.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';

@@ -1,7 +1,5 @@
 /** Saturation from what the controller itself has in flight. */
-import { object } from '../../base/schema/containers.js';
-import { element, optional, type Report, type Schema } from '../../base/schema/element.js';
-import { parse, readBy } from '../../base/schema/parse.js';
+import { element, object, optional, parse, type Report, readBy, type Schema } from '../../base/schema/element.js';
 import { atLeastZero, flag, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ItemView } from '../../tiers/views.js';

@@ -1,7 +1,5 @@
 /** Saturation from the requests that model servers report, whoever sent them. */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import { isAvailable } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';

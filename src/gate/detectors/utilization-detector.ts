@@ -1,8 +1,6 @@
 /** Saturation from what the model servers report, corrected for what they cannot have reported yet. */
 
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import {
   atLeastZero,
   flag,

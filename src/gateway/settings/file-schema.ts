@@ -6,10 +6,19 @@
  *
  * Longer than most files, because one table has every key.
  */
-import { list, object, orEmpty, otherwise, record } from '../../base/schema/containers.js';
-import { anything, element, optional, value } from '../../base/schema/element.js';
+import {
+  anything,
+  element,
+  list,
+  object,
+  optional,
+  orEmpty,
+  otherwise,
+  record,
+  validate,
+  value,
+} from '../../base/schema/element.js';
 import { row } from '../../base/schema/json-schema.js';
-import { validate } from '../../base/schema/parse.js';
 import {
   aboveZero,
   duration,

@@ -1,9 +1,7 @@
 /** Reads a gateway file into the configuration of a gateway, or reports everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
-import { object } from '../../base/schema/containers.js';
-import { callable, objectWith, optional } from '../../base/schema/element.js';
-import { parse, validate } from '../../base/schema/parse.js';
+import { callable, object, objectWith, optional, parse, validate } from '../../base/schema/element.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {

@@ -1,9 +1,7 @@
 /** Modules with plugins of your own, from `plugins` of a file and from `--import`. Their code runs in this process. */
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { list, object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { list, object, optional, parse } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginRegistry } from '../../index.js';

@@ -3,9 +3,7 @@
  * the stream as well.
  */
 import { headerText } from '../../base/headers/header-source.js';
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { clock as aClock, text } from '../../base/schema/types.js';
 import { type Clock, realClock } from '../../index.js';
 import type { InspectorRequest } from './options.js';

@@ -1,8 +1,6 @@
 /** The options of `inspector`, and their checks. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
-import { list, object } from '../../base/schema/containers.js';
-import { callable, element, optional } from '../../base/schema/element.js';
-import { parse, validate } from '../../base/schema/parse.js';
+import { callable, element, list, object, optional, parse, validate } from '../../base/schema/element.js';
 import { clock, flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
 import {
   type Clock,

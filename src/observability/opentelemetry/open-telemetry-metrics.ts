@@ -10,9 +10,7 @@ import {
   metrics,
 } from '@opentelemetry/api';
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
-import { object } from '../../base/schema/containers.js';
-import { objectWith, optional, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, objectWith, optional, parse, value } from '../../base/schema/element.js';
 import { flag, positiveInteger } from '../../base/schema/types.js';
 import type { Drop, FlowRequest } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';

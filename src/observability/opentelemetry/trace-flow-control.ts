@@ -5,9 +5,7 @@
  *                     └── whatever the caller does next: its context is left alone
  */
 import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import { object } from '../../base/schema/containers.js';
-import { callable, objectWith, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, objectWith, optional, parse } from '../../base/schema/element.js';
 import { flag } from '../../base/schema/types.js';
 import type { FlowRequest, ItemView } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';

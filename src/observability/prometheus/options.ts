@@ -1,7 +1,5 @@
 /** The options of `prometheusMetrics`, and their checks. */
-import { object } from '../../base/schema/containers.js';
-import { callable, objectWith, optional, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, objectWith, optional, parse, value } from '../../base/schema/element.js';
 import { flag, positiveInteger } from '../../base/schema/types.js';
 import type { FlowRequest, SaturationDetector } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';

@@ -1,7 +1,5 @@
 /** The options of shared budgets, and their checks. */
-import { list, object } from '../../base/schema/containers.js';
-import { callable, element, optional } from '../../base/schema/element.js';
-import { parse, readBy } from '../../base/schema/parse.js';
+import { callable, element, list, object, optional, parse, readBy } from '../../base/schema/element.js';
 import { aboveZero, oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import type { Duration, Schema, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';

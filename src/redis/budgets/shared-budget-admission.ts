@@ -6,8 +6,7 @@
  * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new
  * here begins with one chunk on credit, which the store is charged for at once.
  */
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { optional, parse } from '../../base/schema/element.js';
 import { aboveZero } from '../../base/schema/types.js';
 import type { AdmissionPolicy, Usage } from '../../index.js';
 import type { AdmissionKey, Rejection } from '../../types/index.js';

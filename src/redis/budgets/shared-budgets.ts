@@ -3,7 +3,7 @@
  *
  * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later.
  */
-import { parse } from '../../base/schema/parse.js';
+import { parse } from '../../base/schema/element.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
 import { BucketStore, isSold, purchaseOf, type Sale } from '../buckets/bucket-store.js';

@@ -9,9 +9,7 @@
  */
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { flag, positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import { type Duration, FlowConfigError, type FlowFairnessPolicy } from '../../index.js';
 import type { BandView, FlowSelector, FlowView } from '../../types/index.js';

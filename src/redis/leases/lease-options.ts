@@ -1,6 +1,5 @@
 /** The options of the leases of a pool, and their checks. */
-import { element, optional } from '../../base/schema/element.js';
-import { readBy } from '../../base/schema/parse.js';
+import { element, optional, readBy } from '../../base/schema/element.js';
 import { duration, oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import { type ConfigIssue, type Duration, FlowConfigError, type Schema } from '../../index.js';
 import { keyName, newReplicaId, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';

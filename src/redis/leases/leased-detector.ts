@@ -1,7 +1,5 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import { type Clock, FlowConfigError, type PoolView, type SaturationDetector } from '../../index.js';
 import { leaseKey } from '../store/keys.js';

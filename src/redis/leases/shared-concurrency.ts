@@ -3,7 +3,7 @@
  *
  * Invariant: the detector asks nobody; it compares what is in flight here with the last grant.
  */
-import { parse } from '../../base/schema/parse.js';
+import { parse } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import type { PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';

@@ -3,8 +3,7 @@
  *
  * Invariant: a mark from elsewhere is not sent on; a mark runs out by itself, so a lost message costs one refusal.
  */
-import { object } from '../../base/schema/containers.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, parse } from '../../base/schema/element.js';
 import { type EndpointPool, type EndpointView, realClock } from '../../index.js';
 import { keepListening } from '../store/keep-listening.js';
 import { channelOf } from '../store/keys.js';

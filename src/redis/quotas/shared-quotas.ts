@@ -5,9 +5,7 @@
  * common to all.
  */
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { positiveDuration } from '../../base/schema/types.js';
 import type { Duration } from '../../index.js';
 import { type BucketOptions, bucketSettings, bucketShape } from '../buckets/bucket-options.js';

@@ -9,9 +9,7 @@
  */
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
-import { object } from '../../base/schema/containers.js';
-import { optional, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse, value } from '../../base/schema/element.js';
 import { flag, positiveInteger } from '../../base/schema/types.js';
 import type { Clock } from '../../index.js';
 import type { ResidentSession, SessionClaim, SessionLimit } from '../../types/index.js';

@@ -1,6 +1,5 @@
 /** The result of a simulation. Plain data: the same scenario and seed give the same text as JSON, on every engine. */
-import { list } from '../../base/schema/containers.js';
-import { value } from '../../base/schema/element.js';
+import { list, value } from '../../base/schema/element.js';
 import type { Schema } from '../../index.js';
 import type { GroupFigures } from '../measures/group.js';
 import type { RequestRecord } from '../measures/request-record.js';

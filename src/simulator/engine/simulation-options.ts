@@ -2,10 +2,8 @@
  * The options of a simulation, and their defaults. The same shape stands in scenario files, where `flow` is the
  * gateway's own sections.
  */
-import { list, object } from '../../base/schema/containers.js';
-import { optional, type Shape } from '../../base/schema/element.js';
+import { list, object, optional, type Shape, validate } from '../../base/schema/element.js';
 import { row } from '../../base/schema/json-schema.js';
-import { validate } from '../../base/schema/parse.js';
 import {
   aboveZero,
   atLeastZero,

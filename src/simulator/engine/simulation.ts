@@ -8,7 +8,7 @@
  * Servers and the controller are never called from inside one of their own calls. Longer than most files, because these
  * few steps are one loop.
  */
-import { parse } from '../../base/schema/parse.js';
+import { parse } from '../../base/schema/element.js';
 import { type Drop, FlowController } from '../../index.js';
 import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';

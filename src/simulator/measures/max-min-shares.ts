@@ -1,5 +1,5 @@
 /** Max-min fair shares: nobody gets more than it asks for; the rest is shared evenly among those that ask for more. */
-import { list } from '../../base/schema/containers.js';
+import { list } from '../../base/schema/element.js';
 import { atLeastZero } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 

@@ -7,8 +7,7 @@
  * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
  * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
-import { list, object } from '../../base/schema/containers.js';
-import { optional, value } from '../../base/schema/element.js';
+import { list, object, optional, value } from '../../base/schema/element.js';
 import { aboveZero, atLeastZero, positiveInteger } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 import type { RequestRecord } from './request-record.js';

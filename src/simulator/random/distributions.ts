@@ -2,8 +2,7 @@
  * Distributions of lengths and times: how a scenario writes them, and what draws from them. Every figure drawn is from
  * 0 up.
  */
-import { list, object } from '../../base/schema/containers.js';
-import { anything, optional } from '../../base/schema/element.js';
+import { anything, list, object, optional } from '../../base/schema/element.js';
 import { aboveZero, atLeastZero } from '../../base/schema/types.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';

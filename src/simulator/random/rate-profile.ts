@@ -4,8 +4,7 @@
  *     rate │   ╱‾‾╲__        arrivals are drawn at rate 1 and placed where the area under the line is as large
  *          └──────────► t
  */
-import { list, object } from '../../base/schema/containers.js';
-import { anything, optional } from '../../base/schema/element.js';
+import { anything, list, object, optional } from '../../base/schema/element.js';
 import { atLeastZero, duration, durationAboveZero } from '../../base/schema/types.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';

@@ -1,6 +1,5 @@
 /** What a simulation says of recorded traffic, beside what was measured. */
-import { list, object } from '../../base/schema/containers.js';
-import { value } from '../../base/schema/element.js';
+import { list, object, value } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 import { oneResult, type SimulationResult } from '../engine/result.js';

@@ -1,5 +1,5 @@
 /** Results for a terminal. */
-import { list, openObject } from '../../base/schema/containers.js';
+import { list, openObject } from '../../base/schema/element.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
 import { parseMeasure } from '../search/measure.js';

@@ -5,9 +5,7 @@
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
-import { object, record } from '../../base/schema/containers.js';
-import { callable, optional, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse, record, value } from '../../base/schema/element.js';
 import { flag, text } from '../../base/schema/types.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';

@@ -1,6 +1,5 @@
 /** What editors know of a scenario file. */
-import { object } from '../../base/schema/containers.js';
-import { anything, type Schema } from '../../base/schema/element.js';
+import { anything, object, type Schema } from '../../base/schema/element.js';
 import { row } from '../../base/schema/json-schema.js';
 import { flowSectionsJson } from '../../config/index.js';
 import { scenarioTable } from '../engine/simulation-options.js';

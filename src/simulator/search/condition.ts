@@ -1,7 +1,7 @@
 /** Conditions on a result: `ttft.p99(premium) < 1s and completed(batch) >= 1000`. */
-import { list } from '../../base/schema/containers.js';
+
 import { parseDuration } from '../../base/schema/duration.js';
-import { objectWith } from '../../base/schema/element.js';
+import { list, objectWith } from '../../base/schema/element.js';
 import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';

@@ -8,9 +8,7 @@
  * Invariant: no value that was tried in the range told fails. Others that hold, beyond one that fails, are ranges of
  * their own.
  */
-import { object } from '../../base/schema/containers.js';
-import { callable } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, parse } from '../../base/schema/element.js';
 import { flag, number } from '../../base/schema/types.js';
 
 export interface FindOptions {

@@ -1,6 +1,5 @@
 /** A grid of values: every combination is simulated. */
-import { list, openObject } from '../../base/schema/containers.js';
-import { anything } from '../../base/schema/element.js';
+import { anything, list, openObject } from '../../base/schema/element.js';
 import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
 

@@ -7,8 +7,7 @@
  * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none
  * does.
  */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
+import { object, optional, withKeys } from '../../base/schema/element.js';
 import { aboveZero, duration, durationAboveZero, text } from '../../base/schema/types.js';
 import { FlowConfigError, type Schema } from '../../index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';

@@ -3,7 +3,7 @@
  * otherwise. No gateway has this knowledge. With it the controller acts as the scheduler inside the simulated server,
  * as in papers whose scheduler is inside the engine.
  */
-import { object } from '../../base/schema/containers.js';
+import { object } from '../../base/schema/element.js';
 import { definePlugin, type EndpointView, type SaturationDetector } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 

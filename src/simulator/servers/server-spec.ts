@@ -1,6 +1,5 @@
 /** Servers as a scenario writes them. */
-import { object, record } from '../../base/schema/containers.js';
-import { anything, callable, optional } from '../../base/schema/element.js';
+import { anything, callable, object, optional, record } from '../../base/schema/element.js';
 import { aboveZero, atLeastZero, durationAboveZero, positiveInteger, text } from '../../base/schema/types.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';

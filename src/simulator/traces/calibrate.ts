@@ -7,8 +7,7 @@
  *
  * Further tokens alone do not tell what a prompt costs where answers seldom overlap, and never the overhead.
  */
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
+import { object, optional } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 import { continuousBatchingDefaults } from '../servers/continuous-batching.js';

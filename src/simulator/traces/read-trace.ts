@@ -3,8 +3,7 @@
  * told to.
  */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
-import { object, record } from '../../base/schema/containers.js';
-import { optional, value } from '../../base/schema/element.js';
+import { object, optional, record, value } from '../../base/schema/element.js';
 import { flag, text } from '../../base/schema/types.js';
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { type ConfigIssue, FlowConfigError } from '../../index.js';

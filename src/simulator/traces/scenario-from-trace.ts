@@ -1,6 +1,5 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
+import { object, optional } from '../../base/schema/element.js';
 import { positiveInteger, text } from '../../base/schema/types.js';
 import { FlowConfigError } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';

@@ -1,6 +1,5 @@
 /** One recorded request. */
-import { list, object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
+import { list, object, optional } from '../../base/schema/element.js';
 import { atLeastZero, integer, text } from '../../base/schema/types.js';
 import type { Schema } from '../../index.js';
 

@@ -1,6 +1,5 @@
 /** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
-import { object } from '../../base/schema/containers.js';
-import { anything, optional } from '../../base/schema/element.js';
+import { anything, object, optional } from '../../base/schema/element.js';
 import {
   aboveZero,
   atLeastZero,

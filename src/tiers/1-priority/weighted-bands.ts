@@ -6,9 +6,7 @@
  * Invariant: while some bands all keep requests waiting, each gets exactly its weight in every round that begins
  * meanwhile.
  */
-import { object, record } from '../../base/schema/containers.js';
-import { element, optional } from '../../base/schema/element.js';
-import { parse, readBy } from '../../base/schema/parse.js';
+import { element, object, optional, parse, readBy, record } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
 

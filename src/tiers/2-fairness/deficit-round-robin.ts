@@ -1,7 +1,5 @@
 /** Fair by cost in rounds: O(1) for any number of tenants, at the price of waits of up to a round. */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { number } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { type CostOptions, type CostParameters, costCodeShape, costShape, mostCost } from './by-cost/cost-options.js';

@@ -2,9 +2,7 @@
  * Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys
  * what a project has.
  */
-import { list, object, record, withKeys } from '../../base/schema/containers.js';
-import { callable, optional, type Report } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, list, object, optional, parse, type Report, record, withKeys } from '../../base/schema/element.js';
 import { number, text } from '../../base/schema/types.js';
 import { CostFairSelector, type LeafOf } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';

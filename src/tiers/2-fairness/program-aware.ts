@@ -1,9 +1,7 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
 import type { output } from 'zod/v4/core';
 import { jainIndex } from '../../base/jain-index.js';
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
 import type { BandView, FlowView } from '../views.js';
 import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';

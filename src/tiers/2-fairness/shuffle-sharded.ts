@@ -1,7 +1,5 @@
 /** Fair by cost among queues instead of tenants: a fixed number of queues, whatever the number of tenants. */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { optional, type Report, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse, type Report, value, withKeys } from '../../base/schema/element.js';
 import { integer, positiveInteger } from '../../base/schema/types.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';

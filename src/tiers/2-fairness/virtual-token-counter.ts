@@ -1,7 +1,5 @@
 /** Fair by cost: the tenant that has received least for its weight goes next; and two presets of where one begins. */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { oneOf } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import {

@@ -1,7 +1,5 @@
 /** Earliest deadline first; where asked for, requests that cannot meet theirs any more make room for those that can. */
-import { object } from '../../base/schema/containers.js';
-import { optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { object, optional, parse } from '../../base/schema/element.js';
 import { flag, positiveDuration } from '../../base/schema/types.js';
 import type { ItemView } from '../views.js';
 import { FirstTokenTimes } from './first-token-times.js';

@@ -1,7 +1,5 @@
 /** The request whose beginning is most likely cached goes first, and no request is passed for long. */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { callable, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { ItemView } from '../views.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';

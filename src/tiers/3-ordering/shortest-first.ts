@@ -1,7 +1,5 @@
 /** Shortest predicted request first, and waiting makes up for length. */
-import { object, withKeys } from '../../base/schema/containers.js';
-import { callable, objectWith, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, objectWith, optional, parse, withKeys } from '../../base/schema/element.js';
 import { aboveZero } from '../../base/schema/types.js';
 import type { OutputPredictor } from '../2-fairness/by-cost/output-predictor.js';
 import type { ItemView } from '../views.js';

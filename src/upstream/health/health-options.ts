@@ -1,7 +1,5 @@
 /** The options of `watchHealth`, as given and as resolved. */
-import { object } from '../../base/schema/containers.js';
-import { callable, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero, clock, oneOf, positiveInteger, text } from '../../base/schema/types.js';
 import { type Clock, type EndpointView, realClock } from '../../index.js';
 import { platformFetch } from '../platform-fetch.js';

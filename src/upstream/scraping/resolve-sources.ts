@@ -1,8 +1,6 @@
 /** From the profile that a host chose to selectors, once for each endpoint. */
 import { describeValue } from '../../base/faults/flow-config-error.js';
-import { object } from '../../base/schema/containers.js';
-import { element, optional } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { element, object, optional, parse } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import type { EndpointView, Schema } from '../../index.js';
 import type { LoadSources } from './load-reading.js';

@@ -1,7 +1,5 @@
 /** The options of `scrape`, as given and as resolved. */
-import { object } from '../../base/schema/containers.js';
-import { anything, callable, optional, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { anything, callable, object, optional, parse, value } from '../../base/schema/element.js';
 import { aboveZero, clock, positiveInteger, randomSource, ratio, text } from '../../base/schema/types.js';
 import { type Clock, type EndpointView, realClock, type Schema } from '../../index.js';
 import { platformFetch } from '../platform-fetch.js';

@@ -2,9 +2,7 @@
  * Reads the usage from a response while it passes, and reports it to the lease: the token counts of OpenAI's and of
  * Anthropic's interfaces.
  */
-import { object } from '../../base/schema/containers.js';
-import { callable, optional, value } from '../../base/schema/element.js';
-import { parse } from '../../base/schema/parse.js';
+import { callable, object, optional, parse, value } from '../../base/schema/element.js';
 import { flag, positiveInteger } from '../../base/schema/types.js';
 import { contentPieces, fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';

@@ -1,9 +1,7 @@
 /** Plugins by type name: what parameters they take, and what ceilings they compute. */
 import { expect } from 'vitest';
 import { checkAdapter } from '../../../src/adapters/http/adapter-options.js';
-import { object } from '../../../src/base/schema/containers.js';
-import { optional } from '../../../src/base/schema/element.js';
-import { parse } from '../../../src/base/schema/parse.js';
+import { object, optional, parse } from '../../../src/base/schema/element.js';
 import { flag, text } from '../../../src/base/schema/types.js';
 import { tokenEstimatorOptions } from '../../../src/endpoints/token-estimator.js';
 import {

@@ -1,7 +1,7 @@
 /** Program-aware fairness. Picks go through a real controller; single numbers are asked of the parts that hold them. */
 import { expect } from 'vitest';
 import { jainIndex } from '../../../src/base/jain-index.js';
-import { parse } from '../../../src/base/schema/parse.js';
+import { parse } from '../../../src/base/schema/element.js';
 import { programAware } from '../../../src/index.js';
 import {
   leastAttainedService,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readBy } from '../../../src/base/schema/parse.js';
+import { readBy } from '../../../src/base/schema/element.js';
 import {
   openingPeriod,
   reflectiveCeiling,

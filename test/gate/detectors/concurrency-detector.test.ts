@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readBy } from '../../../src/base/schema/parse.js';
+import { readBy } from '../../../src/base/schema/element.js';
 import {
   type ConcurrencyDetectorOptions,
   concurrencyDetectorPlugin,

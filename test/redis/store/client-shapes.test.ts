@@ -4,7 +4,7 @@ import * as ioredis from 'ioredis';
 import * as iovalkey from 'iovalkey';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
-import { readBy } from '../../../src/base/schema/parse.js';
+import { readBy } from '../../../src/base/schema/element.js';
 import { storeSchema } from '../../../src/redis/store/redis-store.js';
 
 type Constructor = new (options: object) => { disconnect(): void };

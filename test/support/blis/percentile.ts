@@ -1,5 +1,5 @@
 /** Percentiles of a report. */
-import { parse } from '../../../src/base/schema/parse.js';
+import { parse } from '../../../src/base/schema/element.js';
 import { number } from '../../../src/base/schema/types.js';
 
 /**

@@ -1,5 +1,5 @@
 /** Stability by the mean latency alone. */
-import { parse } from '../../../src/base/schema/parse.js';
+import { parse } from '../../../src/base/schema/element.js';
 import { aboveZero } from '../../../src/base/schema/types.js';
 
 import { mean, nothingSeen, type Stability } from './stability.js';

@@ -5,8 +5,15 @@
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { type Output, object, withKeys } from '../../../base/schema/containers.js';
-import { optional, type Report, type Schema, type Shape } from '../../../base/schema/element.js';
+import {
+  type Output,
+  object,
+  optional,
+  type Report,
+  type Schema,
+  type Shape,
+  withKeys,
+} from '../../../base/schema/element.js';
 import { aboveZero, oneOf, positiveInteger } from '../../../base/schema/types.js';
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';

@@ -2,8 +2,7 @@
  * Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not.
  */
 
-import { optional } from '../../../base/schema/element.js';
-import { parse } from '../../../base/schema/parse.js';
+import { optional, parse } from '../../../base/schema/element.js';
 import { aboveZero, number } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
 import {

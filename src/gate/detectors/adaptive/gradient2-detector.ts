@@ -1,6 +1,5 @@
 /** Saturation from a limit that follows the ratio of long-term to recent latency. */
-import { optional } from '../../../base/schema/element.js';
-import { parse } from '../../../base/schema/parse.js';
+import { optional, parse } from '../../../base/schema/element.js';
 import { atLeastZero, number, positiveInteger, ratioAboveZero } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
 import {

@@ -1,7 +1,5 @@
 /** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
-import { withKeys } from '../../../base/schema/containers.js';
-import { optional } from '../../../base/schema/element.js';
-import { parse } from '../../../base/schema/parse.js';
+import { optional, parse, withKeys } from '../../../base/schema/element.js';
 import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
 import {

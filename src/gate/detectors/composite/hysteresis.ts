@@ -6,10 +6,8 @@
  * T ms.
  */
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { object, withKeys } from '../../../base/schema/containers.js';
 import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
-import { optional } from '../../../base/schema/element.js';
-import { parse } from '../../../base/schema/parse.js';
+import { object, optional, parse, withKeys } from '../../../base/schema/element.js';
 import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
 import { detectorIssue } from '../../read-detector.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';

@@ -1,6 +1,5 @@
 /** The definitions of `maxOf` and `meanOf` for files. Children are names; the loader makes their detectors. */
-import { list, object, record } from '../../../base/schema/containers.js';
-import { optional, type Report, type Schema } from '../../../base/schema/element.js';
+import { list, object, optional, type Report, record, type Schema } from '../../../base/schema/element.js';
 import { oneOf, text } from '../../../base/schema/types.js';
 import type { Stage } from '../../../endpoints/endpoint.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';

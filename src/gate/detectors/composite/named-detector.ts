@@ -1,6 +1,6 @@
 /** The detectors that the parameters of a composite name. */
 import { type ConfigIssue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { below } from '../../../base/schema/parse.js';
+import { below } from '../../../base/schema/path.js';
 import type { DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
 
 export class NamedDetectors {

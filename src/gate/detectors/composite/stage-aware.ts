@@ -5,8 +5,7 @@
  */
 
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { object } from '../../../base/schema/containers.js';
-import { optional, type Report, type Schema } from '../../../base/schema/element.js';
+import { object, optional, type Report, type Schema } from '../../../base/schema/element.js';
 import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';

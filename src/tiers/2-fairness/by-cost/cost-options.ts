@@ -1,7 +1,14 @@
 /** The cost of a request: its work, and the options by which the policies that share by cost put a price on it. */
-import { object, withKeys } from '../../../base/schema/containers.js';
-import { callable, objectWith, optional, type Schema, value } from '../../../base/schema/element.js';
-import { validate } from '../../../base/schema/parse.js';
+import {
+  callable,
+  object,
+  objectWith,
+  optional,
+  type Schema,
+  validate,
+  value,
+  withKeys,
+} from '../../../base/schema/element.js';
 import { aboveZero, oneOf } from '../../../base/schema/types.js';
 import type { ItemView } from '../../views.js';
 import type { OutputPredictor } from './output-predictor.js';

@@ -1,7 +1,5 @@
 /** How long will the answer be? A moving average for each fairness ID and model, in a table that does not grow. */
-import { object } from '../../../base/schema/containers.js';
-import { optional } from '../../../base/schema/element.js';
-import { parse } from '../../../base/schema/parse.js';
+import { object, optional, parse } from '../../../base/schema/element.js';
 import { aboveZero, positiveInteger } from '../../../base/schema/types.js';
 import { textHash } from '../../../base/text-hash.js';
 import type { ItemView } from '../../views.js';

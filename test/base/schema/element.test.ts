@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { FlowConfigError } from '../../../src/base/faults/flow-config-error.js';
-import { list, object } from '../../../src/base/schema/containers.js';
-import { element, optional, type Schema, value } from '../../../src/base/schema/element.js';
-import { below, joinPath, parse, validate } from '../../../src/base/schema/parse.js';
+import {
+  element,
+  list,
+  object,
+  optional,
+  parse,
+  type Schema,
+  validate,
+  value,
+} from '../../../src/base/schema/element.js';
+import { below, joinPath } from '../../../src/base/schema/path.js';
 import {
   aboveZero,
   atLeastZero,
