@@ -1,5 +1,7 @@
 // What a proxy costs: CPU time from the kernel's books, latency and memory seen from outside.
+
 import { readdirSync, readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { quantile } from '../lib/measure.mjs';
 
@@ -15,11 +17,11 @@ function cpuUs(pids) {
   return ns / 1000;
 }
 
-function residentBytes(pids) {
-  return pids.reduce(
-    (sum, pid) => sum + 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]),
-    0,
-  );
+/** Bytes that the processes hold in memory: `VmRSS` now, `VmHWM` the most so far. */
+export function residentBytes(pids, figure = 'VmRSS') {
+  const bytesOf = (pid) =>
+    1024 * Number(new RegExp(`${figure}:\\s+(\\d+)`).exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+  return pids.reduce((sum, pid) => sum + bytesOf(pid), 0);
 }
 
 const headersOf = ({ headers }) => ({ 'content-type': 'application/json', ...headers });
@@ -89,7 +91,7 @@ export class Probe {
     const samples = [];
     for (let i = 0; i < requests; i++) {
       const startedAtMs = performance.now();
-      const body = await this.openStream(1, 1);
+      const body = await this.openStream({ events: 1, everyMs: 1 });
       for await (const _chunk of body) {
         samples.push((performance.now() - startedAtMs) * 1000);
         break;
@@ -99,10 +101,10 @@ export class Probe {
   }
 
   /** CPU time of one event, µs, and the resident memory that an open stream takes, bytes. */
-  async streams({ open, events, everyMs }) {
+  async streams({ open, events, everyMs, changes }) {
     const { one } = this;
     const idleBytes = residentBytes(one.pids);
-    const bodies = await Promise.all(Array.from({ length: open }, () => this.openStream(events, everyMs)));
+    const bodies = await Promise.all(Array.from({ length: open }, () => this.openStream({ events, everyMs, changes })));
     const before = cpuUs(one.pids);
     let openBytes = 0;
     const timer = setTimeout(
@@ -116,12 +118,25 @@ export class Probe {
     return { cpuUs: (cpuUs(one.pids) - before) / (open * events), bytes: openBytes / open };
   }
 
-  openStream(events, everyMs) {
-    return ask(
-      this.pool,
-      this.one,
-      JSON.stringify({ model: 'm', messages, stream: true, metadata: { events, everyMs } }),
-    );
+  /** CPU time of a small JSON request while `open` streams stand open and say nothing, µs. */
+  async beside({ open, requests, atOnce }) {
+    const streams = [];
+    // Some at a time: a listener's backlog is not what is measured.
+    while (streams.length < open) {
+      const some = Math.min(250, open - streams.length);
+      const silent = { events: 1, everyMs: 600_000, beginsAtOnce: true };
+      streams.push(...(await Promise.all(Array.from({ length: some }, () => this.openStream(silent)))));
+    }
+    try {
+      return await this.json({ requests, atOnce });
+    } finally {
+      for (const body of streams) body.once('error', () => {}).destroy();
+      await pause(500);
+    }
+  }
+
+  openStream(metadata) {
+    return ask(this.pool, this.one, JSON.stringify({ model: 'm', messages, stream: true, metadata }));
   }
 
   async close() {

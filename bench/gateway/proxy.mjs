@@ -2,7 +2,6 @@
 // and ends with it.
 import { once } from 'node:events';
 import { createServer, Agent as HttpAgent, request } from 'node:http';
-import { pipeline } from 'node:stream';
 
 const hopByHop = new Set([
   'connection',
@@ -23,13 +22,16 @@ function endToEnd(headers) {
 
 async function listening(server) {
   server.keepAliveTimeout = 60_000;
-  server.listen(0, '127.0.0.1', 4096);
+  server.listen(0, '127.0.0.1', 8192);
   await once(server, 'listening');
   return server.address().port;
 }
 
 const proxies = {
-  /** What one would write by hand: headers, both bodies, and an end for each side when the other leaves. */
+  /**
+   * What one would write by hand: headers, both bodies, and an end for each side when the other leaves. `pipe` and not
+   * `pipeline`, which on Node 20 makes an error with a stack after every answer, and costs this proxy half as much again.
+   */
   'node:http'(upstream) {
     const agent = new HttpAgent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
     const server = createServer((req, res) => {
@@ -43,7 +45,8 @@ const proxies = {
       };
       const asked = request(options, (answer) => {
         res.writeHead(answer.statusCode, endToEnd(answer.headers));
-        pipeline(answer, res, () => {});
+        answer.once('error', () => res.destroy());
+        answer.pipe(res);
       });
       asked.once('error', () => (res.headersSent ? res.destroy() : res.writeHead(502).end()));
       res.once('close', () => res.writableFinished || asked.destroy());

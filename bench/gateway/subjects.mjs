@@ -1,5 +1,5 @@
 // Starts the proxies that are compared. Each is `{ name, port, pids, headers, stop }`; `pids` are the processes whose
-// CPU time and memory count.
+// CPU time and memory count. `start(upstream, rules)`: with `rules` a proxy that can limits what runs at a time.
 import { fork, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -45,10 +45,26 @@ const byHand = (name) => ({
   },
 });
 
+const headgatePlain = `plugins:
+  - { type: concurrency-detector, parameters: { maxConcurrency: 50000 } }
+flowControl:
+  saturationDetector: { pluginRef: concurrency-detector }
+`;
+/** Two classes, four tenants that name themselves by a trusted key, seats. The rest is as it is by default. */
+const headgateRules = ({ seats }) => `auth:
+  keys: [{ key: bench, tenant: bench, trusted: true }]
+objectives: { interactive: 100, batch: -10 }
+plugins:
+  - { type: concurrency-detector, parameters: { maxConcurrency: ${seats} } }
+flowControl:
+  saturationDetector: { pluginRef: concurrency-detector }
+`;
+
 /** With all that is on by default: the log goes to a pipe, metrics are counted. */
 const headgate = {
   name: 'headgate',
-  async start(upstream) {
+  isLimiting: true,
+  async start(upstream, rules) {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-bench-'));
     const port = await freePort();
     const file = join(folder, 'gateway.yaml');
@@ -57,11 +73,7 @@ const headgate = {
       `listen: { host: 127.0.0.1, port: ${port} }
 upstreams:
   - { id: model-server, url: http://127.0.0.1:${upstream} }
-plugins:
-  - { type: concurrency-detector, parameters: { maxConcurrency: 5000 } }
-flowControl:
-  saturationDetector: { pluginRef: concurrency-detector }
-`,
+${rules === undefined ? headgatePlain : headgateRules(rules)}`,
     );
     const child = spawn(process.execPath, [here('../../dist/cli.js'), 'gateway', '--config', file], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -71,6 +83,7 @@ flowControl:
     return {
       port,
       pids: [child.pid],
+      headers: rules === undefined ? {} : { authorization: 'Bearer bench' },
       stop() {
         child.kill('SIGKILL');
         rmSync(folder, { recursive: true });
@@ -100,20 +113,23 @@ const portkey = {
 /** Debian's package, where it is installed: apt-get install nginx-light. */
 const nginx = {
   name: 'nginx',
+  isLimiting: true,
   isMissing: () => spawnSync('nginx', ['-v']).error !== undefined,
-  async start(upstream) {
+  async start(upstream, rules) {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-bench-'));
     const port = await freePort();
     writeFileSync(
       join(folder, 'nginx.conf'),
-      `daemon off; worker_processes 1; pid ${folder}/pid; error_log stderr crit;
-events { worker_connections 8192; }
+      `daemon off; worker_processes 1; worker_rlimit_nofile 20000; pid ${folder}/pid; error_log stderr crit;
+events { worker_connections 16384; }
 http {
   access_log ${folder}/access.log;
   client_body_temp_path ${folder}/body; proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u; scgi_temp_path ${folder}/s;
+  limit_conn_zone $server_name zone=all:1m; limit_conn_status 503;
   upstream model { server 127.0.0.1:${upstream}; keepalive 1024; }
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen 127.0.0.1:${port} backlog=8192;
+    ${rules === undefined ? '' : `limit_conn all ${rules.seats};`}
     location / { proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; }
   }
 }

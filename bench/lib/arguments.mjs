@@ -9,6 +9,7 @@ export function readArguments(args = process.argv.slice(2)) {
     options: {
       only: { type: 'string' },
       subjects: { type: 'string' },
+      parts: { type: 'string' },
       rounds: { type: 'string' },
       quick: { type: 'boolean', default: false },
       write: { type: 'boolean', default: false },
@@ -28,6 +29,7 @@ export function readArguments(args = process.argv.slice(2)) {
     rounds,
     only: list(values.only),
     subjects: list(values.subjects),
+    parts: list(values.parts),
     /** Part of each scenario's jobs. */
     scale: values.quick ? 0.1 : 1,
   };

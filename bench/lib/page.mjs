@@ -34,25 +34,58 @@ const chartedBounds = ['denque', 'permit'];
 /** Figures of bench/gateway, and the heads of their columns. */
 const gatewayColumns = {
   jsonUs: 'CPU of a JSON request, µs',
+  'besideUs-1000': 'beside 1,000 open streams',
+  'besideUs-5000': 'beside 5,000',
   'eventUs-200': 'CPU of an event, 200 streams, µs',
+  'eventUs-changing-200': 'of events that differ, µs',
   'eventUs-1000': 'CPU of an event, 1,000 streams, µs',
   aloneUs: 'a request alone, µs',
   firstEventUs: 'to the first event, µs',
   'streamBytes-1000': 'memory of an open stream, B',
 };
-const gatewayRatios = { jsonUs: 'JSON ÷ node:http', 'eventUs-200': 'event ÷ node:http' };
+const gatewayRatios = {
+  jsonUs: 'JSON ÷ node:http',
+  'eventUs-200': 'event ÷ node:http',
+  'eventUs-changing-200': 'event that differs ÷ node:http',
+};
 
-export function writePage({ scenarios: measured, servers, gateways = [] }, subjects) {
+const fixedRateColumns = {
+  perSecond: 'requests/s',
+  p50Ms: 'p50, ms',
+  p99Ms: 'p99, ms',
+  p999Ms: 'p99.9, ms',
+  'p50Ms-added': 'p50 added, ms',
+  'p99Ms-added': 'p99 added, ms',
+  'p999Ms-added': 'p99.9 added, ms',
+};
+
+const interfaces = ['chat', 'chat-stream', 'responses', 'responses-stream', 'messages', 'messages-stream'];
+
+const overloadColumns = {
+  goodput: ['goodput ÷ capacity', format],
+  'interactive-good': ['good, interactive', inPercent],
+  'polite-good': ['good, interactive, b to d', inPercent],
+  'batch-good': ['good, batch', inPercent],
+  'interactive-p99Ms': ['first token p99, interactive, ms', format],
+  'batch-p99Ms': ['first token p99, batch, ms', format],
+  recoveryMs: ['late after the peak, ms', format],
+};
+
+export function writePage(results, subjects) {
+  const { scenarios: measured, servers, gateways = [], fixedRate = [], workloads = [], overload = [] } = results;
   // In the order of the report, whenever each was measured.
   const scenarios = known.flatMap(({ name }) => measured.find((scenario) => scenario.name === name) ?? []);
   const parts = {
-    origin: originLines([...scenarios, ...servers, ...gateways]),
+    origin: originLines([...scenarios, ...servers, ...gateways, ...fixedRate, ...workloads, ...overload]),
     engine: engineInWords(scenarios),
     targets: targetTable(judgeTargets(scenarios)),
     peers: peerTable(scenarios, subjects),
     scenarios: boundTable(scenarios.filter(({ name }) => !name.startsWith('matrix'))),
     http: serverTable(servers),
     gateways: gatewayTable(gateways),
+    fixedRate: fixedRateTable(fixedRate),
+    workloads: workloadTable(workloads),
+    overload: overloadTable(overload),
   };
   const page = readFileSync(frame, 'utf8').replace(/<!-- (\w+) -->/g, (_, name) => parts[name]);
   writeFileSync(new URL('benchmarks.md', docs), page);
@@ -106,6 +139,10 @@ function boundTable(scenarios) {
   return table(['', 'ns per request', '÷ permit', '÷ record'], rows);
 }
 
+function inPercent(share) {
+  return `${Math.round(100 * share)} %`;
+}
+
 const median = (summary) => (summary === undefined ? '' : format(summary.median));
 
 function serverTable(servers) {
@@ -130,9 +167,52 @@ function serverTable(servers) {
   );
 }
 
+/** A load and a proxy, or a proxy alone. */
+const proxyName = (name) => name.replace('headgate', '**headgate gateway**');
+
+function fixedRateTable(rows) {
+  return table(
+    ['', ...Object.values(fixedRateColumns)],
+    rows.map(({ name, figures }) => [
+      proxyName(name),
+      ...Object.keys(fixedRateColumns).map((figure) => (figures[figure] === undefined ? '' : format(figures[figure]))),
+    ]),
+  );
+}
+
+/** p50 and p99 of each interface; a gateway that does not serve one has none. */
+function workloadTable(rows) {
+  const cell = (figures, name) =>
+    figures[`${name}-p50Ms`] === undefined
+      ? ''
+      : `${format(figures[`${name}-p50Ms`])} / ${format(figures[`${name}-p99Ms`])}`;
+  return table(
+    ['p50 / p99, ms', ...interfaces, 'most requests/s', 'most memory, MB', 'first answer, s'],
+    rows.map(({ name, figures }) => [
+      proxyName(name),
+      ...interfaces.map((one) => cell(figures, one)),
+      format(figures.mostPerSecond),
+      format(figures.mostBytes / 2 ** 20),
+      format(figures.coldStartMs / 1000),
+    ]),
+  );
+}
+
+function overloadTable(rows) {
+  return table(
+    ['load ÷ capacity', ...Object.values(overloadColumns).map(([head]) => head)],
+    rows.map(({ name, figures }) => [
+      proxyName(name),
+      ...Object.entries(overloadColumns).map(([figure, [, show]]) =>
+        figures[figure] === undefined ? '' : show(figures[figure]),
+      ),
+    ]),
+  );
+}
+
 function gatewayTable(gateways) {
   const rows = gateways.map(({ name, figures }) => [
-    name === 'headgate' ? '**headgate gateway**' : name,
+    proxyName(name),
     ...Object.keys(gatewayColumns).map((figure) => median(figures[figure])),
     ...Object.keys(gatewayRatios).map((figure) => median(figures[`${figure}-to-node:http`])),
   ]);
