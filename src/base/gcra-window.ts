@@ -9,15 +9,9 @@
  */
 import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
 
-class GcraTaking implements Taking {
-  amount: number;
+interface GcraTaking extends Taking {
   /** The end of the taking on the scale of all that was ever taken. */
   readonly end: number;
-
-  constructor(amount: number, end: number) {
-    this.amount = amount;
-    this.end = end;
-  }
 }
 
 export class GcraWindow implements QuotaWindow {
@@ -48,7 +42,7 @@ export class GcraWindow implements QuotaWindow {
   take(amount: number, nowMs: number): GcraTaking {
     this.leak(nowMs);
     this.taken += amount;
-    return new GcraTaking(amount, this.taken);
+    return { amount, end: this.taken };
   }
 
   settle(taking: Taking, amount: number, nowMs: number): void {

@@ -47,37 +47,37 @@ const optionsSchema = object({
 
 export type BusyThresholdHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
 
-/** Field on the wire → threshold, and what its number must be beyond being one. */
+/** Field on the wire → threshold; what its number must be beyond being one, and the status if it is not. */
 const fields = {
   active_decode_blocks_threshold: {
     threshold: 'activeDecodeBlocksThreshold',
-    isInRange: (value: number) => value >= 0 && value <= 1,
-    range: 'between 0.0 and 1.0',
+    isRight: (value: number) => value >= 0 && value <= 1,
+    must: 'between 0.0 and 1.0',
+    status: 400,
   },
-  active_prefill_tokens_threshold: { threshold: 'activePrefillTokensThreshold', isInRange: () => true, range: '' },
+  active_prefill_tokens_threshold: {
+    threshold: 'activePrefillTokensThreshold',
+    isRight: (value: number) => Number.isSafeInteger(value) && value >= 0,
+    must: 'an integer from 0 up',
+    status: 422,
+  },
   active_prefill_tokens_threshold_frac: {
     threshold: 'activePrefillTokensThresholdFrac',
-    isInRange: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
-    range: 'finite and at least 0.0',
+    isRight: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
+    must: 'finite and at least 0.0',
+    status: 400,
   },
-} as const satisfies Record<
-  string,
-  { threshold: keyof BusyThresholds; isInRange: (value: number) => boolean; range: string }
->;
+} as const;
 
 type Field = keyof typeof fields;
 const fieldNames = Object.keys(fields) as readonly Field[];
 
 /** Ends the handling of a request with this answer. */
 class Rejection {
-  readonly status: number;
-  readonly error: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly answer: HandlerResponse;
 
   constructor(status: number, error: string, headers: Readonly<Record<string, string>> = {}) {
-    this.status = status;
-    this.error = error;
-    this.headers = headers;
+    this.answer = answer(status, { error }, headers);
   }
 }
 
@@ -132,7 +132,7 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
       throw new Rejection(405, `method ${request.method} is not allowed`, { allow: 'GET, POST' });
     } catch (rejection) {
       if (!(rejection instanceof Rejection)) throw rejection;
-      return answer(rejection.status, { error: rejection.error }, rejection.headers);
+      return rejection.answer;
     }
   };
 }
@@ -168,12 +168,9 @@ function parseJson(body: string): unknown {
 }
 
 function readThreshold(name: Field, value: unknown): number {
-  const { threshold, isInRange, range } = fields[name];
+  const { isRight, must, status } = fields[name];
   if (typeof value !== 'number') throw new Rejection(422, `${name} must be a number, got ${describeValue(value)}`);
-  if (threshold === 'activePrefillTokensThreshold' && !(Number.isSafeInteger(value) && value >= 0)) {
-    throw new Rejection(422, `${name} must be an integer from 0 up, got ${value}`);
-  }
-  if (!isInRange(value)) throw new Rejection(400, `${name} must be ${range}, got ${value}`);
+  if (!isRight(value)) throw new Rejection(status, `${name} must be ${must}, got ${value}`);
   return value;
 }
 

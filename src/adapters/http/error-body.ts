@@ -1,7 +1,7 @@
 /** Writes the body of a drop's response. */
 import type { Drop, DropReason } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
-import { checkedBody } from './http-error-mapping.js';
+import { isHeaderText, laterOverloadStatus, overloadCodes, sendable } from './error-contract.js';
 
 /** The error that clients of the OpenAI API read. */
 export interface ErrorObject {
@@ -40,7 +40,10 @@ export type ErrorBody = 'problem' | 'openai' | ((problem: ProblemDetails, drop: 
 
 export function formatBody(details: Omit<ProblemDetails, 'error'>, drop: Drop, format: ErrorBody): FormattedBody {
   const problem = { ...details, error: errorObject(details) };
-  return typeof format === 'function' ? checkedBody(format(problem, drop)) : plainBody(problem, format);
+  if (typeof format !== 'function') return plainBody(problem, format);
+  const formatted = format(problem, drop);
+  const isRight = isHeaderText(formatted.contentType) && typeof formatted.body === 'string';
+  return sendable(formatted, isRight, 'body', 'contentType and body');
 }
 
 export function plainBody(problem: { readonly error: ErrorObject }, format: 'problem' | 'openai'): FormattedBody {
@@ -73,4 +76,19 @@ export function problemType(status: number): { readonly type: string; readonly t
     default:
       return { type: 'about:blank', title: 'Request dropped by flow control' };
   }
+}
+
+/** An error body `{ message, type, code }`, in the documented words for overload; at 529 in those of later releases. */
+export function dynamoBody({ status, detail, code }: ProblemDetails): FormattedBody {
+  const words = wordsFor(status, overloadCodes.includes(code), detail);
+  return { contentType: 'application/json', body: JSON.stringify({ ...words, code: status }) };
+}
+
+function wordsFor(status: number, isOverload: boolean, detail: string): { message: string; type: string } {
+  if (!isOverload) return { message: detail, type: status === 500 ? 'internal_server_error' : 'service_unavailable' };
+  if (status === laterOverloadStatus) return { message: 'Service temporarily overloaded', type: 'Overloaded' };
+  return {
+    message: 'Service temporarily unavailable: All workers are busy, please retry later',
+    type: 'service_unavailable',
+  };
 }

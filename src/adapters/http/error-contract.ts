@@ -1,8 +1,14 @@
-/** Which status and which dropped reason a drop is answered with: one table per contract. */
-import type { Drop } from '../../index.js';
+/** Which status and which dropped reason a drop is answered with. */
+import { describeValue } from '../../base/faults/flow-config-error.js';
+import type { DroppedReason } from '../../base/headers/header-names.js';
+import { type Drop, explainDrop, FlowConfigError } from '../../index.js';
 import type { DropExplanation } from '../../types/index.js';
-import { dynamoContract } from './dynamo-contract.js';
-import { checkedMapping, droppedReasons, type HttpErrorMapping } from './http-error-mapping.js';
+
+export interface HttpErrorMapping {
+  readonly status: number;
+  /** Value of the dropped-reason header; without it the header is not sent. */
+  readonly droppedReason?: string | undefined;
+}
 
 /**
  * - `gateway-api`: the table of the Gateway API inference extension: an expired TTL is 503, shutting down is 500.
@@ -13,20 +19,61 @@ import { checkedMapping, droppedReasons, type HttpErrorMapping } from './http-er
  */
 export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) => HttpErrorMapping);
 
+type ByCause<T> = Readonly<Partial<Record<DropExplanation['cause'], T>>>;
+
+/** The value of the dropped-reason header, in every contract. */
+export const droppedReasons: ByCause<DroppedReason> = {
+  saturated: 'rejected-saturated',
+  overloaded: 'rejected-saturated',
+  'no-endpoints': 'rejected-no-endpoints',
+  'ttl-expired': 'rejected-ttl-expired',
+  cancelled: 'rejected-context-cancelled',
+  'shutting-down': 'rejected-shutting-down',
+  evicted: 'evicted-priority',
+  infeasible: 'rejected-infeasible',
+};
+
+/** Where llm-d's statuses are not those of the Gateway API. */
+const llmD: ByCause<number> = { overloaded: 429, 'ttl-expired': 429, 'shutting-down': 503 };
+
+/** The drops that Dynamo's front end calls overload. */
+export const overloadCodes: readonly string[] = [
+  'ERR_FLOW_SATURATED',
+  'ERR_FLOW_OVERLOADED',
+  'ERR_FLOW_TTL_EXPIRED',
+  'ERR_FLOW_INFEASIBLE',
+];
+
+/** The status that Dynamo's later releases use for overload. */
+export const laterOverloadStatus = 529;
+
+/**
+ * An error contract for clients of Dynamo. Drops because of load, an expired TTL among them, get `overloadStatus`.
+ * Faults get 500, requests that became void while they waited 403, and the rest 503. Give it together with
+ * `body: dynamoBody`. Source: Dynamo, request rejection.
+ *
+ * @example
+ * const overloadStatus = dynamoOverloadStatus(process.env.DYN_HTTP_OVERLOAD_STATUS_CODE);
+ * toHttpResponse(drop, { contract: dynamoContract(overloadStatus), body: dynamoBody });
+ */
+export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorMapping {
+  return (drop) => {
+    const { cause, code, status } = explainDrop(drop);
+    const other = cause === 'internal' || cause === 'revoked' ? status : 503;
+    return { status: overloadCodes.includes(code) ? overloadStatus : other, droppedReason: droppedReasons[cause] };
+  };
+}
+
 const dynamo = dynamoContract();
 
-const llmD: Record<DropExplanation['cause'], number> = {
-  saturated: 429,
-  overloaded: 429,
-  'no-endpoints': 503,
-  'ttl-expired': 429,
-  cancelled: 503,
-  'shutting-down': 503,
-  evicted: 429,
-  infeasible: 503,
-  revoked: 403,
-  internal: 500,
-};
+/**
+ * The status that Dynamo reads from `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything
+ * else.
+ */
+export function dynamoOverloadStatus(text: string | undefined): number {
+  const status = /^\d{3}$/.test(text ?? '') ? Number(text) : 0;
+  return status >= 200 ? status : laterOverloadStatus;
+}
 
 /** `hasEndpoints` tells whether the pool has any now; only the `llm-d` contract asks, for an expired TTL. */
 export function mapDrop(
@@ -43,5 +90,27 @@ export function mapDrop(
     return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };
   if (cause === 'ttl-expired' && hasEndpoints?.() === false)
     return { status: 503, droppedReason: droppedReasons['no-endpoints'] };
-  return { status: llmD[cause], droppedReason };
+  return { status: llmD[cause] ?? status, droppedReason };
+}
+
+/** Platforms throw at a status or a header that they cannot write, and some throw where nobody can catch it. */
+function checkedMapping(mapping: HttpErrorMapping): HttpErrorMapping {
+  const { status, droppedReason = '-' } = mapping;
+  const isRight = Number.isInteger(status) && status >= 200 && status <= 999 && isHeaderText(droppedReason);
+  return sendable(mapping, isRight, 'contract', 'a status from 200 to 999');
+}
+
+/**
+ * The answer of a host's function, checked before it is sent.
+ * @throws FlowConfigError
+ */
+export function sendable<A>(answer: A, isRight: boolean, path: string, what: string): A {
+  if (isRight) return answer;
+  throw new FlowConfigError('flowControl', [
+    { path, expected: `${what}, and header values of text`, got: describeValue(answer) },
+  ]);
+}
+
+export function isHeaderText(text: unknown): boolean {
+  return typeof text === 'string' && /^[\t\x20-\x7e\x80-\xff]+$/.test(text);
 }

@@ -45,9 +45,8 @@ export {
   demandHandler,
   type WireDemand,
 } from './demand-handler.js';
-export { dynamoBody, dynamoContract, dynamoOverloadStatus } from './dynamo-contract.js';
-export type { ErrorBody, ErrorObject, FormattedBody, ProblemDetails } from './error-body.js';
-export type { ErrorContract } from './error-contract.js';
+export { dynamoBody, type ErrorBody, type ErrorObject, type FormattedBody, type ProblemDetails } from './error-body.js';
+export { dynamoContract, dynamoOverloadStatus, type ErrorContract, type HttpErrorMapping } from './error-contract.js';
 export {
   agentIdentity,
   agentSessionHeaders,
@@ -57,7 +56,6 @@ export {
   type Objectives,
   sloTtftMsFromHeaders,
 } from './flow-key-from-headers.js';
-export type { HttpErrorMapping } from './http-error-mapping.js';
 export { isOverloadRefusal, refusalWaitMs, type WorkerAnswer } from './overload-refusal.js';
 export {
   type ErrorResponseOptions,

@@ -1,8 +1,7 @@
 /** The response that a dropped request gets. */
 import { bandHeadroomHeader, droppedReasonHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import { type Drop, explainDrop } from '../../index.js';
-import { dynamoBody } from './dynamo-contract.js';
-import { type ErrorBody, formatBody, problemType } from './error-body.js';
+import { dynamoBody, type ErrorBody, formatBody, problemType } from './error-body.js';
 import { type ErrorContract, mapDrop } from './error-contract.js';
 
 /** How a drop is answered. */

@@ -1,15 +1,24 @@
-/** A request and a response of node:http or node:http2, for the control. */
+/**
+ * A request and a response of node:http or node:http2, for the control. It measures and steers the body before the
+ * handler reads it, and takes no byte of it.
+ */
+import type { Server } from 'node:http';
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
-import type { NodeRequest, NodeResponse } from './node-request.js';
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
-import { bodyBytes, continueUpload, mustCloseToReject, readAhead, uploadState } from './request-body.js';
 import { RequestHead, stripRequestHeaders } from './request-head.js';
 import { abortResponse, mustAbortResponse, respond } from './respond.js';
+
+const over: UploadState = { type: 'over' };
+const unread: UploadState = { type: 'unread' };
+/** A smaller body is not worth a reconnect: Node drains it, and most of it has arrived together with the headers. */
+const drainableBytes = 16 * 1024;
+const continued = new WeakSet<NodeResponse>();
 
 /** `Req` is what the framework calls the request. */
 export class NodeExchange<Req> implements Exchange<Req> {
@@ -53,12 +62,25 @@ export class NodeExchange<Req> implements Exchange<Req> {
     if (this.head.hasFlowHeaders) stripRequestHeaders(this.incoming);
   }
 
+  /** Content-Length; 0 without a body; `unknownBodyBytes` for a body of unknown length. */
   bodyBytes(unknownBodyBytes: number): number {
-    return bodyBytes(this.incoming, this.head, unknownBodyBytes);
+    const { contentLength, isChunked } = this.head;
+    if (contentLength !== undefined) {
+      const bytes = Number(contentLength);
+      return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : unknownBodyBytes;
+    }
+    const isOpen = isChunked || http2StreamOf(this.incoming)?.endAfterHeaders === false;
+    return isOpen ? unknownBodyBytes : 0;
   }
 
+  /** HTTP/2 is left alone: Node 20 damaged its heap, and died, where streams were answered amid uploads being read. */
   upload(): UploadState {
-    return this.outgoing.headersSent ? { type: 'over' } : uploadState(this.incoming);
+    const { incoming, outgoing } = this;
+    if (outgoing.headersSent || incoming.complete || incoming.destroyed || incoming.httpVersionMajor > 1) return over;
+    if (incoming.readableLength > 0) return unread;
+    // The sockets of injected requests count nothing.
+    const { bytesRead }: { bytesRead?: number } = incoming.socket;
+    return bytesRead === undefined ? over : { type: 'coming', bytes: bytesRead };
   }
 
   onEnd(done: (isSent: boolean) => void): void {
@@ -69,17 +91,45 @@ export class NodeExchange<Req> implements Exchange<Req> {
     return clientDisconnected();
   }
 
+  /**
+   * Lets Node read the body ahead, up to the bytes that were booked for it. Node stops reading from a connection whose
+   * body nobody takes. It then does not notice that the client has left, and a request with a large prompt would wait
+   * although nobody needs it. HTTP/2 goes on reading by itself, as far as its window.
+   */
   wait(bookedBytes: number): void {
-    readAhead(this.incoming, bookedBytes);
+    const { incoming } = this;
+    if (http2StreamOf(incoming) !== undefined) return;
+    // A public way exists only for a whole server, the `highWaterMark` of createServer.
+    const state = (incoming as { _readableState?: { highWaterMark: number } })._readableState;
+    if (state === undefined || state.highWaterMark > bookedBytes) return;
+    state.highWaterMark = bookedBytes + 1;
+    // The sockets of injected requests, as of Fastify's `inject`, cannot be paused.
+    const { socket }: { socket: Partial<Pick<NodeRequest['socket'], 'isPaused' | 'resume'>> } = incoming;
+    if (socket.isPaused?.() === true) socket.resume?.();
   }
 
+  /**
+   * Tells a client that sent `Expect: 100-continue` to go on. Does something only where the host gave `checkContinue`
+   * to the handler behind this adapter; otherwise Node has told the client before any handler ran.
+   */
   proceed(): void {
-    if (this.head.hasExpectation) continueUpload(this.incoming, this.outgoing);
+    const { incoming, outgoing } = this;
+    // A body that has arrived needs no permission.
+    if (!this.head.hasExpectation || outgoing.headersSent || incoming.complete || continued.has(outgoing)) return;
+    const { server } = incoming.socket as { server?: Pick<Server, 'listenerCount'> };
+    if ((server?.listenerCount('checkContinue') ?? 0) === 0) return;
+    continued.add(outgoing);
+    outgoing.writeContinue();
   }
 
-  /** A gateway that shuts down has no use for idle connections either. */
+  /**
+   * The client would go on uploading into a rejection; HTTP/2 resets the stream instead. And a gateway that shuts down
+   * has no use for idle connections.
+   */
   mustClose(isShuttingDown: boolean): boolean {
-    return isShuttingDown ? this.incoming.httpVersionMajor === 1 : mustCloseToReject(this.incoming, this.head);
+    const { httpVersionMajor, complete } = this.incoming;
+    if (httpVersionMajor !== 1) return false;
+    return isShuttingDown || (!complete && this.bodyBytes(Number.POSITIVE_INFINITY) > drainableBytes);
   }
 
   /** In the next turn: what is open then is answered, or broken off if part of it was sent or no answer is safe. */

@@ -7,15 +7,9 @@
  */
 import { type QuotaWindow, rounding, type Taking, WholeWindow } from '../../base/quota-window.js';
 
-class FixedTaking implements Taking {
-  amount: number;
+interface FixedTaking extends Taking {
   /** The window that it was taken in. */
   readonly window: number;
-
-  constructor(amount: number, window: number) {
-    this.amount = amount;
-    this.window = window;
-  }
 }
 
 export class FixedWindow extends WholeWindow implements QuotaWindow {
@@ -44,7 +38,7 @@ export class FixedWindow extends WholeWindow implements QuotaWindow {
   take(amount: number, nowMs: number): FixedTaking {
     this.begin(nowMs);
     this.taken += amount;
-    return new FixedTaking(amount, this.window);
+    return { amount, window: this.window };
   }
 
   settle(taking: Taking, amount: number, nowMs: number): void {

@@ -26,10 +26,9 @@ import {
   quotaParameters,
   type ResolvedQuotaOptions,
 } from './quota-options.js';
-import { localWindows, windowsFrom } from './quota-windows.js';
-import { type RateLimitReport, readRateLimitHeaders } from './rate-limit-headers.js';
+import { windowsOf } from './quota-windows.js';
+import { readRateLimitHeaders } from './rate-limit-headers.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
-import { Reservation } from './reservation.js';
 
 /** A constraint that also tells how much of its budgets is left. */
 export interface QuotaDetector extends Constraint {
@@ -58,8 +57,17 @@ const justBelowFull = 0.9999999999999999;
 /** Characters of a figure that is ignored. */
 const longestExample = 100;
 
-function writtenOnce(count: string): string {
-  return `This is written once; ${count} of the quotas counts all.`;
+/** What one running request holds at one endpoint, from its dispatch to its end. */
+interface Reservation {
+  readonly endpoint: EndpointView;
+  readonly groups: readonly QuotaGroup[];
+  readonly holds: readonly Hold[];
+  readonly averageKey: string;
+  readonly dispatchedAtMs: number;
+  /** The status that its server answered; undefined before. */
+  status: number | undefined;
+  /** Its holds at the endpoint that it went to before. */
+  previous: Reservation | undefined;
 }
 
 class Quotas implements QuotaDetector {
@@ -107,19 +115,25 @@ class Quotas implements QuotaDetector {
     const amounts = this.estimate.of(item);
     const groups = this.table.of(endpoint, modelOf(item), nowMs);
     const holds = groups.flatMap((group) => group.hold(amounts, nowMs));
-    const reservation = new Reservation(endpoint, groups, holds, averageKey(item), nowMs);
-    reservation.previous = this.reservations.get(seat);
-    this.reservations.set(seat, reservation);
+    const previous = this.reservations.get(seat);
+    const facts = { averageKey: averageKey(item), dispatchedAtMs: nowMs, status: undefined, previous };
+    this.reservations.set(seat, { endpoint, groups, holds, ...facts });
   }
 
   answered(_endpoint: EndpointView, nowMs: number, seat: SeatView, answer: ServerAnswer): void {
     const reservation = this.reservations.get(seat);
     if (reservation === undefined) return;
     reservation.status = answer.status;
-    const group = reservation.learningGroup;
+    const { groups } = reservation;
+    // The answer is about the first group that learns. A refusal is about the first of all if none learns.
+    const group = groups.find(({ learns }) => learns) ?? groups[0];
     if (group === undefined) return;
     const report = readRateLimitHeaders(answer, this.options.wallClock());
-    if (report.ignored > 0) this.ignoreFigures(group, report);
+    if (report.ignored > 0) {
+      const figure = JSON.stringify(report.firstIgnored?.slice(0, longestExample));
+      const what = `a figure that answers told of ${group.name} cannot be right, and is ignored: ${figure}`;
+      this.ignore('ignoredFigures', report.ignored, what);
+    }
     if (group.learns) group.learn(report.quotas, nowMs);
     if (isPuttingOff(answer)) {
       this.counts.refusals++;
@@ -188,7 +202,7 @@ class Quotas implements QuotaDetector {
     const { groups = [groupOfEachEndpoint], travel } = this.options;
     return new GroupTable(
       groups,
-      source === undefined ? localWindows(travel) : windowsFrom(source, travel, () => this.announce()),
+      windowsOf(travel, source, () => this.announce()),
     );
   }
 
@@ -196,7 +210,11 @@ class Quotas implements QuotaDetector {
     const isRefused = status !== undefined && status >= 400 && (status < 500 || status === 529);
     const actual = seat.isReported ? this.estimate.actual(seat.usage) : undefined;
     const isTold = actual !== undefined && actual.tokens > 0;
-    if (seat.isReported && actual === undefined) this.ignoreReport(seat);
+    if (seat.isReported && actual === undefined) {
+      const { promptTokens, completionTokens } = seat.usage;
+      const reported = `${promptTokens} and ${completionTokens} tokens`;
+      this.ignore('ignoredReports', 1, `a report of usage cannot be right, and the estimate stands: ${reported}`);
+    }
     if (!isTold && !seat.isUnsent && !isRefused) this.counts.unreported++;
     if (isTold && actual.outputTokens > 0) this.estimate.learn(averageKey, actual.outputTokens);
     for (const hold of holds) hold.quota.settle(hold, amountOf(hold), nowMs);
@@ -210,25 +228,10 @@ class Quotas implements QuotaDetector {
     }
   }
 
-  /** Counts figures that are ignored, and writes of the first. */
-  private ignoreFigures({ name }: QuotaGroup, { ignored, firstIgnored = '' }: RateLimitReport): void {
-    if (this.counts.ignoredFigures === 0) {
-      const example = JSON.stringify(firstIgnored.slice(0, longestExample));
-      warnOperator(
-        `a figure that answers told of ${name} cannot be right, and is ignored: ${example}. ${writtenOnce('ignoredFigures')}`,
-      );
-    }
-    this.counts.ignoredFigures += ignored;
-  }
-
-  private ignoreReport({ usage: { promptTokens, completionTokens } }: SeatView): void {
-    if (this.counts.ignoredReports === 0) {
-      const reported = `${promptTokens} and ${completionTokens} tokens`;
-      warnOperator(
-        `a report of usage cannot be right, and the estimate stands: ${reported}. ${writtenOnce('ignoredReports')}`,
-      );
-    }
-    this.counts.ignoredReports++;
+  /** Counts what cannot be right, and writes of the first. */
+  private ignore(count: 'ignoredFigures' | 'ignoredReports', times: number, what: string): void {
+    if (this.counts[count] === 0) warnOperator(`${what}. This is written once; ${count} of the quotas counts all.`);
+    this.counts[count] += times;
   }
 
   private waitAt(groups: readonly QuotaGroup[], amounts: Amounts, nowMs: number): Required<RequestWait> {

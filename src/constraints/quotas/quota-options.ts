@@ -105,37 +105,23 @@ export interface QuotaDetectorOptions<R = unknown> extends QuotaParameters {
   wallClock?: (() => number) | undefined;
 }
 
-/** `QuotaOptions` with every default filled in. */
-export interface ResolvedQuota {
-  readonly unit: QuotaUnit;
-  readonly limit: number;
-  readonly per: number;
-  readonly burst?: number | undefined;
-  readonly window: WindowKind;
-}
+/** Options with the defaults of `D` filled in, and the spans of time of `S` in ms. */
+type Filled<T, D extends keyof T, S extends keyof T = never> = Readonly<
+  Omit<T, D | S> & { [K in D]-?: NonNullable<T[K]> } & Record<S, number>
+>;
 
-/** `QuotaGroupOptions` with every default filled in. */
-export interface ResolvedGroup {
-  readonly name?: string | undefined;
-  readonly by: 'pool' | 'endpoint' | 'label';
-  readonly label?: string | undefined;
-  readonly is?: string | undefined;
-  readonly models?: string[] | undefined;
-  readonly perModel: boolean;
+export type ResolvedQuota = Filled<QuotaOptions, 'window', 'per'>;
+
+export interface ResolvedGroup extends Filled<Omit<QuotaGroupOptions, 'quotas'>, 'by' | 'perModel' | 'learn'> {
   readonly quotas: ResolvedQuota[];
-  readonly learn: boolean;
 }
 
-/** `QuotaParameters` with every default filled in, except where a default needs code. */
-interface ResolvedParameters {
+type Defaults = 'output' | 'defaultOutputTokens' | 'rejectInfeasible';
+type Spans = 'travel' | 'cooldown' | 'maxCooldown';
+
+/** The default of the groups needs code. */
+interface ResolvedParameters extends Filled<Omit<QuotaParameters, 'groups'>, Defaults, Spans> {
   readonly groups?: ResolvedGroup[] | undefined;
-  readonly output: 'max-tokens' | 'average';
-  readonly defaultOutputTokens: number;
-  readonly prices?: TokenPrices | undefined;
-  readonly rejectInfeasible: boolean;
-  readonly travel: number;
-  readonly cooldown: number;
-  readonly maxCooldown: number;
 }
 
 export interface ResolvedQuotaOptions extends ResolvedParameters {

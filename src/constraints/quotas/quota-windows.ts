@@ -8,26 +8,16 @@ import { SlidingWindow } from './sliding-window.js';
 
 export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
 
-/** Windows of this process alone. A request counted up to `travelMs` later must fit the provider's window. */
-export function localWindows(travelMs: number): WindowFactory {
-  return ({ limit, per, burst = limit, window }) => {
-    if (window === 'fixed') return new FixedWindow(limit, per + travelMs);
-    if (window === 'sliding') return new SlidingWindow(limit, per + travelMs);
-    return new GcraWindow(limit, per, burstOf(limit, per, burst, travelMs));
-  };
-}
-
-/** Windows that are taken from `source`; those that are not `gcra` are of this process alone. */
-export function windowsFrom(source: QuotaSource, travelMs: number, onRoom: () => void): WindowFactory {
-  const ofOwn = localWindows(travelMs);
-  return (quota, group) => {
-    const { unit, limit, per: perMs, window, burst: given = limit } = quota;
-    if (window !== 'gcra') return ofOwn(quota, group);
-    const burst = burstOf(limit, perMs, given, travelMs);
+/**
+ * Windows of this process alone; those of kind `gcra` are taken from `source` where there is one. A request counted up
+ * to `travelMs` later must fit the provider's window.
+ */
+export function windowsOf(travelMs: number, source?: QuotaSource, onRoom: () => void = () => {}): WindowFactory {
+  return ({ unit, limit, per: perMs, burst: given = limit, window }, group) => {
+    if (window === 'fixed') return new FixedWindow(limit, perMs + travelMs);
+    if (window === 'sliding') return new SlidingWindow(limit, perMs + travelMs);
+    const burst = Math.max(given - (limit * travelMs) / perMs, Math.min(given, 1));
+    if (source === undefined) return new GcraWindow(limit, perMs, burst);
     return source.window({ key: `${group} ${unit} ${perMs}`, limit, perMs, burst, onRoom });
   };
-}
-
-function burstOf(limit: number, perMs: number, burst: number, travelMs: number): number {
-  return Math.max(burst - (limit * travelMs) / perMs, Math.min(burst, 1));
 }

@@ -12,26 +12,14 @@ import { type QuotaWindow, rounding, type Taking, WholeWindow } from '../../base
 /** More than this many takings in one window are put together, so that a step costs no more than this. */
 const mostEntries = 512;
 
-class Entry {
+interface Entry {
   amount: number;
   atMs: number;
   readonly firstAtMs: number;
-
-  constructor(amount: number, atMs: number) {
-    this.amount = amount;
-    this.atMs = atMs;
-    this.firstAtMs = atMs;
-  }
 }
 
-class SlidingTaking implements Taking {
-  amount: number;
+interface SlidingTaking extends Taking {
   readonly entries: readonly Entry[];
-
-  constructor(amount: number, entries: readonly Entry[]) {
-    this.amount = amount;
-    this.entries = entries;
-  }
 }
 
 export class SlidingWindow extends WholeWindow implements QuotaWindow {
@@ -66,7 +54,7 @@ export class SlidingWindow extends WholeWindow implements QuotaWindow {
     for (let left = counted, atMs = nowMs; left > 0; left -= this.limit, atMs += this.perMs) {
       entries.push(this.add(Math.min(left, this.limit), atMs));
     }
-    return new SlidingTaking(counted, entries);
+    return { amount: counted, entries };
   }
 
   settle(taking: Taking, amount: number, nowMs: number): void {
@@ -109,7 +97,7 @@ export class SlidingWindow extends WholeWindow implements QuotaWindow {
       before.atMs = atMs;
       return before;
     }
-    const entry = new Entry(amount, atMs);
+    const entry: Entry = { amount, atMs, firstAtMs: atMs };
     this.entries.splice(at, 0, entry);
     return entry;
   }

@@ -41,9 +41,7 @@ const limits = {
   inactivity: optional(positiveDuration('30m'), 1_800_000),
 };
 
-interface ParsedLimits {
-  readonly maxSessions?: number | undefined;
-  readonly footprint?: number | undefined;
+interface ParsedLimits extends Readonly<Pick<SessionLimitParameters, 'maxSessions' | 'footprint'>> {
   /** How long a session without a running turn stays resident, ms. */
   readonly inactivity: number;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GroupTable } from '../../../src/constraints/quotas/group-table.js';
 import type { ResolvedGroup } from '../../../src/constraints/quotas/quota-options.js';
-import { localWindows } from '../../../src/constraints/quotas/quota-windows.js';
+import { windowsOf } from '../../../src/constraints/quotas/quota-windows.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 
 const bare: ResolvedGroup = {
@@ -15,7 +15,7 @@ const [k1, k2] = [fakeEndpoint('k1', { labels: { account: 'A' } }), fakeEndpoint
 function table(...templates: Partial<ResolvedGroup>[]): GroupTable {
   return new GroupTable(
     templates.map((template) => ({ ...bare, ...template })),
-    localWindows(0),
+    windowsOf(0),
   );
 }
 
@@ -113,7 +113,7 @@ describe('the models of clients', () => {
 describe('endpoints that come and go', () => {
   it('leave behind the groups of which something is used, and the others are ended', () => {
     const ended: string[] = [];
-    const local = localWindows(0);
+    const local = windowsOf(0);
     const each = new GroupTable([{ ...bare, by: 'endpoint' }], (quota, group) =>
       Object.assign(local(quota, group), { retire: () => ended.push(group) }),
     );

@@ -5,7 +5,7 @@ import { FixedWindow } from '../../../src/constraints/quotas/fixed-window.js';
 import { Quota } from '../../../src/constraints/quotas/quota.js';
 import { QuotaGroup } from '../../../src/constraints/quotas/quota-group.js';
 import type { ResolvedQuota } from '../../../src/constraints/quotas/quota-options.js';
-import { localWindows, windowsFrom } from '../../../src/constraints/quotas/quota-windows.js';
+import { windowsOf } from '../../../src/constraints/quotas/quota-windows.js';
 import type { ReportedQuota } from '../../../src/constraints/quotas/rate-limit-headers.js';
 import type { Amounts } from '../../../src/constraints/quotas/request-estimate.js';
 import { SlidingWindow } from '../../../src/constraints/quotas/sliding-window.js';
@@ -34,7 +34,7 @@ const requests = (limit: number, more: Partial<ResolvedQuota> = {}): ResolvedQuo
   ...more,
 });
 
-function group(quotas: ResolvedQuota[] = [requests(10)], learn = true, windowOf = localWindows(0)): QuotaGroup {
+function group(quotas: ResolvedQuota[] = [requests(10)], learn = true, windowOf = windowsOf(0)): QuotaGroup {
   return new QuotaGroup('the key', { by: 'pool', perModel: false, quotas, learn }, windowOf);
 }
 
@@ -265,7 +265,7 @@ describe('what a request waits for', () => {
     const units = ['tokens', 'requests'] as const;
     const shared = units.map((unit) => {
       const one = group([requests(1, { unit })], true, (quota, name) =>
-        Object.assign(localWindows(0)(quota, name), { isShared: true }),
+        Object.assign(windowsOf(0)(quota, name), { isShared: true }),
       );
       one.hold(amounts({ tokens: 1 }), 0);
       for (const { quota, taking } of one.hold(amounts({ tokens: 1 }), 0)) quota.settle({ quota, taking }, 1, 0);
@@ -382,7 +382,7 @@ describe('the figures of a group', () => {
 
   it('wait for the end of a rest, and say who shares', () => {
     const one = group([requests(1)], true, (quota, name) =>
-      Object.assign(localWindows(0)(quota, name), { isShared: true }),
+      Object.assign(windowsOf(0)(quota, name), { isShared: true }),
     );
     one.hold(amounts(), 0);
     one.refused(0, 0, 1500, () => 0);
@@ -393,7 +393,7 @@ describe('the figures of a group', () => {
   it('are of windows that nobody takes from once it has ended', () => {
     let retired = 0;
     const one = group([requests(1), requests(1)], true, (quota, name) =>
-      Object.assign(localWindows(0)(quota, name), { retire: () => retired++ }),
+      Object.assign(windowsOf(0)(quota, name), { retire: () => retired++ }),
     );
     one.end();
     expect(retired).toBe(2);
@@ -406,7 +406,7 @@ describe('the figures of a group', () => {
       [requests(1), requests(1, { unit: 'tokens' }), requests(9, { unit: 'cost' })],
       true,
       (quota, name) =>
-        Object.assign(localWindows(0)(quota, name), {
+        Object.assign(windowsOf(0)(quota, name), {
           wants: (amount: number, nowMs: number) => wanted.push([quota.unit, amount, nowMs]),
         }),
     );
@@ -433,7 +433,7 @@ describe('the figures of a group', () => {
 
 describe('the windows of a process', () => {
   const of = (quota: Partial<ResolvedQuota>, travelMs = 100): QuotaWindow =>
-    localWindows(travelMs)(requests(10, quota), 'the key');
+    windowsOf(travelMs)(requests(10, quota), 'the key');
   const shown = ({ kind, limit, perMs, burst }: QuotaWindow): unknown => [kind, limit, perMs, burst];
 
   it('are taken for so much longer as a request may travel, or have so much less at once', () => {
@@ -468,7 +468,7 @@ describe('the windows of a process', () => {
         return new GcraWindow(given.limit / 2, given.perMs, given.burst / 2);
       },
     };
-    const make = windowsFrom(source, 100, onRoom);
+    const make = windowsOf(100, source, onRoom);
     expect(shown(make(requests(10, { window: 'gcra', burst: 4 }), 'the key'))).toEqual(['gcra', 5, 1000, 1.5]);
     expect(terms).toEqual([{ key: 'the key requests 1000', limit: 10, perMs: 1000, burst: 3, onRoom }]);
     make(requests(10, { window: 'gcra' }), 'the key');
