@@ -1,8 +1,10 @@
-// Installs redis-server and valkey-server for the tests of shared state. Debian 12 has Valkey among its backports only.
+// Installs what the tests of shared state need: redis-server and valkey-server, of which Debian 12 has Valkey among its
+// backports only; and Go, with what test/redis/linearizability/checker is built from.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { installDebian, installDebianFrom } from './install-debian.mjs';
 
 /** The codename of this Debian, such as `bookworm`. */
@@ -29,9 +31,25 @@ function install(program) {
   }
 }
 
-for (const program of ['redis-server', 'valkey-server']) {
-  const problem = install(program);
+/** Why the checker cannot be built; undefined when it can, and Go's cache is warm. */
+function installGo() {
+  const problem = spawnSync('go', ['version']).status === 0 ? undefined : installDebian('golang-go');
+  if (problem !== undefined) return problem;
+  const cwd = fileURLToPath(new URL('../test/redis/linearizability/checker', import.meta.url));
+  const { status, stderr } = spawnSync('go', ['build', '-buildvcs=false', '-o', '/dev/null', '.'], {
+    cwd,
+    encoding: 'utf8',
+  });
+  return status === 0 ? undefined : stderr;
+}
+
+const problems = [
+  ['redis-server', install('redis-server')],
+  ['valkey-server', install('valkey-server')],
+  ['go', installGo()],
+];
+for (const [name, problem] of problems) {
   if (problem === undefined) continue;
-  process.stderr.write(`${program}: ${problem}\n`);
+  process.stderr.write(`${name}: ${problem}\n`);
   process.exitCode = 1;
 }

@@ -1,0 +1,134 @@
+package main
+
+import "github.com/anishathalye/porcupine"
+
+// The sequential specification of the lease script: what it promises, and not how it shares.
+//
+//   - A grant is at most the limit less what the other replicas hold.
+//   - A replica holds the larger of its grant and of what it says it uses, until its next call is answered. When it
+//     falls silent it holds that until lease and drain are over, then its safe share until it is forgotten.
+//   - A call that is not newer than the last of its replica is told so, and changes nothing.
+//   - A call without an answer was run, or was not.
+//
+// The store's clock is not in the history. A call runs at some instant between its beginning and its end, so what a
+// replica holds is counted for as long as it must be held on any clock: from the beginning of its call to the end of
+// the other's.
+type held struct {
+	Sequence   int64
+	Seats      int64
+	SafeShare  int64
+	Limit      int64
+	LeaseEnds  int64
+	DrainEnds  int64
+	ForgetEnds int64
+}
+
+// One record for each replica, by its number. No slice is changed after it was made.
+type state []held
+
+// Between a monotonic clock and the store's, µs.
+const clockError = 2_000
+
+func seats(h held, at int64) int64 {
+	if at <= h.DrainEnds-clockError {
+		return h.Seats
+	}
+	if at <= h.ForgetEnds-clockError {
+		return h.SafeShare
+	}
+	return 0
+}
+
+func most(numbers ...int64) int64 {
+	largest := numbers[0]
+	for _, number := range numbers {
+		if number > largest {
+			largest = number
+		}
+	}
+	return largest
+}
+
+// What others leave of the smallest limit that is in force when `call` ends.
+func room(before state, call *call) int64 {
+	limit, others := call.Limit, int64(0)
+	for replica, h := range before {
+		if replica == call.Replica {
+			continue
+		}
+		others += seats(h, call.ReturnUs)
+		if h.Sequence > 0 && h.Limit < limit && call.ReturnUs <= h.LeaseEnds-clockError {
+			limit = h.Limit
+		}
+	}
+	return most(0, limit-others)
+}
+
+func after(before state, call *call, answer *answer, losesState bool) state {
+	next := make(state, len(before))
+	copy(next, before)
+	mine := held{Sequence: call.Sequence, Seats: most(call.Cap, call.InFlight), SafeShare: call.SafeShare, Limit: call.Limit}
+	if answer != nil {
+		mine.Seats = most(mine.Seats, answer.Grant)
+		mine.SafeShare = most(mine.SafeShare, answer.SafeShare)
+	}
+	mine.LeaseEnds = call.CallUs + call.LeaseUs
+	mine.DrainEnds = mine.LeaseEnds + call.DrainUs
+	mine.ForgetEnds = mine.DrainEnds + call.ForgetUs
+	if losesState {
+		mine.ForgetEnds = 0
+	}
+	if call.IsLeaving {
+		mine = held{Sequence: call.Sequence, Seats: call.InFlight, DrainEnds: call.CallUs + call.DrainUs}
+		// A replica that left nothing behind is forgotten: its repeated call may be taken for that of a new one.
+		if call.InFlight == 0 {
+			mine = held{}
+		}
+	}
+	next[call.Replica] = mine
+	return next
+}
+
+// What the store may hold after the call; nothing when its answer breaks a promise. A store that loses what it knew
+// (`losesState`) may take an old call for a new one, lets a replica keep what it uses before all others have called, and
+// can only guess the safe share of one that stays silent.
+func step(before state, call *call, answer *answer, losesState bool) []interface{} {
+	isOld := call.Sequence <= before[call.Replica].Sequence
+	switch {
+	case answer == nil && isOld:
+		return []interface{}{before}
+	case answer == nil:
+		return []interface{}{before, after(before, call, nil, losesState)}
+	case answer.Grant < 0 && isOld, isOld && losesState:
+		return []interface{}{before}
+	case answer.Grant < 0, isOld, answer.SafeShare > answer.Grant:
+		return nil
+	}
+	allowed := room(before, call)
+	if losesState {
+		allowed = most(allowed, call.Cap)
+	}
+	if answer.Grant > allowed {
+		return nil
+	}
+	return []interface{}{after(before, call, answer, losesState)}
+}
+
+func model(replicas int, losesState bool) porcupine.Model {
+	specification := porcupine.NondeterministicModel{
+		Init: func() []interface{} { return []interface{}{make(state, replicas)} },
+		Step: func(before, input, output interface{}) []interface{} {
+			return step(before.(state), input.(*call), output.(*answer), losesState)
+		},
+		Equal: func(a, b interface{}) bool {
+			x, y := a.(state), b.(state)
+			for i := range x {
+				if x[i] != y[i] {
+					return false
+				}
+			}
+			return true
+		},
+	}
+	return specification.ToModel()
+}

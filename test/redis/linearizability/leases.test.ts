@@ -1,0 +1,37 @@
+/**
+ * Histories of real replicas on real stores are linearizable: there is one order of their calls in which each grant is
+ * what `checker/model.go` allows. The checker is porcupine. Source: Wing and Gong, "Testing and Verifying Concurrent
+ * Objects" (1993); Lowe, "Testing for Linearizability" (2017).
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withoutStepFive } from '../support/control.js';
+import { storeKinds } from '../support/stores.js';
+import { buildChecker, type Checker, hasGo } from './checker.js';
+import { type Play, play } from './world.js';
+
+const plays: readonly (readonly [string, Play])[] = [
+  ['calls are late, lost and repeated', { seed: 1, calls: 350 }],
+  ['the store is flushed', { seed: 2, calls: 350, store: 'flushed' }],
+  ['the store is killed and comes back empty', { seed: 3, calls: 350, store: 'killed' }],
+];
+
+describe.runIf(hasGo && storeKinds.length > 0)('a history of leases', () => {
+  let checker: Checker;
+  beforeAll(async () => {
+    checker = await buildChecker();
+  });
+  afterAll(() => checker?.close());
+
+  for (const kind of storeKinds) {
+    it.concurrent.each(plays)(`on ${kind.name} is linearizable while %s`, async (_name, plan) => {
+      const { history, dispatched } = await play(kind, plan);
+      expect(await checker.check(history)).toEqual({ result: 'Ok', calls: history.calls.length });
+      expect(dispatched).toBeGreaterThan(30);
+    });
+  }
+
+  it.concurrent('is not linearizable by the control, which does not hold the cap that a replica goes on with', async () => {
+    const { history } = await play(storeKinds[0]!, { seed: 1, calls: 250, edit: withoutStepFive });
+    expect((await checker.check(history)).result).toBe('Illegal');
+  });
+});
