@@ -2,45 +2,37 @@
 import { type RetryBudget, retryBudget } from '../../client/index.js';
 import { type Drop, explainDrop, type FlowKey } from '../../index.js';
 import { type Sampler, samplerOf } from '../random/distributions.js';
-import type { Random, RandomStreams } from '../random/random-streams.js';
-import type { ClientSpec, RetrySpec } from '../traffic/traffic-spec.js';
+import type { Random } from '../random/random-streams.js';
+import type { RetrySpec, TrafficSpec } from '../traffic/traffic-spec.js';
 
 /** The clients of one source. */
 export class Clients {
+  readonly spec: TrafficSpec;
+  /** Index of the spec among the traffic of the scenario. */
+  readonly traffic: number;
+  readonly tellsGateway: boolean;
   /** True when a request's client can leave in a way that the gateway notices. */
   readonly mayLeave: boolean;
-  readonly tellsGateway: boolean;
-  readonly traffic: number;
+  /** How long they wait for the first token, and for the last; undefined: for ever. */
+  readonly patience: Sampler | undefined;
+  readonly deadline: Sampler | undefined;
   private readonly keys = new Map<string, FlowKey>();
   private lastKey: FlowKey | undefined = undefined;
-  private readonly patience: Sampler | undefined;
-  private readonly deadline: Sampler | undefined;
   private readonly retries: RetrySpec | undefined;
   private readonly budget: RetryBudget | undefined;
   private readonly random: Random;
 
-  constructor(
-    { patience, deadline, tellsGateway = true, retries }: ClientSpec,
-    traffic: number,
-    streams: RandomStreams,
-    name: string,
-  ) {
+  constructor(spec: TrafficSpec, traffic: number, random: (name: string) => Random) {
+    const { patience, deadline, tellsGateway = true, retries } = spec.client ?? {};
+    this.spec = spec;
     this.traffic = traffic;
-    this.patience = patience === undefined ? undefined : samplerOf(patience, streams.of(`${name}/patience`));
-    this.deadline = deadline === undefined ? undefined : samplerOf(deadline, streams.of(`${name}/deadline`));
+    this.patience = patience === undefined ? undefined : samplerOf(patience, random('patience'));
+    this.deadline = deadline === undefined ? undefined : samplerOf(deadline, random('deadline'));
     this.tellsGateway = tellsGateway;
     this.mayLeave = (patience !== undefined || deadline !== undefined) && tellsGateway;
     this.retries = retries;
     this.budget = retries && retryBudget({ ratio: retries.budget ?? 0.1, minPerSecond: 0 });
-    this.random = streams.of(`${name}/retries`);
-  }
-
-  /** How long they wait for the first token, and for the last; Infinity: for ever. */
-  drawPatience(): { firstTokenMs: number; lastTokenMs: number } {
-    return {
-      firstTokenMs: this.patience?.() ?? Number.POSITIVE_INFINITY,
-      lastTokenMs: this.deadline?.() ?? Number.POSITIVE_INFINITY,
-    };
+    this.random = random('retries');
   }
 
   /** One object for all requests of a flow, which measures find their groups by. */

@@ -2,7 +2,7 @@
  * The options of a simulation, and their defaults. The same shape stands in scenario files, where `flow` is the
  * gateway's own sections.
  */
-import { list, object, optional, type Shape, validate } from '../../base/schema/element.js';
+import { list, object, optional, parse, type Shape } from '../../base/schema/element.js';
 import { row } from '../../base/schema/json-schema.js';
 import {
   aboveZero,
@@ -15,7 +15,7 @@ import {
   positiveInteger,
   text,
 } from '../../base/schema/types.js';
-import { type Duration, FlowConfigError, type FlowControllerOptions, type Schema } from '../../index.js';
+import type { Duration, FlowControllerOptions } from '../../index.js';
 import type { ServiceDifferenceOptions } from '../measures/service-difference.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import { type Outage, outageShape, type Slowdown, slowdownShape } from '../servers/server-faults.js';
@@ -74,23 +74,17 @@ export interface SimulationOptions extends ScenarioBody {
 
 export type SimulatedFlow = Omit<FlowControllerOptions<SimRequest>, 'clock' | 'pool'>;
 
+type Filled<K extends keyof ScenarioBody> = { readonly [P in K]: NonNullable<ScenarioBody[P]> };
+
 /** Resolved: ms, and defaults filled in. */
-export interface ResolvedSimulation {
-  readonly name: string;
-  readonly seed: number;
+export interface ResolvedSimulation
+  extends Filled<'name' | 'seed' | 'servers' | 'traffic' | 'outages' | 'slowdowns' | 'usageReports' | 'onEvicted'>,
+    Pick<ScenarioBody, 'reports' | 'serviceDifference'> {
   readonly durationMs: number;
   readonly warmUpMs: number;
   readonly drainMs: number;
   readonly bucketMs: number;
-  readonly servers: readonly ServerSpec[];
-  readonly traffic: readonly TrafficSpec[];
-  readonly outages: readonly Outage[];
-  readonly slowdowns: readonly Slowdown[];
-  readonly reports: LoadReports | undefined;
-  readonly usageReports: 'end' | 'stream';
-  readonly onEvicted: 'requeue' | 'drop';
   readonly keepsRequests: boolean;
-  readonly serviceDifference: ServiceDifferenceOptions | undefined;
 }
 
 const differenceShape = object({
@@ -104,24 +98,24 @@ const differenceShape = object({
 
 /** The keys of a scenario, but those of flow control. */
 const scenarioShape = {
-  name: row('Its name, in reports.', optional(text('a name'))),
-  seed: row('Draws with the same seed are the same.', optional(integer())),
+  name: row('Its name, in reports.', optional(text('a name'), 'simulation')),
+  seed: row('Draws with the same seed are the same.', optional(integer(), 1)),
   duration: row('How long traffic comes.', durationAboveZero('10m')),
-  warmUp: row('What ends before it does not count.', optional(duration('30s'))),
+  warmUp: row('What ends before it does not count.', optional(duration('30s'), 0)),
   drain: row('How long what has come may take to end after that.', optional(duration('10m'))),
   bucket: row('The width of a point of the charts.', optional(durationAboveZero('5s'))),
   servers: row('The model servers.', list(serverSpec)),
   traffic: row('Who sends what, and when.', list(trafficSpec)),
-  outages: row('Servers that die, and come back.', optional(list(outageShape))),
-  slowdowns: row('Servers that become slow.', optional(list(slowdownShape))),
+  outages: row('Servers that die, and come back.', optional(list(outageShape), [])),
+  slowdowns: row('Servers that become slow.', optional(list(slowdownShape), [])),
   reports: row(
     'How old the load is that detectors see.',
     optional(object({ interval: optional(durationAboveZero('50ms')), delay: optional(duration('0ms')) })),
   ),
-  usageReports: row('When servers tell what a request consumed.', optional(oneOf('end', 'stream'))),
+  usageReports: row('When servers tell what a request consumed.', optional(oneOf('end', 'stream'), 'end')),
   onEvicted: row(
     'What becomes of a request that is evicted before its first token.',
-    optional(oneOf('requeue', 'drop')),
+    optional(oneOf('requeue', 'drop'), 'requeue'),
   ),
   keepRequests: row('Keep a record of each request.', optional(flag())),
   serviceDifference: row('Compute the service difference of the VTC paper.', optional(differenceShape)),
@@ -137,7 +131,7 @@ export const scenarioTable: Shape = scenarioShape;
 export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
 
 /** Lists must not be empty, names must differ, and the warm-up must end before the traffic does. */
-const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report) => {
+const scenarioBody = object(scenarioShape, (given, report) => {
   const { servers, traffic, warmUp, duration: length } = given;
   if (servers?.length === 0) report('at least one server', ['servers']);
   if (traffic?.length === 0) report('at least one entry', ['traffic']);
@@ -161,32 +155,20 @@ const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report)
       }
     }
   }
-}) as Schema<ScenarioBody>;
+});
 
 /**
  * The scenario with its units resolved.
  * @throws FlowConfigError that lists every problem
  */
-export function resolveScenario(given: ScenarioBody, subject = 'simulation'): ResolvedSimulation {
-  const verdict = validate(scenarioBody, given);
-  if (!verdict.ok) throw new FlowConfigError(subject, verdict.issues);
-  // The schema has turned every duration into ms.
-  const read = verdict.value as ScenarioBody & { duration: number; warmUp?: number; drain?: number; bucket?: number };
+export function resolveScenario(given: ScenarioBody): ResolvedSimulation {
+  const { duration, warmUp, drain, bucket, keepRequests, ...read } = parse(scenarioBody, given, 'simulation');
   return {
-    name: read.name ?? 'simulation',
-    seed: read.seed ?? 1,
-    durationMs: read.duration,
-    warmUpMs: read.warmUp ?? 0,
-    drainMs: read.drain ?? Math.max(read.duration * 10, leastDrainMs),
-    bucketMs: read.bucket ?? read.duration / 120,
-    servers: read.servers,
-    traffic: read.traffic,
-    outages: read.outages ?? [],
-    slowdowns: read.slowdowns ?? [],
-    reports: read.reports,
-    usageReports: read.usageReports ?? 'end',
-    onEvicted: read.onEvicted ?? 'requeue',
-    keepsRequests: read.keepRequests ?? read.serviceDifference !== undefined,
-    serviceDifference: read.serviceDifference,
+    ...read,
+    durationMs: duration,
+    warmUpMs: warmUp,
+    drainMs: drain ?? Math.max(duration * 10, leastDrainMs),
+    bucketMs: bucket ?? duration / 120,
+    keepsRequests: keepRequests ?? read.serviceDifference !== undefined,
   };
 }

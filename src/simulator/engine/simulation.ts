@@ -12,21 +12,16 @@ import { parse } from '../../base/schema/element.js';
 import { type Drop, FlowController } from '../../index.js';
 import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
-import { RandomStreams } from '../random/random-streams.js';
-import { type Ending, type RequestDraft, SimRequest } from '../requests/sim-request.js';
+import { type Random, RandomStreams } from '../random/random-streams.js';
+import { type Ending, type OnEnd, type RequestDraft, SimRequest } from '../requests/sim-request.js';
 import { scheduleSlowdowns } from '../servers/server-faults.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
-import { type TrafficHost, type TrafficSource, tenantsOf, trafficSource } from '../traffic/traffic-source.js';
+import { startTraffic, type TrafficHost, tenantsOf } from '../traffic/traffic-source.js';
 import { Clients } from './clients.js';
 import { Fleet } from './fleet.js';
 import type { SimulationResult } from './result.js';
 import { RunMeasures } from './run-measures.js';
 import { type ResolvedSimulation, resolveScenario, type SimulationOptions } from './simulation-options.js';
-
-type Decision =
-  | { readonly type: 'dispatched'; readonly request: SimRequest }
-  | { readonly type: 'dropped'; readonly request: SimRequest; readonly drop: Drop }
-  | { readonly type: 'evicted'; readonly request: SimRequest };
 
 /** @see simulate */
 export class Simulation implements ServerHost, TrafficHost {
@@ -38,7 +33,8 @@ export class Simulation implements ServerHost, TrafficHost {
   private readonly measures: RunMeasures;
   /** By source. */
   private readonly clients: Clients[] = [];
-  private decisions: Decision[] = [];
+  /** What the controller decided during the event, to be carried out after it. */
+  private decisions: (() => void)[] = [];
   /** Kept where leases may be evicted. */
   private readonly byLease: Map<object, SimRequest> | undefined;
   /** Running requests, by arrival; kept where servers may die. */
@@ -79,14 +75,12 @@ export class Simulation implements ServerHost, TrafficHost {
       const { request } = item;
       request.lease = lease;
       this.fleet.unaccepted++;
-      this.decisions.push({ type: 'dispatched', request });
+      this.decisions.push(() => this.run(request));
     });
-    this.flow.on('dropped', ({ request, outcome }) => {
-      this.decisions.push({ type: 'dropped', request, drop: outcome });
-    });
+    this.flow.on('dropped', ({ request, outcome }) => this.decisions.push(() => this.dropNow(request, outcome)));
     this.flow.on('evicted', ({ lease }) => {
       const request = this.byLease?.get(lease);
-      if (request !== undefined) this.decisions.push({ type: 'evicted', request });
+      if (request !== undefined) this.decisions.push(() => this.evict(request));
     });
     this.fleet.startReports(this.options.reports, flow, this.clock);
     this.startSources(streams);
@@ -154,29 +148,18 @@ export class Simulation implements ServerHost, TrafficHost {
 
   // Clients.
 
-  send(
-    source: TrafficSource,
-    draft: RequestDraft,
-    tenant: string = source.tenant,
-    priority: number = source.spec.priority ?? 0,
-  ): SimRequest {
-    const { spec, index } = source;
-    const { tokens = spec.seats === undefined ? 'prompt' : 'seats' } = spec;
-    const booked =
-      tokens === 'prompt'
-        ? draft.promptTokens
-        : tokens === 'seats'
-          ? draft.seats
-          : draft.promptTokens + draft.outputTokens;
+  send(index: number, draft: RequestDraft, tenant: string, priority: number, onEnd: OnEnd): void {
     const clients = this.clients[index] as Clients;
+    const { seats, tokens = seats === undefined ? 'prompt' : 'seats' } = clients.spec;
+    const sizes = { prompt: draft.promptTokens, seats: draft.seats, total: draft.promptTokens + draft.outputTokens };
     const request = new SimRequest(
       index,
       clients.traffic,
       clients.keyOf(tenant, priority),
       draft,
-      booked,
+      sizes[tokens],
       tokens === 'prompt',
-      source,
+      onEnd,
       this.clock.now(),
     );
     this.counts.requests++;
@@ -184,7 +167,6 @@ export class Simulation implements ServerHost, TrafficHost {
     this.awaitPatience(request, clients);
     clients.requested();
     this.attempt(request);
-    return request;
   }
 
   sourceOpened(): void {
@@ -211,16 +193,14 @@ export class Simulation implements ServerHost, TrafficHost {
       request.controller = new AbortController();
       request.signal = request.controller.signal;
     }
-    const { firstTokenMs, lastTokenMs } = clients.drawPatience();
     const leave = (): void => {
       if (!request.hasEnded) this.leave(request, clients.tellsGateway);
     };
-    if (firstTokenMs < Number.POSITIVE_INFINITY) {
-      this.clock.after(firstTokenMs, () => {
-        if (Number.isNaN(request.firstTokenAtMs)) leave();
-      });
-    }
-    if (lastTokenMs < Number.POSITIVE_INFINITY) this.clock.after(lastTokenMs, leave);
+    const unlessBegun = (): void => {
+      if (Number.isNaN(request.firstTokenAtMs)) leave();
+    };
+    if (clients.patience !== undefined) this.clock.after(clients.patience(), unlessBegun);
+    if (clients.deadline !== undefined) this.clock.after(clients.deadline(), leave);
   }
 
   /** The client has gone. If nobody notices, the work goes on and counts for nothing. */
@@ -262,18 +242,14 @@ export class Simulation implements ServerHost, TrafficHost {
     this.open--;
     this.endedAtMs = this.clock.now();
     this.measures.ended(request, ending, this.clock.now());
-    request.owner.ended(request, ending);
+    request.onEnd(request, ending);
   }
 
   // The controller's decisions.
 
   private followUp(): void {
-    for (let index = 0; index < this.decisions.length; index++) {
-      const decision = this.decisions[index] as Decision;
-      if (decision.type === 'dispatched') this.run(decision.request);
-      else if (decision.type === 'dropped') this.dropNow(decision.request, decision.drop);
-      else this.evict(decision.request);
-    }
+    // One decision may bring others.
+    for (const decision of this.decisions) decision();
     if (this.decisions.length > 0) this.decisions = [];
   }
 
@@ -370,9 +346,9 @@ export class Simulation implements ServerHost, TrafficHost {
         const twins = names.get(plain) ?? 0;
         names.set(plain, twins + 1);
         const name = twins === 0 ? plain : `${plain}#${twins}`;
-        const index = this.clients.length;
-        this.clients.push(new Clients(spec.client ?? {}, traffic, streams, name));
-        trafficSource(spec.arrivals, spec, index, tenant, name, this, streams).start();
+        const random = (part: string): Random => streams.of(`${name}/${part}`);
+        const index = this.clients.push(new Clients(spec, traffic, random)) - 1;
+        startTraffic(spec, index, tenant, this, random);
       }
     }
   }

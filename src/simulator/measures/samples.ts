@@ -33,25 +33,20 @@ export class Samples {
   private isSorted = true;
 
   add(value: number): void {
+    if (this.count === exactSamples && this.counts === undefined) this.spread();
+    this.count++;
     this.sum += value;
     if (value > this.max) this.max = value;
     if (this.counts !== undefined) {
-      this.count++;
       (this.counts[bucketOf(value)] as number)++;
       return;
     }
-    if (this.count === this.kept.length) {
-      if (this.count === exactSamples) {
-        this.spread();
-        this.add(value);
-        this.sum -= value;
-        return;
-      }
-      const longer = new Float64Array(Math.max(64, this.count * 2));
+    if (this.count > this.kept.length) {
+      const longer = new Float64Array(Math.max(64, this.kept.length * 2));
       longer.set(this.kept);
       this.kept = longer;
     }
-    this.kept[this.count++] = value;
+    this.kept[this.count - 1] = value;
     this.isSorted = false;
   }
 

@@ -21,9 +21,7 @@ export interface RequestDraft {
 export type Ending = 'completed' | 'dropped' | 'evicted' | 'cancelled' | 'failed';
 
 /** Is told when a request has ended for good, retries included. */
-export interface RequestOwner {
-  ended(request: SimRequest, ending: Ending): void;
-}
+export type OnEnd = (request: SimRequest, ending: Ending) => void;
 
 /** Instants are NaN until they come. */
 export class SimRequest implements FlowRequest {
@@ -46,7 +44,7 @@ export class SimRequest implements FlowRequest {
   readonly outputTokens: number;
   readonly serviceMs: number | undefined;
   readonly seats: number;
-  readonly owner: RequestOwner;
+  readonly onEnd: OnEnd;
   readonly arrivedAtMs: number;
 
   /** Calls of `enqueue` so far. */
@@ -78,7 +76,7 @@ export class SimRequest implements FlowRequest {
     draft: RequestDraft,
     tokens: number,
     tellsPrompt: boolean,
-    owner: RequestOwner,
+    onEnd: OnEnd,
     arrivedAtMs: number,
   ) {
     this.byteSize = draft.byteSize;
@@ -93,7 +91,7 @@ export class SimRequest implements FlowRequest {
     this.outputTokens = draft.outputTokens;
     this.serviceMs = draft.serviceMs;
     this.seats = draft.seats;
-    this.owner = owner;
+    this.onEnd = onEnd;
     this.arrivedAtMs = arrivedAtMs;
   }
 }

@@ -94,6 +94,9 @@ export function leftOut(trace: ReadTrace): string[] {
   return notes;
 }
 
+/** Of one line: names as the file spells them, and values. */
+type Cells = readonly (readonly [name: string, value: unknown])[];
+
 class TraceReading {
   rows: TraceRow[] = [];
   readonly issues: ConfigIssue[] = [];
@@ -121,18 +124,13 @@ class TraceReading {
   }
 
   read(text: string): void {
-    let head: readonly string[] | undefined;
-    let number = 0;
     const isJson = /^\s*\{/.test(text);
-    for (let from = 0; from <= text.length; ) {
-      const at = text.indexOf('\n', from);
-      const end = at < 0 ? text.length : at;
-      const line = text.slice(from, end).trim();
-      from = end + 1;
-      number++;
+    let head: readonly string[] | undefined;
+    for (const [index, padded] of text.split('\n').entries()) {
+      const [line, number] = [padded.trim(), index + 1];
       if (line === '') continue;
-      if (isJson) this.readJson(line, number);
-      else if (head !== undefined) this.readCells(head, splitCsvLine(line), number);
+      if (isJson) this.add(number, this.cellsOfJson(line));
+      else if (head !== undefined) this.add(number, cellsOfCsv(line, head));
       else {
         head = splitCsvLine(line);
         for (const name of head) this.columnOf(name, head, number);
@@ -146,33 +144,12 @@ class TraceReading {
     this.issues.push({ path: 'line 1', expected: 'a request for each line', got });
   }
 
-  private readJson(text: string, number: number): void {
+  /** With the mapped columns that lie within objects. */
+  private cellsOfJson(text: string): Cells | undefined {
     const line = fieldsOf(parseJson(text));
-    if (line === undefined || Array.isArray(line)) {
-      this.wrong(number, notALine, 'something else');
-      return;
-    }
-    const names = [...Object.keys(line), ...this.pathsIn(line)];
-    this.add(
-      number,
-      names.map((name) => [this.columnOf(name, names, number), valueIn(line, name)]),
-    );
-  }
-
-  private readCells(head: readonly string[], cells: readonly string[], number: number): void {
-    if (cells.length !== head.length) {
-      this.wrong(number, notALine, 'something else');
-      return;
-    }
-    this.add(
-      number,
-      head.map((name, index) => [this.columnOf(name, head, number), cells[index]]),
-    );
-  }
-
-  /** The mapped columns that lie within objects. */
-  private pathsIn(line: Readonly<Record<string, unknown>>): string[] {
-    return this.paths.filter((name) => valueIn(line, name) !== undefined);
+    if (line === undefined || Array.isArray(line)) return undefined;
+    const inside = this.paths.map((name) => [name, valueIn(line, name)] as const);
+    return [...Object.entries(line), ...inside.filter(([, value]) => value !== undefined)];
   }
 
   /** What a column holds; undefined, and noted once, when it is unknown. `names`: all of its line. */
@@ -188,11 +165,17 @@ class TraceReading {
     return column;
   }
 
-  private add(number: number, cells: readonly (readonly [TraceColumn | undefined, unknown])[]): void {
+  private add(number: number, cells: Cells | undefined): void {
+    if (cells === undefined) {
+      this.wrong(number, 'an object of JSON, or as many columns as the head has', 'something else');
+      return;
+    }
+    const names = cells.map(([name]) => name);
+    const columns = names.map((name) => this.columnOf(name, names, number));
     const line = new TraceLine();
     const { countsAnswers = false, event, isLog = false } = this.format ?? {};
     try {
-      for (const [column, value] of cells) if (column !== undefined) line.set(column, value);
+      for (const [index, [, value]] of cells.entries()) line.set(columns[index] ?? 'ignored', value);
       if (event !== undefined && line.texts.event !== event) return;
       if (isLog && (!line.hasAnswer || (countsAnswers && line.figures.outputTokens === undefined))) {
         this.unanswered++;
@@ -262,10 +245,14 @@ class TraceReading {
   }
 }
 
-const notALine = 'an object of JSON, or as many columns as the head has';
-
 function lineOf({ path }: ConfigIssue): number {
   return Number(/^line (\d+)$/.exec(path)?.[1] ?? 0);
+}
+
+/** Undefined unless there are as many as in the head. */
+function cellsOfCsv(line: string, head: readonly string[]): Cells | undefined {
+  const cells = splitCsvLine(line);
+  return cells.length === head.length ? head.map((name, index) => [name, cells[index]]) : undefined;
 }
 
 /** One line of CSV, as RFC 4180 has it, without line breaks inside of quotes. */

@@ -1,57 +1,64 @@
 /** The traffic of one tenant: makes its requests, sends them when they are due, and is told of their ends. */
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';
-import { exponential, gamma, type Random, type RandomStreams } from '../random/random-streams.js';
+import { exponential, gamma, type Random } from '../random/random-streams.js';
 import { RateWalk } from '../random/rate-profile.js';
-import type { Ending, RequestDraft, RequestOwner, SimRequest } from '../requests/sim-request.js';
+import type { OnEnd, RequestDraft } from '../requests/sim-request.js';
 import type { Arrivals, TrafficSpec } from './traffic-spec.js';
 
 export interface TrafficHost {
   readonly clock: VirtualClock;
   /** No source sends after this, ms. */
   readonly trafficEndsAtMs: number;
-  send(source: TrafficSource, draft: RequestDraft, tenant?: string, priority?: number): SimRequest;
+  /** `index` is that of the source. */
+  send(index: number, draft: RequestDraft, tenant: string, priority: number, onEnd: OnEnd): void;
   /** A source has something left to do, or no longer. */
   sourceOpened(): void;
   sourceClosed(): void;
 }
 
-class Drafts {
-  private readonly prompt: Sampler;
-  private readonly output: Sampler;
-  private readonly service: Sampler | undefined;
-  private readonly seats: Sampler;
-  private readonly ttl: Sampler | undefined;
-  private readonly sloTtft: Sampler | undefined;
-  private readonly ttlMargin: number | undefined;
-  private readonly bytes: number | undefined;
+/** The draft of the next request, whose prompt begins with tokens that were said before. */
+type NextDraft = (promptBefore?: number) => RequestDraft;
 
-  constructor(spec: TrafficSpec, random: (name: string) => Random) {
-    const of = (what: string, given: Distribution): Sampler => samplerOf(given, random(what));
-    this.prompt = of('prompt', spec.promptTokens ?? 0);
-    this.output = of('output', spec.outputTokens ?? 1);
-    this.service = spec.serviceTime === undefined ? undefined : of('service', spec.serviceTime);
-    this.seats = of('seats', spec.seats ?? 1);
-    this.ttl = spec.ttl === undefined ? undefined : of('ttl', spec.ttl);
-    this.sloTtft = spec.sloTtft === undefined ? undefined : of('slo', spec.sloTtft);
-    this.ttlMargin = spec.ttlMargin;
-    this.bytes = spec.bytes;
-  }
-
-  next(promptBefore = 0): RequestDraft {
-    const promptTokens = promptBefore + Math.round(this.prompt());
-    const sloTtftMs = this.sloTtft?.();
+function draftsOf(spec: TrafficSpec, random: (name: string) => Random): NextDraft {
+  const of = (what: string, given: Distribution): Sampler => samplerOf(given, random(what));
+  const perhaps = (what: string, given: Distribution | undefined): Sampler | undefined =>
+    given === undefined ? undefined : of(what, given);
+  const prompt = of('prompt', spec.promptTokens ?? 0);
+  const output = of('output', spec.outputTokens ?? 1);
+  const service = perhaps('service', spec.serviceTime);
+  const seats = of('seats', spec.seats ?? 1);
+  const ttl = perhaps('ttl', spec.ttl);
+  const sloTtft = perhaps('slo', spec.sloTtft);
+  const { ttlMargin, bytes } = spec;
+  return (promptBefore = 0) => {
+    const promptTokens = promptBefore + Math.round(prompt());
+    const sloTtftMs = sloTtft?.();
     return {
       promptTokens,
-      outputTokens: Math.max(1, Math.round(this.output())),
-      serviceMs: this.service?.(),
-      seats: Math.max(1, Math.round(this.seats())),
+      outputTokens: Math.max(1, Math.round(output())),
+      serviceMs: service?.(),
+      seats: Math.max(1, Math.round(seats())),
       // A TTL of 0 would mean for ever.
-      ttlMs: this.ttlMargin === undefined ? this.ttl?.() : Math.max(0.001, (sloTtftMs ?? 0) - this.ttlMargin),
+      ttlMs: ttlMargin === undefined ? ttl?.() : Math.max(0.001, (sloTtftMs ?? 0) - ttlMargin),
       sloTtftMs,
-      byteSize: this.bytes ?? promptTokens * 4,
+      byteSize: bytes ?? promptTokens * 4,
     };
-  }
+  };
+}
+
+/** What every source is made of. */
+interface Source {
+  readonly spec: TrafficSpec;
+  /** Random numbers of that name, which no other source draws. */
+  random(name: string): Random;
+  readonly next: NextDraft;
+  readonly startsAtMs: number;
+  /** Does this at that instant, unless the source has ended by then. */
+  at(atMs: number, action: () => void): void;
+  nowMs(): number;
+  /** `tenant` and `priority` stand for those of the traffic where it has none. */
+  send(draft: RequestDraft, onEnd?: OnEnd, tenant?: string, priority?: number): void;
 }
 
 type Of<T extends Arrivals['type']> = Extract<Arrivals, { type: T }>;
@@ -78,157 +85,100 @@ function arrivalTimes(arrivals: Of<'poisson' | 'gamma' | 'fixed' | 'sessions'>, 
   }
 }
 
-/** What every source is made of. `name` names the random numbers: that of no other source. */
-type Place = [
-  spec: TrafficSpec,
-  index: number,
-  tenant: string,
-  name: string,
-  host: TrafficHost,
-  streams: RandomStreams,
-];
-
-export abstract class TrafficSource<A extends Arrivals = Arrivals> implements RequestOwner {
-  readonly spec: TrafficSpec;
-  readonly index: number;
-  readonly tenant: string;
-  protected readonly arrivals: A;
-  protected readonly host: TrafficHost;
-  protected readonly drafts: Drafts;
-  /** Random numbers of that name, which no other source draws. */
-  protected readonly random: (name: string) => Random;
-  protected readonly startsAtMs: number;
-  protected readonly endsAtMs: number;
-
-  constructor(arrivals: A, ...[spec, index, tenant, name, host, streams]: Place) {
-    this.arrivals = arrivals;
-    this.spec = spec;
-    this.index = index;
-    this.tenant = tenant;
-    this.host = host;
-    this.random = (part) => streams.of(`${name}/${part}`);
-    this.drafts = new Drafts(spec, this.random);
-    this.startsAtMs = spec.startAt ?? 0;
-    this.endsAtMs = Math.min(spec.endAt ?? Number.POSITIVE_INFINITY, host.trafficEndsAtMs);
-  }
-
-  abstract start(): void;
-  abstract ended(request: SimRequest, ending: Ending): void;
-
-  protected at(atMs: number, action: () => void): void {
-    if (!(atMs < this.endsAtMs)) return;
-    this.host.sourceOpened();
-    this.host.clock.at(atMs, () => {
-      action();
-      this.host.sourceClosed();
+/** Does something at each arrival. */
+function eachArrival(
+  arrivals: Of<'poisson' | 'gamma' | 'fixed' | 'sessions'>,
+  { at, random, startsAtMs }: Source,
+  arrive: () => void,
+): void {
+  const next = arrivalTimes(arrivals, random('arrivals'));
+  const wait = (): void =>
+    at(startsAtMs + next(), () => {
+      arrive();
+      wait();
     });
-  }
-}
-
-class OpenLoop extends TrafficSource<Of<'poisson' | 'gamma' | 'fixed'>> {
-  private readonly next = arrivalTimes(this.arrivals, this.random('arrivals'));
-
-  start(): void {
-    this.at(this.startsAtMs + this.next(), this.arrive);
-  }
-
-  ended(): void {}
-
-  private readonly arrive = (): void => {
-    this.host.send(this, this.drafts.next());
-    this.start();
-  };
+  wait();
 }
 
 /** A rejected thread waits at least this long, because no client is faster and time has to go on. */
 const soonestMs = 1;
 
-class ClosedLoop extends TrafficSource<Of<'closed-loop'>> {
-  private readonly think = samplerOf(this.arrivals.think ?? 0, this.random('think'));
-  private left = this.arrivals.threads * (this.arrivals.requestsPerThread ?? Number.POSITIVE_INFINITY);
-
-  start(): void {
-    const { threads, stagger = 0 } = this.arrivals;
-    for (let thread = 0; thread < threads; thread++) this.at(this.startsAtMs + thread * stagger, () => this.issue());
-  }
-
-  ended({ arrivedAtMs }: SimRequest): void {
-    const nowMs = this.host.clock.now();
-    const thinkMs = this.think();
-    this.at(nowMs + (nowMs > arrivedAtMs ? thinkMs : Math.max(soonestMs, thinkMs)), () => this.issue());
-  }
-
-  private issue(): void {
-    if (this.left <= 0) return;
-    this.left--;
-    this.host.send(this, this.drafts.next());
-  }
+function closedLoop(arrivals: Of<'closed-loop'>, { at, nowMs, random, next, send, startsAtMs }: Source): void {
+  const { threads, stagger = 0, requestsPerThread = Number.POSITIVE_INFINITY } = arrivals;
+  const think = samplerOf(arrivals.think ?? 0, random('think'));
+  let left = threads * requestsPerThread;
+  const issue = (): void => {
+    if (left <= 0) return;
+    left--;
+    send(next(), ({ arrivedAtMs }) => {
+      const thinkMs = think();
+      at(nowMs() + (nowMs() > arrivedAtMs ? thinkMs : Math.max(soonestMs, thinkMs)), issue);
+    });
+  };
+  for (let thread = 0; thread < threads; thread++) at(startsAtMs + thread * stagger, issue);
 }
 
-class Sessions extends TrafficSource<Of<'sessions'>> {
-  private readonly next = arrivalTimes(this.arrivals, this.random('arrivals'));
-  private readonly turns = samplerOf(this.arrivals.turns, this.random('turns'));
-  private readonly toolTime = samplerOf(this.arrivals.toolTime ?? 0, this.random('tools'));
-  private readonly turnsLeft = new Map<SimRequest, number>();
-
-  start(): void {
-    this.at(this.startsAtMs + this.next(), () => {
-      this.turn(Math.max(1, Math.round(this.turns())), 0);
-      this.start();
-    });
-  }
-
+function sessions(arrivals: Of<'sessions'>, source: Source): void {
+  const { at, nowMs, random, next, send } = source;
+  const turns = samplerOf(arrivals.turns, random('turns'));
+  const toolTime = samplerOf(arrivals.toolTime ?? 0, random('tools'));
   /** The session goes on after an answer, and ends with a request that got none. */
-  ended(request: SimRequest, ending: Ending): void {
-    const left = this.turnsLeft.get(request) ?? 0;
-    this.turnsLeft.delete(request);
-    if (left <= 0 || ending !== 'completed') return;
-    const saidTokens = request.promptTokens + request.outputTokens;
-    this.at(this.host.clock.now() + this.toolTime(), () => this.turn(left, saidTokens));
-  }
-
-  private turn(left: number, saidTokens: number): void {
-    const request = this.host.send(this, this.drafts.next(saidTokens));
-    if (!request.hasEnded) this.turnsLeft.set(request, left - 1);
-  }
-}
-
-class Trace extends TrafficSource<Of<'trace'>> {
-  private nextRow = 0;
-
-  start(): void {
-    const { rows, speed = 1 } = this.arrivals;
-    const row = rows[this.nextRow++];
-    if (row === undefined) return;
-    this.at(this.startsAtMs + row.arrivalMs / speed, () => {
-      const drawn = this.drafts.next();
-      const { promptTokens = drawn.promptTokens, outputTokens = drawn.outputTokens, serviceMs = drawn.serviceMs } = row;
-      const byteSize = this.spec.bytes ?? Math.round(promptTokens * 4);
-      const draft = { ...drawn, promptTokens, outputTokens: Math.max(1, outputTokens), serviceMs, byteSize };
-      this.host.send(
-        this,
-        draft,
-        this.spec.tenant === undefined ? row.tenant : undefined,
-        this.spec.priority ?? row.priority,
-      );
-      this.start();
+  const turn = (left: number, saidTokens: number): void =>
+    send(next(saidTokens), ({ promptTokens, outputTokens }, ending) => {
+      if (left > 1 && ending === 'completed')
+        at(nowMs() + toolTime(), () => turn(left - 1, promptTokens + outputTokens));
     });
-  }
-
-  ended(): void {}
+  eachArrival(arrivals, source, () => turn(Math.max(1, Math.round(turns())), 0));
 }
 
-export function trafficSource(arrivals: Arrivals, ...args: Place): TrafficSource {
-  switch (arrivals.type) {
-    case 'closed-loop':
-      return new ClosedLoop(arrivals, ...args);
-    case 'sessions':
-      return new Sessions(arrivals, ...args);
-    case 'trace':
-      return new Trace(arrivals, ...args);
-    default:
-      return new OpenLoop(arrivals, ...args);
-  }
+function trace({ rows, speed = 1 }: Of<'trace'>, { spec, at, next, send, startsAtMs }: Source): void {
+  let nextRow = 0;
+  const wait = (): void => {
+    const row = rows[nextRow++];
+    if (row === undefined) return;
+    at(startsAtMs + row.arrivalMs / speed, () => {
+      const drawn = next();
+      const { promptTokens = drawn.promptTokens, outputTokens = drawn.outputTokens, serviceMs = drawn.serviceMs } = row;
+      const byteSize = spec.bytes ?? Math.round(promptTokens * 4);
+      const draft = { ...drawn, promptTokens, outputTokens: Math.max(1, outputTokens), serviceMs, byteSize };
+      send(draft, undefined, spec.tenant === undefined ? row.tenant : undefined, row.priority);
+      wait();
+    });
+  };
+  wait();
+}
+
+/** Starts a source. `name` names its random numbers: that of no other source. */
+export function startTraffic(
+  spec: TrafficSpec,
+  index: number,
+  ownTenant: string,
+  host: TrafficHost,
+  random: Source['random'],
+): void {
+  const endsAtMs = Math.min(spec.endAt ?? Number.POSITIVE_INFINITY, host.trafficEndsAtMs);
+  const source: Source = {
+    spec,
+    random,
+    next: draftsOf(spec, random),
+    startsAtMs: spec.startAt ?? 0,
+    at(atMs, action) {
+      if (!(atMs < endsAtMs)) return;
+      host.sourceOpened();
+      host.clock.at(atMs, () => {
+        action();
+        host.sourceClosed();
+      });
+    },
+    nowMs: () => host.clock.now(),
+    send: (draft, onEnd = () => {}, tenant = ownTenant, priority = 0) =>
+      host.send(index, draft, tenant, spec.priority ?? priority, onEnd),
+  };
+  const { arrivals } = spec;
+  if (arrivals.type === 'closed-loop') closedLoop(arrivals, source);
+  else if (arrivals.type === 'sessions') sessions(arrivals, source);
+  else if (arrivals.type === 'trace') trace(arrivals, source);
+  else eachArrival(arrivals, source, () => source.send(source.next()));
 }
 
 /** Each tenant of the traffic, by name. */
