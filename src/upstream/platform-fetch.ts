@@ -1,4 +1,7 @@
-import { FlowConfigError } from '../index.js';
+/** Questions to servers: by which fetch, and for how long. */
+import { letProcessEnd } from '../base/clock.js';
+import { type Clock, FlowConfigError } from '../index.js';
+import { ScrapeError } from './scraping/scrape-error.js';
 
 /** @throws FlowConfigError that names `subject`, on a platform that has none */
 export function platformFetch(subject: string): typeof globalThis.fetch {
@@ -6,4 +9,27 @@ export function platformFetch(subject: string): typeof globalThis.fetch {
   throw new FlowConfigError(subject, [
     { path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' },
   ]);
+}
+
+/**
+ * The answer, unless `controller` aborts before, also where `ask` does not heed its signal.
+ * @throws ScrapeError when it takes longer than `timeoutMs`; the reason of another abort; whatever `ask` throws
+ */
+export async function inTime<T>(
+  ask: (signal: AbortSignal) => Promise<T>,
+  timeoutMs: number,
+  clock: Clock,
+  controller: AbortController,
+): Promise<T> {
+  const { signal } = controller;
+  const aborted = new Promise<never>((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+  );
+  const late = (): void => controller.abort(new ScrapeError('timeout', `no answer within ${Math.round(timeoutMs)} ms`));
+  const timer = letProcessEnd(clock.setTimeout(late, timeoutMs));
+  try {
+    return await Promise.race([ask(signal), aborted]);
+  } finally {
+    clock.clearTimeout(timer);
+  }
 }

@@ -1,6 +1,6 @@
 /** The bands of a frame: what waits in each, and whether its first request may go. */
 import type { ControllerOverview } from '../../index.js';
-import { limitOrNull, orNull, rounded } from './figures.js';
+import { limitOrNull, orNull, rounded } from './names.js';
 
 /**
  * Whether the first request of a band may go, and if not why.

@@ -7,75 +7,69 @@ import type { Clock } from '../../index.js';
 
 type Watcher = ReadableStreamDefaultController<Uint8Array>;
 
-export class Broadcast {
-  private readonly watchers = new Set<Watcher>();
-  private timer: unknown = undefined;
-  private readonly encoder = new TextEncoder();
-  private readonly clock: Clock;
-  private readonly intervalMs: number;
-  private readonly nextFrame: () => string;
-
-  /** `nextFrame` answers JSON; it is called when at least one watcher is ready for it. */
-  constructor(clock: Clock, intervalMs: number, nextFrame: () => string) {
-    this.clock = clock;
-    this.intervalMs = intervalMs;
-    this.nextFrame = nextFrame;
-  }
-
-  get size(): number {
-    return this.watchers.size;
-  }
-
+export interface Broadcast {
+  readonly watchers: number;
   /** Server-sent events: a frame at once, then one every interval. Ends when the reader cancels, or with `close`. */
-  watch(): ReadableStream<Uint8Array> {
-    let watcher: Watcher;
-    const first = this.event();
-    return new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          watcher = controller;
-          this.watchers.add(watcher);
-          watcher.enqueue(first);
-          this.timer ??= this.clock.setTimeout(() => this.tick(), this.intervalMs);
-        },
-        cancel: () => this.leave(watcher),
-      },
-      { highWaterMark: 1 },
-    );
-  }
+  watch(): ReadableStream<Uint8Array>;
+  close(): void;
+}
 
-  close(): void {
-    for (const watcher of [...this.watchers]) {
-      this.leave(watcher);
-      watcher.close();
-    }
-  }
-
-  private tick(): void {
-    this.timer = this.clock.setTimeout(() => this.tick(), this.intervalMs);
-    const ready = [...this.watchers].filter(({ desiredSize }) => desiredSize !== null && desiredSize > 0);
-    if (ready.length === 0) return;
-    try {
-      const event = this.event();
-      for (const watcher of ready) watcher.enqueue(event);
-    } catch (error) {
-      // An exception in a timer would end the process, so the watchers are told of it instead.
-      for (const watcher of [...this.watchers]) {
-        this.leave(watcher);
-        watcher.error(error);
-      }
-    }
-  }
-
-  private leave(watcher: Watcher): void {
-    this.watchers.delete(watcher);
-    if (this.watchers.size > 0) return;
-    this.clock.clearTimeout(this.timer);
-    this.timer = undefined;
-  }
+/** `nextFrame` answers JSON; it is called when at least one watcher is ready for it. */
+export function broadcast(clock: Clock, intervalMs: number, nextFrame: () => string): Broadcast {
+  const watchers = new Set<Watcher>();
+  const encoder = new TextEncoder();
+  let timer: unknown;
 
   /** JSON has no line breaks. */
-  private event(): Uint8Array {
-    return this.encoder.encode(`data: ${this.nextFrame()}\n\n`);
+  const event = (): Uint8Array => encoder.encode(`data: ${nextFrame()}\n\n`);
+
+  function tick(): void {
+    timer = clock.setTimeout(tick, intervalMs);
+    const ready = [...watchers].filter(({ desiredSize }) => desiredSize !== null && desiredSize > 0);
+    if (ready.length === 0) return;
+    try {
+      const next = event();
+      for (const watcher of ready) watcher.enqueue(next);
+    } catch (error) {
+      // An exception in a timer would end the process, so the watchers are told of it instead.
+      dismiss((watcher) => watcher.error(error));
+    }
   }
+
+  function leave(watcher: Watcher): void {
+    watchers.delete(watcher);
+    if (watchers.size > 0) return;
+    clock.clearTimeout(timer);
+    timer = undefined;
+  }
+
+  function dismiss(tell: (watcher: Watcher) => void): void {
+    for (const watcher of [...watchers]) {
+      leave(watcher);
+      tell(watcher);
+    }
+  }
+
+  return {
+    get watchers() {
+      return watchers.size;
+    },
+    watch() {
+      let watcher: Watcher;
+      const first = event();
+      return new ReadableStream<Uint8Array>(
+        {
+          start: (controller) => {
+            watcher = controller;
+            watchers.add(watcher);
+            watcher.enqueue(first);
+            timer ??= clock.setTimeout(tick, intervalMs);
+          },
+          cancel: () => leave(watcher),
+        },
+        { highWaterMark: 1 },
+      );
+    },
+    close: () => dismiss((watcher) => watcher.close()),
+  };
 }

@@ -2,9 +2,8 @@
 import type { ControllerOverview, DropReason, FlowStats, OutcomeType } from '../../index.js';
 import type { ShadowFigures } from '../../types/index.js';
 import { type FrameBand, frameBand, type GateState, isGrowing, stateOf } from './bands.js';
-import { limitOrNull, orNull, rounded } from './figures.js';
-import type { History } from './history.js';
-import { shortenName } from './names.js';
+import { type History, spanMs } from './history.js';
+import { limitOrNull, orNull, rounded, shortenName } from './names.js';
 import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
 import type { FrameShared } from './shared-limits.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
@@ -100,7 +99,7 @@ export function toFrame(
   nowMs: number,
   shared: FrameShared | null,
 ): InspectorFrame {
-  const { atMs, stats, pool, bands, otherBands, endpoints, otherEndpoints } = overview;
+  const { atMs, stats, pool, bands, otherBands, endpoints, otherEndpoints, oldestLease } = overview;
   const spans = history?.spans(stats) ?? [];
   const states = bands.map((band, index) => stateOf(band, overview, bands.slice(0, index)));
   const highest = bands.findIndex(({ waiting }) => waiting > 0);
@@ -126,10 +125,10 @@ export function toFrame(
       maxRequests: limitOrNull(overview.limits.maxRequests),
       bytes: stats.waitingBytes,
       maxBytes: limitOrNull(overview.limits.maxBytes),
-      dropped: history?.drops.atGlobalLimit ?? 0,
+      dropped: history?.droppedAt('global') ?? 0,
     },
     bands: bands.map((band, index) =>
-      frameBand(band, states[index] as GateState, nameOf, history?.drops.atBandLimit(band.priority) ?? 0),
+      frameBand(band, states[index] as GateState, nameOf, history?.droppedAt(band.priority) ?? 0),
     ),
     otherBands,
     endpoints: endpoints.map(
@@ -152,8 +151,8 @@ export function toFrame(
     shared,
     outcomes: {
       totals: stats.outcomes,
-      reasons: history?.drops.reasons ?? [],
-      bucketMs: history?.spanMs ?? 0,
+      reasons: history?.reasons ?? [],
+      bucketMs: history === undefined ? 0 : spanMs,
       buckets: spans.map((span) => span && [span.dispatched, span.rejected, span.evicted]),
       waiting: spans.map((span) => span?.waiting ?? null),
     },
@@ -167,7 +166,14 @@ export function toFrame(
       why: text,
     })),
     shadow: stats.shadow === undefined ? null : shadowOf(stats.shadow),
-    oldestLease: overview.oldestLease === undefined ? null : oldestLeaseOf(overview.oldestLease, nameOf),
+    oldestLease:
+      oldestLease === undefined
+        ? null
+        : {
+            flow: nameOf(oldestLease.fairnessId),
+            heldMs: Math.round(oldestLease.heldMs),
+            isOverdue: oldestLease.isOverdue,
+          },
   };
 }
 
@@ -175,13 +181,6 @@ function shadowOf(figures: ShadowFigures): InspectorFrame['shadow'] {
   const { passed, running, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = figures;
   const dropped = wouldHaveBeenDropped.reduce((sum, { requests }) => sum + requests, 0);
   return { passed, running, wouldHaveWaited, wouldHaveBeenDropped: dropped, wouldHaveBeenEvicted };
-}
-
-function oldestLeaseOf(
-  { fairnessId, heldMs, isOverdue }: NonNullable<ControllerOverview['oldestLease']>,
-  nameOf: (fairnessId: string) => string,
-): NonNullable<InspectorFrame['oldestLease']> {
-  return { flow: nameOf(fairnessId), heldMs: Math.round(heldMs), isOverdue };
 }
 
 function troubleOf({

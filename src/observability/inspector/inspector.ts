@@ -1,6 +1,6 @@
 /** A live page of one controller: a page, its stream of frames, and the same as JSON, all under one path. */
 import { headerText } from '../../base/headers/header-source.js';
-import { Broadcast } from './broadcast.js';
+import { broadcast } from './broadcast.js';
 import { toFrame } from './frame.js';
 import { History } from './history.js';
 import { Aliases, shortenName } from './names.js';
@@ -70,7 +70,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
     }
     return frame.json;
   }
-  const broadcast = new Broadcast(clock, intervalMs, currentFrame);
+  const stream = broadcast(clock, intervalMs, currentFrame);
 
   async function answer(request: InspectorRequest): Promise<Response> {
     if (authorize === undefined)
@@ -97,9 +97,9 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
         return respond(200, 'application/json', JSON.stringify(found(flow, resolved.idOf, id)));
       case 'events':
         if (isHead) return respond(200, 'text/event-stream', null);
-        if (broadcast.size >= maxWatchers)
+        if (stream.watchers >= maxWatchers)
           return rejection(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
-        return respond(200, 'text/event-stream', broadcast.watch(), { 'x-accel-buffering': 'no' });
+        return respond(200, 'text/event-stream', stream.watch(), { 'x-accel-buffering': 'no' });
       default:
         return rejection(404, 'views are: none for the page, events, json, find');
     }
@@ -109,10 +109,10 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
     fetch: ({ method, url, headers }) => answer({ method, url, headers }),
     node: (req, res, next) => answerNode(answer, req, res, next),
     get watchers() {
-      return broadcast.size;
+      return stream.watchers;
     },
     close() {
-      broadcast.close();
+      stream.close();
       history?.stop();
       history = undefined;
     },

@@ -1,4 +1,7 @@
-/** Names as frames show them; and names that stand for fairness IDs where these must not be seen. */
+/**
+ * Names and figures as frames show them: short, figures null where there is none; and names that stand for fairness IDs
+ * where these must not be seen.
+ */
 
 const longestName = 64;
 
@@ -23,4 +26,17 @@ export class Aliases {
     }
     return `flow ${number}`;
   }
+}
+
+export function rounded(figure: number, digits = 1): number {
+  return Number(figure.toFixed(digits));
+}
+
+export function orNull(figure: number | undefined): number | null {
+  return figure === undefined ? null : rounded(figure);
+}
+
+/** Null: unlimited. */
+export function limitOrNull(limit: number): number | null {
+  return limit === Number.POSITIVE_INFINITY ? null : limit;
 }

@@ -1,8 +1,7 @@
 /** The table of quotas (of too many, those with the longest waits), and the sessions that a detector limits. */
 import type { ControllerOverview } from '../../index.js';
 import type { QuotaFigure, SessionFigures } from '../../types/index.js';
-import { limitOrNull } from './figures.js';
-import { shortenName } from './names.js';
+import { limitOrNull, shortenName } from './names.js';
 
 /** One quota of one group. Times in ms. */
 export type FrameQuota = QuotaFigure;

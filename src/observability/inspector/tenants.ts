@@ -5,8 +5,8 @@
  * lately while others were served, or it got less than half of its share of its band in the last minute.
  */
 import type { ControllerOverview } from '../../index.js';
-import { limitOrNull, rounded } from './figures.js';
-import type { FlowHistory } from './flow-history.js';
+import type { FlowHistory } from './history.js';
+import { limitOrNull, rounded } from './names.js';
 
 export interface FrameTenant {
   readonly name: string;
@@ -111,8 +111,8 @@ function sharesOf(
   const listed = standings.filter((other) => other.priority === priority);
   let weights = history.othersServed(priority, new Set(listed.map((other) => other.fairnessId)));
   for (const other of listed) {
-    const isActive = other.waiting > 0 || history.recent(other.fairnessId, priority).served > 0;
+    const isActive = other.waiting > 0 || history.served(other.fairnessId, priority) > 0;
     if (isActive) weights += other.weight;
   }
-  return { received: history.recent(fairnessId, priority).served / served, owed: weights === 0 ? 0 : weight / weights };
+  return { received: history.served(fairnessId, priority) / served, owed: weights === 0 ? 0 : weight / weights };
 }

@@ -5,7 +5,6 @@
  */
 import type { ControllerFigures } from '../../index.js';
 import type { QuotaFigure } from '../../types/index.js';
-import { distinctQuotas } from './distinct-quotas.js';
 import type { BandFigures } from './labelled-flows.js';
 
 /** A counter, or how those who read several processes put a gauge together. */
@@ -55,21 +54,13 @@ interface FigureOf<T> extends Described {
 }
 type Names = readonly [prometheus: string, openTelemetry?: string, unit?: string];
 
-function counter<T>(help: string, read: Read<T>): FigureOf<T> {
-  return { kind: 'counter', help, read };
-}
-
-function sum<T>(help: string, read: Read<T>): FigureOf<T> {
-  return { kind: 'sum', help, read };
-}
-
-function max<T>(help: string, read: Read<T>): FigureOf<T> {
-  return { kind: 'max', help, read };
-}
-
-function min<T>(help: string, read: Read<T>): FigureOf<T> {
-  return { kind: 'min', help, read };
-}
+const figureOf =
+  (kind: FigureKind) =>
+  <T>(help: string, read: Read<T>): FigureOf<T> => ({ kind, help, read });
+const counter = figureOf('counter');
+const sum = figureOf('sum');
+const max = figureOf('max');
+const min = figureOf('min');
 
 function figure(
   [prometheus, openTelemetry, unit = '1']: Names,
@@ -104,6 +95,20 @@ function quota(names: Names, of: FigureOf<QuotaFigure>): Figure {
       return row({ group, unit, per: perMs / 1_000, learnt: isLearnt }, of.read(each));
     }),
   );
+}
+
+/** Groups may be as many as endpoints and models; a scrape bears so many. */
+const mostQuotas = 1000;
+
+/** One for each group, unit and span: of several, which is an error, the one with the longest wait. */
+function distinctQuotas(all: readonly QuotaFigure[]): readonly QuotaFigure[] {
+  const distinct = new Map<string, QuotaFigure>();
+  for (const quota of all) {
+    const key = JSON.stringify([quota.group, quota.unit, quota.perMs]);
+    const known = distinct.get(key);
+    if (known === undefined ? distinct.size < mostQuotas : quota.waitMs > known.waitMs) distinct.set(key, quota);
+  }
+  return [...distinct.values()];
 }
 
 type Waiting = Pick<BandFigures, 'waiting' | 'waitingBytes' | 'limits'>;

@@ -110,7 +110,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Requests by what became of them.',
     labels: ['outcome', 'priority', 'inference_pool'],
     *samples({ tally, pool }) {
-      for (const { label: priority, outcomes } of tally.outcomes()) {
+      for (const { label: priority, outcomes } of tally.priorities()) {
         for (const [outcome, value] of Object.entries(outcomes))
           yield { labels: { outcome, priority, ...pool }, value };
       }
@@ -130,7 +130,7 @@ export const families: readonly Family<FlowReadings>[] = [
     type: 'counter',
     help: 'Running requests that were asked to leave and gave up their seat.',
     labels: ['outcome', 'inference_pool'],
-    samples: ({ victims, pool }) => one({ outcome: 'confirmed', ...pool }, victims.confirmed),
+    samples: ({ confirmedVictims, pool }) => one({ outcome: 'confirmed', ...pool }, confirmedVictims),
   },
   rows('program_aware_jains_fairness_index', catalogue.fairnessIndex, [], ({ figures, poolIfNamed }) =>
     one(poolIfNamed, catalogue.fairnessIndex.read(figures)),

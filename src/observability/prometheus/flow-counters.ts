@@ -37,8 +37,8 @@ export interface QueueRow {
 }
 
 class FlowCell {
-  readonly fairnessId: string;
-  readonly priority: string;
+  /** Of the flow itself: those that all its series have. */
+  readonly labels: Labels;
   /** By outcome, and by models where somebody names them. */
   readonly durations: Map<string, DurationHistogram> = new Map();
   /** By outcome, `NotYetFinalized` for requests that wait. */
@@ -48,9 +48,8 @@ class FlowCell {
   /** The one of `durations` that nearly every request goes to: dispatched, no model named. */
   dispatched: DurationHistogram | undefined = undefined;
 
-  constructor(fairnessId: string, priority: string) {
-    this.fairnessId = fairnessId;
-    this.priority = priority;
+  constructor(labels: Labels) {
+    this.labels = labels;
   }
 
   forgetDurations(): void {
@@ -63,6 +62,7 @@ class FlowCell {
 
 class PriorityCell {
   readonly label: string;
+  /** Each from 0 on. */
   readonly outcomes: OutcomeCounts = { ...noOutcomes };
   readonly flows: Map<string, FlowCell> = new Map();
 
@@ -92,25 +92,15 @@ export class FlowCounters {
   private lastPriority = Number.NaN;
   private lastCell = this.otherPriorities;
   private readonly most: number;
-  private readonly maxSeries: number;
-  private readonly buckets: readonly number[];
-  /** The numbers of series and rows in all cells together. */
-  private series = 0;
-  private enqueueSeries = 0;
-  private rowCount = 0;
-  private readonly fairnessIds: BoundedLabel | undefined;
-  private readonly constant: Labels;
-  private readonly constantIfNamed: Labels;
+  /** How many there are in all cells together. */
+  private readonly counts = { durations: 0, enqueueDurations: 0, rows: 0 };
+  private readonly options: TallyOptions;
 
-  constructor({ fairnessIds, constant, constantIfNamed, configured, maxSeries, queueDurationBuckets }: TallyOptions) {
-    this.maxSeries = maxSeries;
-    this.buckets = queueDurationBuckets;
-    this.constantIfNamed = constantIfNamed;
-    this.cycles = new DurationHistogram(constantIfNamed, cycleDurationBuckets);
-    this.fairnessIds = fairnessIds;
-    this.constant = constant;
-    this.most = mostPriorities + configured.length;
-    for (const priority of configured) this.cellOf(priority);
+  constructor(options: TallyOptions) {
+    this.options = options;
+    this.cycles = new DurationHistogram(options.constantIfNamed, cycleDurationBuckets);
+    this.most = mostPriorities + options.configured.length;
+    for (const priority of options.configured) this.cellOf(priority);
   }
 
   settled(fairnessId: string, priority: number, outcome: OutcomeType, queuedMs: number, models: Models): void {
@@ -121,14 +111,14 @@ export class FlowCounters {
       flow.dispatched.observe(queuedMs / 1000);
       return;
     }
-    const key = models === noModels ? outcome : `${outcome} ${models.key}`;
-    (flow.durations.get(key) ?? this.seriesFor(cell, flow, key, outcome, models)).observe(queuedMs / 1000);
+    const series = flow.durations.get(keyOf(outcome, models)) ?? this.newDurations(cell, flow, outcome, models);
+    series.observe(queuedMs / 1000);
   }
 
   enqueued(fairnessId: string, priority: number, outcome: OutcomeType | 'NotYetFinalized', durationMs: number): void {
     const cell = this.cellOf(priority);
     const flow = this.flowOf(cell, fairnessId);
-    (flow.enqueueDurations.get(outcome) ?? this.enqueueSeriesFor(cell, flow, outcome)).observe(durationMs / 1000);
+    (flow.enqueueDurations.get(outcome) ?? this.newEnqueueDurations(cell, flow, outcome)).observe(durationMs / 1000);
   }
 
   /** The series of a flow end; what several flows share stays. */
@@ -136,58 +126,58 @@ export class FlowCounters {
     const flows = this.cells.get(priority)?.flows;
     const flow = fairnessId === otherLabel ? undefined : flows?.get(fairnessId);
     if (flow === undefined) return;
-    this.series -= flow.durations.size;
-    this.enqueueSeries -= flow.enqueueDurations.size;
-    this.rowCount -= flow.rows.size;
+    this.counts.durations -= flow.durations.size;
+    this.counts.enqueueDurations -= flow.enqueueDurations.size;
+    this.counts.rows -= flow.rows.size;
     flows?.delete(fairnessId);
   }
 
-  /** Counts by priority, each outcome from 0 on. */
-  *outcomes(): Iterable<{ readonly label: string; readonly outcomes: Readonly<OutcomeCounts> }> {
-    for (const cell of this.allCells()) yield cell;
+  /** By priority: the counts of each. */
+  *priorities(): Iterable<PriorityCell> {
+    yield* this.cells.values();
+    if (this.cells.size >= this.most) yield this.otherPriorities;
   }
 
   *durations(): Iterable<DurationHistogram> {
-    for (const { flows } of this.allCells()) for (const { durations } of flows.values()) yield* durations.values();
+    for (const { durations } of this.flows()) yield* durations.values();
   }
 
   *enqueueDurations(): Iterable<DurationHistogram> {
-    for (const { flows } of this.allCells())
-      for (const { enqueueDurations } of flows.values()) yield* enqueueDurations.values();
+    for (const { enqueueDurations } of this.flows()) yield* enqueueDurations.values();
   }
 
   /** Waiting requests of every flow that was heard of, by models. */
   *rows(): Iterable<QueueRow> {
-    for (const { flows } of this.allCells()) for (const { rows } of flows.values()) yield* rows.values();
+    for (const { rows } of this.flows()) yield* rows.values();
   }
 
   /** The row of a flow under its label, made when missing. */
   rowOf(label: string, priority: number, models: Models): QueueRow {
     const cell = this.cellOf(priority);
-    const flow = cell.flows.get(label) ?? this.newFlow(cell.flows, label, cell.label);
-    return flow.rows.get(models.key) ?? this.rowFor(cell, flow, models);
+    const flow = this.flowNamed(cell, label);
+    const known = flow.rows.get(models.key);
+    if (known !== undefined) return known;
+    const [owner, named] = this.ownerOf('rows', cell, flow, models);
+    return this.rowIn(owner, named);
   }
 
   resetOutcomes(): void {
-    for (const { outcomes } of this.allCells()) Object.assign(outcomes, noOutcomes);
+    for (const { outcomes } of this.priorities()) Object.assign(outcomes, noOutcomes);
   }
 
   /** Forgets the flows, except the rows of what waits. */
   resetDurations(): void {
-    for (const { flows } of this.allCells()) {
+    for (const { flows } of this.priorities()) {
       for (const [label, flow] of flows) {
         flow.forgetDurations();
         if (flow.rows.size === 0) flows.delete(label);
       }
     }
-    this.series = 0;
-    this.enqueueSeries = 0;
-    this.rowCount = [...this.rows()].length;
+    Object.assign(this.counts, { durations: 0, enqueueDurations: 0, rows: [...this.rows()].length });
   }
 
-  private *allCells(): Iterable<PriorityCell> {
-    yield* this.cells.values();
-    if (this.cells.size >= this.most) yield this.otherPriorities;
+  private *flows(): Iterable<FlowCell> {
+    for (const { flows } of this.priorities()) yield* flows.values();
   }
 
   private cellOf(priority: number): PriorityCell {
@@ -204,83 +194,67 @@ export class FlowCounters {
     return cell;
   }
 
-  private flowOf({ flows, label }: PriorityCell, fairnessId: string): FlowCell {
-    if (this.fairnessIds === undefined) return flows.get('') ?? this.newFlow(flows, '', label);
-    const known = flows.get(fairnessId);
-    if (known !== undefined) return known;
-    const kept = this.fairnessIds.of(fairnessId);
-    return flows.get(kept) ?? this.newFlow(flows, kept, label);
+  private flowOf(cell: PriorityCell, fairnessId: string): FlowCell {
+    const { fairnessIds } = this.options;
+    if (fairnessIds === undefined) return this.flowNamed(cell, '');
+    return cell.flows.get(fairnessId) ?? this.flowNamed(cell, fairnessIds.of(fairnessId));
   }
 
-  private newFlow(flows: Map<string, FlowCell>, fairnessId: string, priority: string): FlowCell {
-    const flow = new FlowCell(fairnessId, priority);
-    flows.set(fairnessId, flow);
+  /** `name` is empty where fairness IDs are not told. */
+  private flowNamed({ flows, label: priority }: PriorityCell, name: string): FlowCell {
+    const known = flows.get(name);
+    if (known !== undefined) return known;
+    const flow = new FlowCell(this.options.fairnessIds === undefined ? { priority } : { fairness_id: name, priority });
+    flows.set(name, flow);
     return flow;
   }
 
-  /** The series of its own, or when there are too many the one that is shared. */
-  private seriesFor(
+  /** The flow that a new series goes to: its own, or when there are too many the one that is shared. */
+  private ownerOf(
+    kind: keyof typeof this.counts,
     cell: PriorityCell,
     flow: FlowCell,
-    key: string,
-    outcome: OutcomeType,
     models: Models,
-  ): DurationHistogram {
-    if (this.series < this.maxSeries) return this.newSeries(flow, key, outcome, models);
-    const shared = models === noModels ? noModels : otherModels;
-    const sharedKey = models === noModels ? outcome : `${outcome} ${shared.key}`;
-    const other = this.otherFlow(cell);
-    return other.durations.get(sharedKey) ?? this.newSeries(other, sharedKey, outcome, shared);
+  ): [FlowCell, Models] {
+    if (this.counts[kind] < this.options.maxSeries) return [flow, models];
+    const shared = this.flowNamed(cell, this.options.fairnessIds === undefined ? '' : otherLabel);
+    return [shared, models === noModels ? noModels : otherModels];
   }
 
-  private enqueueSeriesFor(cell: PriorityCell, flow: FlowCell, outcome: string): DurationHistogram {
-    if (this.enqueueSeries < this.maxSeries) return this.newEnqueueSeries(flow, outcome);
-    const other = this.otherFlow(cell);
-    return other.enqueueDurations.get(outcome) ?? this.newEnqueueSeries(other, outcome);
-  }
-
-  private rowFor(cell: PriorityCell, flow: FlowCell, models: Models): QueueRow {
-    if (this.rowCount < this.maxSeries) return this.newRow(flow, models);
-    const shared = models === noModels ? noModels : otherModels;
-    const other = this.otherFlow(cell);
-    return other.rows.get(shared.key) ?? this.newRow(other, shared);
-  }
-
-  private otherFlow({ flows, label }: PriorityCell): FlowCell {
-    const name = this.fairnessIds === undefined ? '' : otherLabel;
-    return flows.get(name) ?? this.newFlow(flows, name, label);
-  }
-
-  private newSeries(flow: FlowCell, key: string, outcome: OutcomeType, models: Models): DurationHistogram {
-    const { labels } = flow.rows.get(models.key) ?? this.newRow(flow, models);
-    const series = new DurationHistogram({ ...labels, outcome }, this.buckets);
-    flow.durations.set(key, series);
-    this.series++;
-    if (models === noModels && outcome === 'Dispatched') flow.dispatched = series;
+  private newDurations(cell: PriorityCell, flow: FlowCell, outcome: OutcomeType, models: Models): DurationHistogram {
+    const [owner, named] = this.ownerOf('durations', cell, flow, models);
+    const known = owner.durations.get(keyOf(outcome, named));
+    if (known !== undefined) return known;
+    const { labels } = this.rowIn(owner, named);
+    const series = new DurationHistogram({ ...labels, outcome }, this.options.queueDurationBuckets);
+    owner.durations.set(keyOf(outcome, named), series);
+    this.counts.durations++;
+    if (named === noModels && outcome === 'Dispatched') owner.dispatched = series;
     return series;
   }
 
-  private newEnqueueSeries(flow: FlowCell, outcome: string): DurationHistogram {
-    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: flow.fairnessId };
-    const labels = { ...fairness, priority: flow.priority, outcome, ...this.constantIfNamed };
+  private newEnqueueDurations(cell: PriorityCell, flow: FlowCell, outcome: string): DurationHistogram {
+    const [owner] = this.ownerOf('enqueueDurations', cell, flow, noModels);
+    const known = owner.enqueueDurations.get(outcome);
+    if (known !== undefined) return known;
+    const labels = { ...owner.labels, outcome, ...this.options.constantIfNamed };
     const series = new DurationHistogram(labels, cycleDurationBuckets);
-    flow.enqueueDurations.set(outcome, series);
-    this.enqueueSeries++;
+    owner.enqueueDurations.set(outcome, series);
+    this.counts.enqueueDurations++;
     return series;
   }
 
-  private newRow(flow: FlowCell, { key, model, target }: Models): QueueRow {
-    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: flow.fairnessId };
-    const labels = {
-      ...fairness,
-      priority: flow.priority,
-      ...this.constant,
-      model_name: model,
-      target_model_name: target,
-    };
+  private rowIn(flow: FlowCell, { key, model, target }: Models): QueueRow {
+    const known = flow.rows.get(key);
+    if (known !== undefined) return known;
+    const labels = { ...flow.labels, ...this.options.constant, model_name: model, target_model_name: target };
     const row = { labels, requests: 0, bytes: 0 };
     flow.rows.set(key, row);
-    this.rowCount++;
+    this.counts.rows++;
     return row;
   }
+}
+
+function keyOf(outcome: string, models: Models): string {
+  return models === noModels ? outcome : `${outcome} ${models.key}`;
 }

@@ -15,25 +15,12 @@ import { ModelRejections } from './model-rejections.js';
 import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels, Sample } from './scraped-metric.js';
 
-export interface FlowReadings {
-  /** On metrics that have the label in any case. */
-  readonly pool: Labels;
-  /** On the others: empty unless the pool has a name. */
-  readonly poolIfNamed: Labels;
-  readonly detectors: readonly SaturationDetector[];
-  readonly tally: FlowCounters;
-  readonly victims: Victims;
-  readonly modelRejections: ModelRejections | undefined;
-  readonly figures: ControllerFigures;
-  /** 0 for flows that were heard of and have nothing waiting. */
-  queueRows(): Iterable<QueueRow>;
-  /** Cost of the requests that ended; without the label `fairness_id` where fairness IDs are not told. */
-  serviceRows(): Iterable<Sample>;
-  /** How far fairness IDs that wait, and have a label, are ahead of those that go next. */
-  lagRows(): Iterable<Sample>;
-  /** Running requests, by flow as the labels tell flows apart. */
-  inFlightRows(): Iterable<InFlightRow>;
-}
+/** What the metrics read of a meter, whatever its requests are. */
+export type FlowReadings = Pick<
+  FlowMeter<never>,
+  'pool' | 'poolIfNamed' | 'detectors' | 'tally' | 'confirmedVictims' | 'modelRejections' | 'figures' | RowsOf
+>;
+type RowsOf = 'queueRows' | 'serviceRows' | 'lagRows' | 'inFlightRows';
 
 export interface InFlightRow {
   readonly labels: Labels;
@@ -41,12 +28,18 @@ export interface InFlightRow {
   tokens: number;
 }
 
-export class FlowMeter<R extends FlowRequest> implements FlowReadings {
+export class FlowMeter<R extends FlowRequest> {
+  /** On metrics that have the label in any case. */
   readonly pool: Labels;
+  /** On the others: empty unless the pool has a name. */
   readonly poolIfNamed: Labels;
   readonly tally: FlowCounters;
   readonly modelRejections: ModelRejections | undefined;
-  readonly victims: Victims;
+  /** Running requests that were asked to leave, and gave their seats up. */
+  confirmedVictims = 0;
+  private readonly leaving = new Set<Lease>();
+  /** Set while somebody is to leave: `released` comes for every request. */
+  private stopHearingReleases: (() => void) | undefined = undefined;
   private readonly flow: ObservedFlow<R>;
   private readonly models: ModelLabels<R>;
   /** The rows of waiting requests, where models are named. Weak: a Map would keep requests as `LinkedList` says. */
@@ -87,9 +80,8 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     const rejections =
       dynamo === undefined ? undefined : new ModelRejections<R>(this.models, dynamo.endpoint, this.poolIfNamed);
     this.modelRejections = rejections;
-    this.victims = new Victims((listener) => flow.on('released', ({ lease }) => listener(lease)));
     this.stops = [
-      () => this.victims.stop(),
+      () => this.stopHearingReleases?.(),
       ...this.count(),
       ...(this.models.areNamed ? this.followModels() : []),
       ...(rejections === undefined
@@ -118,19 +110,23 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     return this.taken;
   }
 
+  /** 0 for flows that were heard of and have nothing waiting. */
   queueRows(): Iterable<QueueRow> {
     void this.figures; // fills the rows
     return this.tally.rows();
   }
 
+  /** Cost of the requests that ended; without the label `fairness_id` where fairness IDs are not told. */
   serviceRows(): Sample[] {
     return this.services.read(this.figures.bands).map((total) => this.sampleOf(total));
   }
 
+  /** How far fairness IDs that wait, and have a label, are ahead of those that go next. */
   lagRows(): Sample[] {
     return counterLags(this.figures.bands, this.fairnessIds).map((lag) => this.sampleOf(lag));
   }
 
+  /** Running requests, by flow as the labels tell flows apart. */
   inFlightRows(): Iterable<InFlightRow> {
     const rows = new Map<string, InFlightRow>();
     for (const { fairnessId, priority, inFlight, inFlightTokens } of this.figures.stats.inFlightByFlow) {
@@ -184,9 +180,20 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
         tally.enqueued(fairnessId, priority, outcome ?? 'NotYetFinalized', durationMs);
       }),
       flow.on('walked', ({ durationMs }) => tally.cycles.observe(durationMs / 1000)),
-      flow.on('evicted', ({ lease }) => this.victims.add(lease)),
+      flow.on('evicted', ({ lease }) => this.toLeave(lease)),
       flow.on('flowRemoved', ({ fairnessId, priority }) => tally.flowRemoved(fairnessId, priority)),
     ];
+  }
+
+  private toLeave(lease: Lease): void {
+    this.leaving.add(lease);
+    this.stopHearingReleases ??= this.flow.on('released', ({ lease: released }) => {
+      if (!this.leaving.delete(released)) return;
+      this.confirmedVictims++;
+      if (this.leaving.size > 0) return;
+      this.stopHearingReleases?.();
+      this.stopHearingReleases = undefined;
+    });
   }
 
   /** The controller knows flows, not models: which row a waiting request is counted in is remembered here. */
@@ -209,34 +216,5 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       flow.on('dispatched', left),
       flow.on('dropped', left),
     ];
-  }
-}
-
-/** Running requests asked to leave. Only meanwhile `released` is listened to, because it comes for every request. */
-class Victims {
-  /** Gave their seats up. */
-  confirmed = 0;
-  private readonly leaving = new Set<Lease>();
-  private readonly onReleased: (listener: (lease: Lease) => void) => () => void;
-  private stopListening: (() => void) | undefined = undefined;
-
-  constructor(onReleased: (listener: (lease: Lease) => void) => () => void) {
-    this.onReleased = onReleased;
-  }
-
-  add(lease: Lease): void {
-    this.leaving.add(lease);
-    this.stopListening ??= this.onReleased((released) => this.left(released));
-  }
-
-  stop(): void {
-    this.stopListening?.();
-    this.stopListening = undefined;
-  }
-
-  private left(lease: Lease): void {
-    if (!this.leaving.delete(lease)) return;
-    this.confirmed++;
-    if (this.leaving.size === 0) this.stop();
   }
 }

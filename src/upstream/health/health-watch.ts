@@ -8,6 +8,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
+import { inTime } from '../platform-fetch.js';
 import { asScrapeError, attempt, type ScrapeError } from '../scraping/scrape-error.js';
 import { targetUrl } from '../scraping/target-url.js';
 import { type HealthOptions, type HealthSettings, resolveHealthOptions } from './health-options.js';
@@ -129,21 +130,10 @@ export class HealthWatch {
   private async ask(url: string | ScrapeError, patienceMs: number): Promise<Answer> {
     const { clock, fetch } = this.settings;
     if (typeof url !== 'string') return { result: 'silent', reason: url.message };
-    const controller = new AbortController();
-    const { signal } = controller;
-    const late: Answer = { result: 'silent', reason: `no answer within ${Math.round(patienceMs)} ms` };
-    let timer: unknown;
-    const tooLate = new Promise<Answer>((resolve) => {
-      timer = clock.setTimeout(() => {
-        controller.abort();
-        resolve(late);
-      }, patienceMs);
-      letProcessEnd(timer);
-    });
     try {
-      return await Promise.race([answerOf(fetch, url, signal), tooLate]);
-    } finally {
-      clock.clearTimeout(timer);
+      return await inTime((signal) => answerOf(fetch, url, signal), patienceMs, clock, new AbortController());
+    } catch (error) {
+      return { result: 'silent', reason: asScrapeError(error).message };
     }
   }
 

@@ -10,6 +10,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
+import { inTime } from '../platform-fetch.js';
 import { IdleBatch } from './idle-batch.js';
 import { isIdle, onceActive } from './pool-activity.js';
 import { readExposition } from './read-exposition.js';
@@ -174,19 +175,13 @@ export class Scraper {
     if (url instanceof ScrapeError) throw url;
     const sampledAtMs = this.pool.now();
     const controller = new AbortController();
-    const { signal } = controller;
-    // Also for a `fetch` that does not heed its signal.
-    const aborted = new Promise<never>((_, reject) =>
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
-    );
-    const late = (): void => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`));
-    const timer = letProcessEnd(clock.setTimeout(late, timeoutMs));
     target.underWay = controller;
     const answer = new Answer(target);
+    const read = (signal: AbortSignal): Promise<void> =>
+      readExposition(fetch, url, headers, signal, maxResponseBytes, answer.exposition);
     try {
-      await Promise.race([readExposition(fetch, url, headers, signal, maxResponseBytes, answer.exposition), aborted]);
+      await inTime(read, timeoutMs, clock, controller);
     } finally {
-      clock.clearTimeout(timer);
       target.underWay = undefined;
     }
     const reading = answer.recognized();

@@ -37,11 +37,16 @@ const options = object({
       (lease): lease is Pick<Lease, 'report'> => typeof lease === 'object' && lease !== null && 'report' in lease,
     ),
   ),
-  cachedTokens: optional(flag()),
-  reportEveryTokens: optional(positiveInteger()),
-  longestEvent: optional(positiveInteger()),
-  now: optional(callable<() => number>()),
+  cachedTokens: optional(flag(), false),
+  reportEveryTokens: optional(positiveInteger(), 32),
+  longestEvent: optional(positiveInteger(), 1_048_576),
+  now: optional(callable<() => number>(), () => performance.now()),
 });
+
+/** Every option with its value, but the lease, which may be missing. */
+type Settings = Pick<UsageReaderOptions, 'lease'> & {
+  readonly [K in Exclude<keyof UsageReaderOptions, 'lease'>]-?: NonNullable<UsageReaderOptions[K]>;
+};
 
 /** Bytes in, figures out. It skips anything that it cannot read, and never throws. */
 export class UsageReader {
@@ -57,25 +62,11 @@ export class UsageReader {
   private readonly text = new TextPieces();
   private readonly repeated = new RepeatedDelta();
   private body: SseData | JsonMember | undefined = undefined;
-  private readonly lease: Pick<Lease, 'report'> | undefined;
-  private readonly reportEveryTokens: number;
-  private readonly longestEvent: number;
-  private readonly now: () => number;
-  private readonly tellsCached: boolean;
+  private readonly options: Settings;
 
   /** `usageReader` makes it. */
-  constructor(
-    lease: Pick<Lease, 'report'> | undefined,
-    reportEveryTokens: number,
-    longestEvent: number,
-    now: () => number,
-    tellsCached: boolean,
-  ) {
-    this.lease = lease;
-    this.reportEveryTokens = reportEveryTokens;
-    this.longestEvent = longestEvent;
-    this.now = now;
-    this.tellsCached = tellsCached;
+  constructor(options: Settings) {
+    this.options = options;
   }
 
   private get completionTokens(): number {
@@ -89,7 +80,7 @@ export class UsageReader {
     return {
       ...(promptTokens === undefined ? {} : { promptTokens }),
       ...(isKnown ? { completionTokens } : {}),
-      ...(cachedPromptTokens === undefined || !this.tellsCached ? {} : { cachedPromptTokens }),
+      ...(cachedPromptTokens === undefined || !this.options.cachedTokens ? {} : { cachedPromptTokens }),
     };
   }
 
@@ -123,21 +114,21 @@ export class UsageReader {
       if (first === '') return;
       this.body = first.startsWith('{')
         ? new JsonMember('usage', longestUsage)
-        : new SseData(this.longestEvent, (data) => this.event(data));
+        : new SseData(this.options.longestEvent, (data) => this.event(data));
     }
     this.body.push(text);
   }
 
   /** Most pieces of a stream are one event that brings one more piece of content. */
   private isRepeated(chunk: Uint8Array): boolean {
-    const { body, longestEvent } = this;
-    if (!(body instanceof SseData) || chunk.length > longestEvent) return false;
+    const { body } = this;
+    if (!(body instanceof SseData) || chunk.length > this.options.longestEvent) return false;
     return this.repeated.isPiece(chunk) && body.isBetweenEvents && this.text.isWhole;
   }
 
   private countPiece(): void {
     this.countedTokens += 1;
-    if (this.completionTokens - this.reportedTokens >= this.reportEveryTokens) this.report();
+    if (this.completionTokens - this.reportedTokens >= this.options.reportEveryTokens) this.report();
   }
 
   private event(data: string): void {
@@ -152,11 +143,11 @@ export class UsageReader {
     const usage = usageOfEvent(event);
     if (pieces === 1 && usage === undefined) this.repeated.learn(data, event);
     const isFirst = pieces > 0 && this.firstTokenAtMs === undefined;
-    if (isFirst) this.firstTokenAtMs = this.now();
+    if (isFirst) this.firstTokenAtMs = this.options.now();
     this.countedTokens += pieces;
     const hasTold = this.told(usage);
     const unreported = this.completionTokens - this.reportedTokens;
-    if (isFirst || (hasTold && pieces === 0) || unreported >= this.reportEveryTokens) this.report();
+    if (isFirst || (hasTold && pieces === 0) || unreported >= this.options.reportEveryTokens) this.report();
   }
 
   private told(usage: Partial<Usage> | undefined): boolean {
@@ -173,7 +164,7 @@ export class UsageReader {
   private report(): void {
     const { usage } = this;
     this.reportedTokens = this.completionTokens;
-    if (usage.promptTokens !== undefined || usage.completionTokens !== undefined) this.lease?.report(usage);
+    if (usage.promptTokens !== undefined || usage.completionTokens !== undefined) this.options.lease?.report(usage);
   }
 }
 
@@ -192,14 +183,7 @@ export class UsageReader {
  * usage.end();
  */
 export function usageReader(given: UsageReaderOptions = {}): UsageReader {
-  const {
-    lease,
-    cachedTokens = false,
-    reportEveryTokens = 32,
-    longestEvent = 1_048_576,
-    now = () => performance.now(),
-  } = parse(options, given, 'usageReader');
-  return new UsageReader(lease, reportEveryTokens, longestEvent, now, cachedTokens);
+  return new UsageReader(parse(options, given, 'usageReader'));
 }
 
 /** No sum of a few of them is beyond what a lease takes. */
