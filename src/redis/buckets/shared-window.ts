@@ -56,7 +56,7 @@ const pollPart = 0.1;
 /** Demand that is not met doubles the purchase, up to this many chunks; the burst bounds it too. */
 const mostChunks = 2 ** 20;
 /** The problems of calls that were not sent. */
-const unsent: readonly string[] = ['breaker-open', 'busy'];
+const unsent: readonly string[] = ['connecting', 'breaker-open', 'busy'];
 
 export class SharedWindow implements QuotaWindow {
   readonly kind = 'gcra';

@@ -67,7 +67,12 @@ export class LeaseClient {
       store,
       // A store that comes back empty learns for one lease: by then every replica must have called.
       { timeoutMs, clock, random, where, longestRetryMs: refreshMs },
-      { missed: (problem) => this.tell(problem), breaker: (isOpen) => this.breaker(isOpen) },
+      {
+        missed: (problem) => this.tell(problem),
+        breaker: (isOpen) => this.breaker(isOpen),
+        // It does not wait for the next refresh.
+        connected: () => void this.schedule.call(),
+      },
     );
   }
 

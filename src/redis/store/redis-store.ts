@@ -64,10 +64,14 @@ export function redisStore(client: RedisClient & Partial<MessagePublisher>, subs
         return await evaluate(client, text, keys, args, true);
       }
     },
-    onError(listener) {
-      if (!isEmitter(client)) return () => {};
-      client.on('error', listener);
-      return () => client.off('error', listener);
+    onError: (listener) => listen(client, 'error', listener),
+    isConnecting: () => isConnecting(client),
+    onReady(listener) {
+      // A cluster of node-redis says nothing else.
+      const stops = ['ready', 'connect'].map((event) =>
+        listen(client, event, () => isConnecting(client) || listener()),
+      );
+      return () => stops.forEach((stop) => void stop());
     },
     messages: subscriber && messagesOf(client, subscriber),
   };
@@ -131,11 +135,25 @@ function isRedisClient(candidate: unknown): candidate is RedisClient {
   return isNodeRedis(candidate) || hasMethods(candidate, 'evalsha', 'eval');
 }
 
-function isEmitter(
-  candidate: object,
-): candidate is Record<'on' | 'off', (event: 'error', listener: (error: unknown) => void) => unknown> {
+type Listen = (event: string, listener: (error: unknown) => void) => unknown;
+
+function isEmitter(candidate: object): candidate is Record<'on' | 'off', Listen> {
   return hasMethods(candidate, 'on', 'off');
 }
+
+function listen(client: object, event: string, listener: (error: unknown) => void): () => void {
+  if (!isEmitter(client)) return () => {};
+  client.on(event, listener);
+  return () => client.off(event, listener);
+}
+
+/** By what clients say of themselves. One that waits for its first command (`wait`) must get it. */
+function isConnecting(client: object): boolean {
+  const { status, isOpen, isReady }: { status?: unknown; isOpen?: unknown; isReady?: unknown } = client;
+  return typeof status === 'string' ? !settled.has(status) : isOpen === true && isReady === false;
+}
+
+const settled: ReadonlySet<string> = new Set(['ready', 'wait', 'end']);
 
 function isStore(candidate: unknown): candidate is Store {
   return hasMethods(candidate, 'run', 'onError');

@@ -11,7 +11,7 @@ import { letProcessEnd } from '../../base/clock.js';
 import type { StoreFigures } from '../../base/lease-figures.js';
 import type { Clock } from '../../index.js';
 import type { Store, StoreScript } from './store.js';
-import { badReply, problemOf, StoreError, type StoreProblem } from './store-problem.js';
+import { badReply, problemOf, StoreError, type StoreProblem, symptomOf } from './store-problem.js';
 
 export interface LinkSettings {
   /** A call without an answer within this time is a miss. */
@@ -35,6 +35,8 @@ export interface LinkListener {
   /** A call missed. */
   missed?(problem: StoreProblem): void;
   breaker?(isOpen: boolean): void;
+  /** There is a connection, perhaps a new one. */
+  connected?(): void;
 }
 
 const missesToOpen = 3;
@@ -42,6 +44,12 @@ const firstRetryMs = 200;
 const defaultLongestRetryMs = 1_000;
 /** The most commands without an answer that a client may hold for us, late ones included. */
 const mostOutstanding = 256;
+
+const whyNotAsked = {
+  connecting: 'the connection is being made',
+  'breaker-open': 'the store did not answer the last calls',
+  busy: `${mostOutstanding} commands have no answer yet`,
+} as const;
 
 export class StoreLink {
   private calls = 0;
@@ -55,20 +63,20 @@ export class StoreLink {
   private problem: StoreProblem | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
-  /** The last error of the client about its connection, since the last answer. */
+  /** The last error of the client about its connection, since there was one. */
   private connectionError: unknown = undefined;
+  /** The calls that wait for a connection. */
+  private readonly held = new Set<() => void>();
   private readonly settings: LinkSettings;
   private readonly store: Store;
   private readonly listener: LinkListener;
-  private readonly unhear: () => void;
+  private readonly unhear: readonly ((() => void) | undefined)[];
 
   constructor(store: Store, settings: LinkSettings, listener: LinkListener = {}) {
     this.settings = settings;
     this.store = store;
     this.listener = listener;
-    this.unhear = store.onError((error) => {
-      this.connectionError = error;
-    });
+    this.unhear = [store.onError((error) => this.lost(error)), store.onReady?.(() => this.connected())];
   }
 
   get figures(): LinkFigures {
@@ -91,38 +99,14 @@ export class StoreLink {
     args: readonly string[],
     onLate?: (reply: unknown) => void,
   ): Promise<unknown> {
-    const { clock, timeoutMs, where } = this.settings;
-    const sentAtMs = clock.now();
-    if (this.isOpen && sentAtMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
-    if (this.outstanding.size >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
-    if (this.isOpen) this.postponeRetry(sentAtMs);
-    const number = ++this.calls;
-    this.outstanding.add(number);
-    return new Promise((resolve, reject) => {
-      let isOver = false;
-      const timer = clock.setTimeout(() => {
-        isOver = true;
-        const { connectionError } = this;
-        const problem =
-          connectionError === undefined ? this.timeoutProblem(keys) : problemOf(connectionError, where, keys);
-        reject(this.missed(problem));
-      }, timeoutMs);
-      letProcessEnd(timer);
-      this.store.run(script, keys, args).then(
-        (reply) => {
-          this.countNoLonger(number);
-          clock.clearTimeout(timer);
-          this.answered(clock.now() - sentAtMs);
-          if (isOver) onLate?.(reply);
-          else resolve(reply);
-        },
-        (error) => {
-          this.outstanding.delete(number);
-          clock.clearTimeout(timer);
-          if (!isOver) reject(this.missed(problemOf(error, where, keys)));
-        },
-      );
-    });
+    const nowMs = this.settings.clock.now();
+    if (this.isOpen && nowMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
+    if (this.outstanding.size + this.held.size >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
+    const { timeoutMs } = this.settings;
+    const send = (leftMs: number): Promise<unknown> => this.send(script, keys, args, onLate, leftMs);
+    // Nothing is wrong with a client that connects, until it says so.
+    if (this.connectionError !== undefined || !this.store.isConnecting?.()) return send(timeoutMs);
+    return this.connection(keys).then(send);
   }
 
   /**
@@ -148,7 +132,94 @@ export class StoreLink {
 
   /** Stops listening to the client. */
   close(): void {
-    this.unhear();
+    for (const unhear of this.unhear) unhear?.();
+  }
+
+  /** The ms that are left of the time limit when the client has connected, or has failed to. */
+  private connection(keys: readonly string[]): Promise<number> {
+    const { clock, timeoutMs } = this.settings;
+    const endsAtMs = clock.now() + timeoutMs;
+    return new Promise((resolve, reject) => {
+      const goOn = (): void => {
+        clock.clearTimeout(timer);
+        this.held.delete(goOn);
+        resolve(Math.max(1, endsAtMs - clock.now()));
+      };
+      this.held.add(goOn);
+      const timer = letProcessEnd(
+        clock.setTimeout(() => {
+          this.held.delete(goOn);
+          reject(this.notAsked('connecting', keys));
+        }, timeoutMs),
+      );
+    });
+  }
+
+  private send(
+    script: StoreScript,
+    keys: readonly string[],
+    args: readonly string[],
+    onLate: ((reply: unknown) => void) | undefined,
+    timeoutMs: number,
+  ): Promise<unknown> {
+    const { clock } = this.settings;
+    const sentAtMs = clock.now();
+    if (this.isOpen) this.postponeRetry(sentAtMs);
+    const number = ++this.calls;
+    this.outstanding.add(number);
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const timer = clock.setTimeout(() => {
+        isOver = true;
+        reject(this.missed(this.connectionProblem(keys) ?? this.timeoutProblem(keys)));
+      }, timeoutMs);
+      letProcessEnd(timer);
+      this.store.run(script, keys, args).then(
+        (reply) => {
+          this.countNoLonger(number);
+          clock.clearTimeout(timer);
+          this.answered(clock.now() - sentAtMs);
+          if (isOver) onLate?.(reply);
+          else resolve(reply);
+        },
+        (error) => {
+          this.outstanding.delete(number);
+          clock.clearTimeout(timer);
+          if (!isOver) reject(this.failed(error, keys));
+        },
+      );
+    });
+  }
+
+  private failed(error: unknown, keys: readonly string[]): StoreError {
+    const symptom = symptomOf(error);
+    const known = symptom === undefined ? undefined : this.connectionProblem(keys);
+    if (known !== undefined) return this.missed(known);
+    if (symptom === 'unsent' && this.store.isConnecting?.()) return this.notAsked('connecting', keys);
+    const cause = symptom === 'cut' ? 'the connection was closed' : error;
+    return this.missed(problemOf(cause, this.settings.where, keys));
+  }
+
+  private connectionProblem(keys: readonly string[]): StoreProblem | undefined {
+    const { connectionError } = this;
+    return connectionError === undefined ? undefined : problemOf(connectionError, this.settings.where, keys);
+  }
+
+  /** A client that has no connection says why first, and then only that it has none. */
+  private lost(error: unknown): void {
+    if (this.connectionError === undefined || symptomOf(error) === undefined) this.connectionError = error;
+    this.goOn();
+  }
+
+  private connected(): void {
+    this.connectionError = undefined;
+    this.retryAtMs = Number.NEGATIVE_INFINITY;
+    this.goOn();
+    this.listener.connected?.();
+  }
+
+  private goOn(): void {
+    for (const goOn of [...this.held]) goOn();
   }
 
   /** Command `number` was answered. An older command that still has no answer has lost it. Amortized O(1). */
@@ -193,15 +264,14 @@ export class StoreLink {
 
   private timeoutProblem(keys: readonly string[]): StoreProblem {
     const { where, timeoutMs } = this.settings;
-    const cause = `no answer within ${timeoutMs} ms`;
-    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise callTimeout`;
+    const cause = `no answer within callTimeout (${timeoutMs} ms)`;
+    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise it`;
     return { code: 'timeout', message, keys, cause };
   }
 
-  private notAsked(code: 'breaker-open' | 'busy', keys: readonly string[]): StoreError {
+  private notAsked(code: keyof typeof whyNotAsked, keys: readonly string[]): StoreError {
     const { where } = this.settings;
-    const cause =
-      code === 'busy' ? `${mostOutstanding} commands have no answer yet` : 'the store did not answer the last calls';
+    const cause = whyNotAsked[code];
     return new StoreError({ code, message: `${where}: not asked, because ${cause}`, keys, cause });
   }
 }

@@ -1,10 +1,10 @@
 /** Explains a failed call of the store in words that help: what happened, and what to do about it. */
 
 /**
- * - `unreachable`, `timeout`: no connection, or no answer in time; `breaker-open`, `busy`: not asked, because it did
- *   not answer before.
- * - `auth`, `permission`: the password, or the rights of the user. `read-only`: a replica. `cluster`: a client for one
- *   server.
+ * - `unreachable`, `timeout`: no connection, or no answer in time; `connecting`, `breaker-open`, `busy`: not asked,
+ *   because the connection is being made, or because it did not answer before.
+ * - `auth`, `permission`: the password, or the rights of the user. `tls`: certificates. `read-only`: a replica.
+ *   `cluster`: a client for one server.
  * - `wrong-type`: a key of ours holds something else. `script-killed`, `script-running`, `out-of-memory`, `not-ready`,
  *   `old-version`.
  * - `bad-reply`: an answer to another question, or one that cannot be: more than was asked for, no number.
@@ -13,9 +13,11 @@
 export type StoreProblemCode =
   | 'unreachable'
   | 'timeout'
+  | 'connecting'
   | 'breaker-open'
   | 'busy'
   | 'auth'
+  | 'tls'
   | 'permission'
   | 'read-only'
   | 'cluster'
@@ -62,7 +64,13 @@ const advice: readonly (readonly [pattern: RegExp, code: StoreProblemCode, what:
     /NOPERM|no permissions/i,
     'permission',
     'the user may not do this',
-    'allow it EVALSHA, EVAL, and reading and writing of these keys',
+    'allow it EVALSHA, EVAL, TIME, and reading and writing of these keys',
+  ],
+  [
+    /certificate|altnames|SSL routines|ERR_SSL|ERR_TLS|EPROTO/i,
+    'tls',
+    'client and store find no TLS that both accept',
+    'give the client the ca of the store, a host name that its certificate has, and a certificate of its own where the store asks for one',
   ],
   [
     /READONLY/i,
@@ -108,12 +116,19 @@ const advice: readonly (readonly [pattern: RegExp, code: StoreProblemCode, what:
     'use Redis from 6.2 or Valkey from 7.2 up',
   ],
   [
-    /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|EPIPE|closed|Stream isn't writeable|offline|isn't ready|max retries|timed? ?out connecting|root nodes are unavailable|slots cache|sentinels are unreachable/i,
+    /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|EPIPE|closed|Stream isn't writeable|offline|isn't ready|max retries|timed? ?out connecting|Connection timeout|Socket timeout|root nodes are unavailable|slots cache|sentinels are unreachable/i,
     'unreachable',
     'the store cannot be reached',
-    'check that it runs, the URL of the client, and that the client was connected',
+    'check that it runs, the URL of the client, TLS (rediss://) if its port has that and only then, and that the client was connected',
   ],
 ];
+
+/** Of an error that tells no cause: the call was not sent, or its connection was cut. */
+export function symptomOf(error: unknown): 'unsent' | 'cut' | undefined {
+  const text = causeOf(error);
+  if (/Stream isn't writeable|client is offline|isn't ready/i.test(text)) return 'unsent';
+  return /max retries/i.test(text) ? 'cut' : undefined;
+}
 
 export function badReply(where: string, keys: readonly string[]): StoreProblem {
   const cause = 'the answer belongs to another call, or was changed';
@@ -134,7 +149,8 @@ export function problemOf(error: unknown, where: string, keys: readonly string[]
 /** The text of an error, and of those inside it: a refused connection is an AggregateError without a message. */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  const inner = error instanceof AggregateError ? error.errors.map(causeOf) : [];
+  const parts = error instanceof AggregateError ? error.errors : 'lastNodeError' in error ? [error.lastNodeError] : [];
+  const inner = parts.map(causeOf);
   const code =
     'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? [error.code] : [];
   return [error.message, ...code, ...new Set(inner)].filter((part) => part !== '').join(' ') || error.name;

@@ -17,6 +17,10 @@ export interface Store {
   run(script: StoreScript, keys: readonly string[], args: readonly string[]): Promise<unknown>;
   /** Listens to errors of the connection, because no call rejects with them; returns a function that stops this. */
   onError(listener: (error: unknown) => void): () => void;
+  /** True while the connection is being made, so that a call can wait for it. */
+  isConnecting?(): boolean;
+  /** Listens to connections that have been made; returns a function that stops this. */
+  onReady?(listener: () => void): () => void;
   /** Undefined for a client without a connection that only listens. */
   readonly messages?: StoreMessages | undefined;
 }

@@ -3,7 +3,7 @@
  * anything takes.
  */
 import { expect } from 'vitest';
-import { EndpointPool, FlowController, virtualTokenCounter } from '../../../src/index.js';
+import { EndpointPool, FlowController, quotaDetector, virtualTokenCounter } from '../../../src/index.js';
 import {
   type Store,
   sharedBudgetAdmission,
@@ -12,7 +12,10 @@ import {
   sharedEndpointConcurrency,
   sharedFairness,
   sharedMarks,
+  sharedQuotas,
 } from '../../../src/redis/index.js';
+import { ManualClock } from '../../../src/testing/index.js';
+import { SessionReplica } from '../../support/session-replica.js';
 import { until } from '../support/with-store.js';
 
 type Part = (store: Store, name: string) => Promise<void>;
@@ -140,6 +143,38 @@ async function marks(store: Store, name: string): Promise<void> {
   for (const each of shared) await each.close();
 }
 
+async function quotas(store: Store, name: string): Promise<void> {
+  const shared = sharedQuotas(store, { name, replicas: 1, callTimeout, fallback: 'closed' });
+  const detector = quotaDetector({
+    groups: [{ name: 'account', quotas: [{ unit: 'requests', limit: 10, per: '24h' }] }],
+  });
+  detector.drawFrom(shared);
+  const flow = new FlowController({ constraints: [detector], defaultRequestTtl: 0 });
+  const outcome = await flow.enqueue({ byteSize: 1 }, key);
+  if (outcome.type === 'Dispatched') outcome.lease.release();
+  expect([outcome.type, shared.store.problem]).toEqual(['Dispatched', undefined]);
+  await flow.close();
+  await shared.close();
+  expect(shared.store.misses).toBe(0);
+}
+
+async function sessions(store: Store, name: string): Promise<void> {
+  const clock = new ManualClock();
+  const replicas = [0, 1].map(() => new SessionReplica(clock, store, { maxSessions: 1 }, { name }));
+  const [one, two] = replicas as [SessionReplica, SessionReplica];
+  // It asks the others for their sessions once its subscription is in force.
+  await become(
+    () => replicas.every(({ shared }) => shared.sent === 1),
+    () => replicas.map(({ shared }) => shared.sent),
+  );
+  one.send('s1');
+  await become(
+    () => two.resident[1] === 1,
+    () => two.resident,
+  );
+  for (const { shared } of replicas) await shared.close();
+}
+
 export const parts: Readonly<Record<string, Part>> = {
   leases,
   'leases of endpoints': endpointLeases,
@@ -147,4 +182,6 @@ export const parts: Readonly<Record<string, Part>> = {
   'budgets in chunks': budgetChunks,
   fairness,
   marks,
+  quotas,
+  sessions,
 };
