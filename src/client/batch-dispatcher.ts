@@ -11,6 +11,7 @@
 import type { output } from 'zod/v4/core';
 import { realClock } from '../base/clock.js';
 import { bandHeadroomHeader } from '../base/headers/header-names.js';
+import { isRefusal } from '../base/headers/retry-after.js';
 import { isReplayable } from '../base/replayable-body.js';
 import { callable, object, optional, parse, value, withKeys } from '../base/schema/element.js';
 import { aboveZero, clock as clockSchema, positiveInteger } from '../base/schema/types.js';
@@ -20,7 +21,7 @@ import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
 import { msAboveZero, numberFrom } from './option-schemas.js';
 import { replayableInput, signalOf } from './replayable-input.js';
-import { isRefusal, type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
+import { type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
 import { type Fetch, platformFetch } from './retrying-fetch.js';
 
 export interface BatchDispatcherOptions extends RetryPolicy {

@@ -1,7 +1,7 @@
 /** Whether a response invites a retry, and when: the policy, without a request and without a timer. */
 import { droppedReasonHeader } from '../base/headers/header-names.js';
 import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
-import { retryAfterMs } from '../base/headers/retry-after.js';
+import { isRefusal, retryAfterMs } from '../base/headers/retry-after.js';
 import { callable, optional, type Schema } from '../base/schema/element.js';
 import { type Backoff, fullJitter } from './backoff.js';
 import { msFromZero } from './option-schemas.js';
@@ -65,9 +65,4 @@ export function retryDelayMs(
   const reason = headerValue(headers, [droppedReasonHeader]) ?? '';
   const backoff = /^evicted(-|$)/.test(reason) ? evicted : rejected;
   return toldMs + backoff(attempt, random);
-}
-
-/** By contract. */
-export function isRefusal(status: number): boolean {
-  return status === 429 || status === 503 || status === 529;
 }

@@ -65,9 +65,12 @@ export class Attempt {
 
   /** Rejects as fetch does: when the caller aborts, there is no connection, or no head of an answer comes in time. */
   async run(): Promise<AttemptResult> {
-    const { end } = this;
+    const { end, settings } = this;
     try {
-      this.startTimers();
+      this.headTimer = this.timer(settings.timeouts.firstByte, () => {
+        return new DOMException('The answer did not begin in time', 'TimeoutError');
+      });
+      this.tokenTimer = this.timer(this.firstTokenMs, () => tooLate);
       const response = await this.send();
       end.signal.throwIfAborted();
       this.stop(this.headTimer);
@@ -141,11 +144,6 @@ export class Attempt {
     return withBody(response, leasedStream(body, held, end, counts));
   }
 
-  private startTimers(): void {
-    this.headTimer = this.timer(this.settings.timeouts.firstByte, noFirstByte);
-    this.tokenTimer = this.timer(this.firstTokenMs, () => tooLate);
-  }
-
   private timer(ms: number, reason: () => unknown): unknown {
     return ms === Number.POSITIVE_INFINITY
       ? undefined
@@ -159,10 +157,6 @@ export class Attempt {
 
 /** The reason that ends an attempt before another one; no caller sees it. */
 const tooLate: unique symbol = Symbol('no content token in time');
-
-function noFirstByte(): DOMException {
-  return new DOMException('The answer did not begin in time', 'TimeoutError');
-}
 
 function isUnconnected(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

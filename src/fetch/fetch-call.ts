@@ -167,14 +167,11 @@ function utf8Bytes(text: string): number {
   let bytes = text.length;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    if (unit > 0x7f) bytes += unit > 0x7ff && !isSurrogate(unit) ? 2 : 1;
+    // Two surrogates make four bytes.
+    const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
+    if (unit > 0x7f) bytes += unit > 0x7ff && !isSurrogate ? 2 : 1;
   }
   return bytes;
-}
-
-/** Two of them make four bytes. */
-function isSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdfff;
 }
 
 /** Aborts when the first of them does; undefined where there is none. */

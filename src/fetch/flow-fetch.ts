@@ -170,7 +170,8 @@ function describe(
   const { byteSize, signal, model, maxOutputTokens } = call;
   const named = tokens ?? settings.estimate?.(call);
   const isOwn = tokens === undefined && settings.estimate === undefined;
-  const inputTokens = isOwn ? promptTokensOf(call) : undefined;
+  // Of JSON bodies; what other bodies hold is not known.
+  const inputTokens = isOwn && model !== undefined ? Math.ceil(byteSize / bytesPerToken) : undefined;
   const estimate = inputTokens === undefined ? named : estimateTokens({ inputTokens, maxOutputTokens });
   const placement = { affinityKey, sessionId, endpointSubset };
   const size = { byteSize, tokens: estimate, inputTokens, maxOutputTokens };
@@ -188,9 +189,4 @@ function classified(call: FetchCall, { classify }: FetchSettings, context: CallC
     throw new FlowConfigError('flowFetch', [{ path: 'classify', expected, got: describeValue(given) }]);
   }
   return { fairnessId: 'default-flow', ...context, ...given };
-}
-
-/** Of JSON bodies; what other bodies hold is not known. */
-function promptTokensOf({ model, byteSize }: FetchCall): number | undefined {
-  return model === undefined ? undefined : Math.ceil(byteSize / bytesPerToken);
 }

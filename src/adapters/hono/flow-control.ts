@@ -42,7 +42,7 @@ export function flowControl<Ctx extends Context = Context>(
       else await run(control, c, next, exchange, verdict.flow);
       return;
     }
-    exchange.close();
+    exchange.close?.();
     if (verdict.type === 'fail') throw verdict.error;
     // It is for programs that log responses; otherwise they would log 404.
     return verdict.type === 'reject' ? responseOf(c, verdict.response) : c.body(null, 503);
@@ -76,10 +76,10 @@ async function run(
     else await control.enter(flow, next);
   } catch (error) {
     // Hono turns errors into responses before they get here, except what is no Error.
-    exchange.close();
+    exchange.close?.();
     throw error;
   }
-  exchange.finish();
+  exchange.finish?.();
 }
 
 async function evicted(c: Context, exchange: HonoExchange): Promise<void> {

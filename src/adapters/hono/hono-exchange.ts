@@ -13,9 +13,9 @@ export interface HonoExchange extends Exchange<Request> {
   /** The handler is about to run; `headers` are for the response. */
   begin(headers: Readonly<Record<string, string>>): void;
   /** The handler has left its response in `c.res`. */
-  finish(): void;
+  finish?(): void;
   /** There is no response that anything would have to be held for. */
-  close(): void;
+  close?(): void;
 }
 
 /** On a fetch runtime: requests and responses are all that there is, and Hono's context holds them. */
@@ -28,7 +28,7 @@ export class HonoWebExchange extends WebExchange implements HonoExchange {
   }
 
   /** By a middleware in front that did not wait any longer. */
-  override get isAnswered(): boolean {
+  get isAnswered(): boolean {
     return this.c.finalized;
   }
 
@@ -70,10 +70,6 @@ export class HonoNodeExchange extends NodeExchange<Request> implements HonoExcha
   begin(headers: Readonly<Record<string, string>>): void {
     if (!this.outgoing.headersSent) setHeaders(this.outgoing, headers);
   }
-
-  finish(): void {}
-
-  close(): void {}
 
   protected override answer(response: HttpErrorResponse): void {
     this.resolveEvicted?.(response);

@@ -6,6 +6,7 @@ import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import { callable, object, optional, parse, value } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
+import { parseJson } from '../../base/stream/content-pieces.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../types/index.js';
 
 /** What the handler reads of a request, whatever framework it comes from. */
@@ -146,6 +147,7 @@ function readBody(
     throw new Rejection(415, 'expected content-type application/json');
   if (body.length > maxLength) throw new Rejection(413, `the body is longer than ${maxLength} characters`);
   const parsed = parseJson(body);
+  if (parsed === undefined) throw new Rejection(400, 'the body is not valid JSON');
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw new Rejection(422, 'expected a JSON object');
   const record: Readonly<Record<string, unknown>> = { ...parsed };
@@ -157,14 +159,6 @@ function readBody(
     model,
     thresholds: Object.fromEntries(given.map((name) => [fields[name].threshold, readThreshold(name, record[name])])),
   };
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    throw new Rejection(400, 'the body is not valid JSON');
-  }
 }
 
 function readThreshold(name: Field, value: unknown): number {

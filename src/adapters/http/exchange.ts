@@ -4,7 +4,10 @@ import type { UploadState } from '../../base/stream/upload-watch.js';
 import type { RequestFlow } from './request-flow.js';
 import type { HttpErrorResponse } from './to-http-response.js';
 
-/** *Contract*: one object for one request. *Cost*: every member is on the path of every request. */
+/**
+ * *Contract*: one object for one request; what a runtime has no use for is left out. *Cost*: every member is on the path
+ * of every request.
+ */
 export interface Exchange<Req> {
   /** The request as policies find it, in `item.request.req`. Read after `stripHeaders`. */
   readonly req: Req;
@@ -12,15 +15,15 @@ export interface Exchange<Req> {
   /** The lease that an adapter before this one left on the request. */
   readonly flow: RequestFlow | undefined;
   /** True when something else has ended the response, for instance a timeout. */
-  readonly isAnswered: boolean;
+  readonly isAnswered?: boolean;
   /** The response has begun: only the host knows how to end it. */
-  readonly hasBegun: boolean;
+  readonly hasBegun?: boolean;
   /** The end is told while the runtime is at work on the connection, so that no other handler may start then. */
-  readonly endsInsideRuntime: boolean;
+  readonly endsInsideRuntime?: boolean;
   /** Takes the flow headers off the request. */
   stripHeaders(): void;
   /** Whether the exchange bounds the bytes of a body that arrive while its request waits. */
-  readonly boundsReadAhead: boolean;
+  readonly boundsReadAhead?: boolean;
   /** The length of the body as far as it is known; 0 without one. */
   bodyBytes(unknownBodyBytes: number): number;
   /** How far the body has come; absent where the platform receives bodies itself. */
@@ -30,11 +33,11 @@ export interface Exchange<Req> {
   /** Why the response ended unsent. */
   failure(): unknown;
   /** The request has to wait. It may end before this returns. */
-  wait(bookedBytes: number): void;
+  wait?(bookedBytes: number): void;
   /** The request may go on. */
-  proceed(): void;
+  proceed?(): void;
   /** Whether a rejection must close the connection. */
-  mustClose(isShuttingDown: boolean): boolean;
+  mustClose?(isShuttingDown: boolean): boolean;
   /**
    * Ends a response whose handler was told to stop and does not: with `answer` if it has not begun, otherwise by
    * breaking it off with `reason`. It may be called before the verdict is known.

@@ -59,7 +59,10 @@ export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOption
       endpointSubset: undefined,
     };
   return {
-    fairnessId: headerValue(headers, fairnessIdHeader) ?? sessionOf(headers, sessionHeaders) ?? defaultFairnessId,
+    fairnessId:
+      headerValue(headers, fairnessIdHeader) ??
+      (sessionHeaders === false ? undefined : agentIdentity(headers, sessionHeaders === true ? [] : sessionHeaders)) ??
+      defaultFairnessId,
     priority: priorityOf(headerValue(headers, objectiveHeader), objectives),
     sloTtftMs: sloTtftMsFromHeaders(headers),
     maxWaitMs: maxWaitMsFromHeaders(headers),
@@ -83,11 +86,6 @@ function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
   const value = headerValue(headers, [waitHeader]);
   const maxWaitMs = value === undefined ? Number.NaN : parseDuration(value);
   return maxWaitMs > 0 ? maxWaitMs : undefined;
-}
-
-function sessionOf(headers: HeaderSource, sessionHeaders: boolean | readonly string[]): string | undefined {
-  if (sessionHeaders === false) return undefined;
-  return agentIdentity(headers, sessionHeaders === true ? [] : sessionHeaders);
 }
 
 const maxSloMs = 9_223_372_036_854;

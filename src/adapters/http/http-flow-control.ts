@@ -25,7 +25,7 @@ import {
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
-import { LeasedContext, RequestFlow } from './request-flow.js';
+import { leasedContext, RequestFlow } from './request-flow.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
 
 /**
@@ -81,7 +81,7 @@ export class HttpFlowControl<Subject, Req> {
     }
     // A request that has this controller's lease already would wait for itself.
     if (classification === undefined || exchange.flow?.gate === this.gate) {
-      exchange.proceed();
+      exchange.proceed?.();
       return { type: 'pass', flow: undefined };
     }
     const { maxRequestBytes } = this.options;
@@ -111,7 +111,7 @@ export class HttpFlowControl<Subject, Req> {
   private bookedBytes(exchange: Exchange<Req>): number {
     const { unknownBodyBytes = 65_536, readAheadBytes = 2_097_152 } = this.options;
     const bytes = exchange.bodyBytes(unknownBodyBytes);
-    return exchange.boundsReadAhead ? Math.min(bytes, Math.max(readAheadBytes, unknownBodyBytes)) : bytes;
+    return exchange.boundsReadAhead === true ? Math.min(bytes, Math.max(readAheadBytes, unknownBodyBytes)) : bytes;
   }
 
   /** Undefined for a request that needs no lease. The headers are gone afterwards. */
@@ -133,7 +133,7 @@ export class HttpFlowControl<Subject, Req> {
     if (lifetime.isOver) return gone;
     const waiting = (): HttpFlowRequest<Req> => {
       const signal = lifetime.wait();
-      exchange.wait(request.byteSize);
+      exchange.wait?.(request.byteSize);
       return { ...request, signal };
     };
     try {
@@ -150,7 +150,7 @@ export class HttpFlowControl<Subject, Req> {
   private settle(outcome: Outcome, lifetime: RequestLifetime<Req>, hints: PlacementHints): Verdict {
     const { exchange } = lifetime;
     lifetime.waiting = undefined;
-    if (lifetime.isOver || exchange.isAnswered) {
+    if (lifetime.isOver || exchange.isAnswered === true) {
       if (outcome.type === 'Dispatched') outcome.lease.release();
       return gone;
     }
@@ -160,8 +160,8 @@ export class HttpFlowControl<Subject, Req> {
     if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
     if (lifetime.isOver) return gone;
     if (this.uploads !== undefined && isBodyComing(exchange)) this.watchUpload(lifetime, this.uploads);
-    exchange.proceed();
-    const context = this.context === undefined ? undefined : new LeasedContext(lease, hints);
+    exchange.proceed?.();
+    const context = this.context === undefined ? undefined : leasedContext(lease, hints);
     return {
       type: 'pass',
       flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context, this.options.body),
@@ -170,7 +170,8 @@ export class HttpFlowControl<Subject, Req> {
 
   private reject(drop: Drop, exchange: Exchange<Req>): Verdict {
     const response = this.answer(drop, exchange);
-    if (this.options.onDrop === 'throw' || exchange.hasBegun) return { type: 'fail', error: failure(drop, response) };
+    if (this.options.onDrop === 'throw' || exchange.hasBegun === true)
+      return { type: 'fail', error: failure(drop, response) };
     return { type: 'reject', response };
   }
 
@@ -188,9 +189,8 @@ export class HttpFlowControl<Subject, Req> {
     const { exchange, lease } = lifetime;
     const end = (): void => {
       const response = slowUploadResponse(this.options.body);
-      const headers = exchange.mustClose(true) ? { ...response.headers, connection: 'close' } : response.headers;
       const reason = new DOMException('The client does not send its request', 'TimeoutError');
-      exchange.evict(() => ({ ...response, headers }), reason);
+      exchange.evict(() => this.closing(response, exchange, true), reason);
       lease?.abort(reason);
     };
     lifetime.stopWatching = uploads.add(() => exchange.upload?.() ?? { type: 'over' }, end);
@@ -198,8 +198,8 @@ export class HttpFlowControl<Subject, Req> {
 
   private answer(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
     const response = toHttpResponse(drop, this.options);
-    const told = this.headroom === undefined ? response : withHeadroom(response, this.headroom(drop.priority));
-    return this.closing(told, exchange, drop.reason === 'shutting-down');
+    const headers = { ...response.headers, ...bandHeadroomHeaders(this.headroom?.(drop.priority)) };
+    return this.closing({ ...response, headers }, exchange, drop.reason === 'shutting-down');
   }
 
   /** For where nobody can catch. The host is told of a function that fails when a request is dropped in the queue. */
@@ -212,7 +212,7 @@ export class HttpFlowControl<Subject, Req> {
   }
 
   private closing(response: HttpErrorResponse, exchange: Exchange<Req>, isShuttingDown: boolean): HttpErrorResponse {
-    if (!exchange.mustClose(isShuttingDown)) return response;
+    if (exchange.mustClose?.(isShuttingDown) !== true) return response;
     return { ...response, headers: { ...response.headers, connection: 'close' } };
   }
 }
@@ -221,10 +221,6 @@ const gone: Verdict = { type: 'gone' };
 
 function isBodyComing<Req>(exchange: Exchange<Req>): boolean {
   return exchange.upload !== undefined && exchange.bodyBytes(1) > 0 && exchange.upload().type !== 'over';
-}
-
-function withHeadroom(response: HttpErrorResponse, headroom: number | undefined): HttpErrorResponse {
-  return { ...response, headers: { ...response.headers, ...bandHeadroomHeaders(headroom) } };
 }
 
 /** The body is the host's to write, and so is its type. */
@@ -271,7 +267,7 @@ class RequestLifetime<Req> {
     this.isOver = true;
     this.stopWatching?.();
     if (!isSent) this.lease?.abort(this.exchange.failure());
-    if (this.exchange.endsInsideRuntime) setImmediate(() => this.giveBack());
+    if (this.exchange.endsInsideRuntime === true) setImmediate(() => this.giveBack());
     else this.giveBack();
   }
 

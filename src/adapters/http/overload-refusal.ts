@@ -1,6 +1,7 @@
 /** Whether a model server refused a request because it has too much to do, and for how long. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
-import { retryAfterMs } from '../../base/headers/retry-after.js';
+import { isRefusal, retryAfterMs } from '../../base/headers/retry-after.js';
+import { parseJson } from '../../base/stream/content-pieces.js';
 
 /** An answer of a model server, as far as it was read. */
 export interface WorkerAnswer {
@@ -17,9 +18,9 @@ export interface WorkerAnswer {
  */
 export function isOverloadRefusal({ status, body = '' }: WorkerAnswer): boolean {
   if (!(status >= 400)) return false;
-  const message = messageIn(body).trimStart();
+  const message = (textOf(parseJson(body)) ?? body).trimStart();
   if (message.startsWith('Server overloaded:')) return true;
-  return (status === 429 || status === 503 || status === 529) && !message.startsWith('Server unavailable:');
+  return isRefusal(status) && !message.startsWith('Server unavailable:');
 }
 
 /** The longest time for which an answer takes an endpoint away: an hour. */
@@ -34,14 +35,6 @@ const longestWaitMs = 3_600_000;
 export function refusalWaitMs(headers: HeaderSource, nowEpochMs: () => number = Date.now): number | undefined {
   const toldMs = retryAfterMs(headers, nowEpochMs);
   return toldMs === undefined ? undefined : Math.max(1, Math.min(toldMs, longestWaitMs));
-}
-
-function messageIn(body: string): string {
-  try {
-    return textOf(JSON.parse(body)) ?? body;
-  } catch {
-    return body;
-  }
 }
 
 function textOf(value: unknown): string | undefined {

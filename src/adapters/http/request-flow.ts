@@ -44,24 +44,17 @@ export class RequestFlow {
 export type WithFlow<T> = T & { flow?: RequestFlow };
 
 /** What the option `context` holds while a request runs. Invariant: it makes no signal that nobody asks for. */
-export class LeasedContext implements RequestContext {
-  readonly fairnessId: string;
-  readonly priority: number;
-  readonly affinityKey: string | undefined;
-  readonly sessionId: string | undefined;
-  readonly endpointSubset: readonly string[] | string | undefined;
-  private readonly lease: Lease;
-
-  constructor(lease: Lease, { affinityKey, sessionId, endpointSubset }: PlacementHints) {
-    this.fairnessId = lease.fairnessId;
-    this.priority = lease.priority;
-    this.affinityKey = affinityKey;
-    this.sessionId = sessionId;
-    this.endpointSubset = endpointSubset;
-    this.lease = lease;
-  }
-
-  get signal(): AbortSignal {
-    return this.lease.signal;
-  }
+export function leasedContext(lease: Lease, hints: PlacementHints): RequestContext {
+  const { fairnessId, priority } = lease;
+  const { affinityKey, sessionId, endpointSubset } = hints;
+  return {
+    fairnessId,
+    priority,
+    affinityKey,
+    sessionId,
+    endpointSubset,
+    get signal() {
+      return lease.signal;
+    },
+  };
 }

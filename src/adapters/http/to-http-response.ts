@@ -1,5 +1,6 @@
 /** The response that a dropped request gets. */
 import { bandHeadroomHeader, droppedReasonHeader, queueDurationHeader } from '../../base/headers/header-names.js';
+import { isRefusal } from '../../base/headers/retry-after.js';
 import { type Drop, explainDrop } from '../../index.js';
 import { dynamoBody, type ErrorBody, formatBody, problemType } from './error-body.js';
 import { type ErrorContract, mapDrop } from './error-contract.js';
@@ -65,7 +66,7 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
     ...queueDurationHeaders(drop),
   };
   if (droppedReason !== undefined) headers[droppedReasonHeader] = droppedReason;
-  if (retryAfterSeconds !== undefined && isRetryable(status)) {
+  if (retryAfterSeconds !== undefined && isRefusal(status)) {
     const drawn = random();
     const draw = drawn >= 0 && drawn < 1 ? drawn : 0;
     headers['retry-after'] = jittered(retryAfterSeconds, draw);
@@ -87,11 +88,6 @@ export function bandHeadroomHeaders(headroom: number | undefined): Record<string
 /** The value of the queue-duration header. Sub-millisecond waits read 0. */
 export function queueDuration({ queuedMs }: { readonly queuedMs: number }): string {
   return String(Math.trunc(queuedMs));
-}
-
-/** 529 is what some model APIs say for overload; a contract function may choose it. */
-function isRetryable(status: number): boolean {
-  return status === 429 || status === 503 || status === 529;
 }
 
 /**

@@ -8,7 +8,7 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
-import { definePlugin, type SaturationDetector, type Schema } from '../../index.js';
+import { definePlugin, type SaturationDetector } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
 /** Above which lag of the event loop this process counts as full, and how the lag is measured. */
@@ -27,13 +27,13 @@ export interface EventLoopLagOptions {
   fallSmoothing?: number | undefined;
 }
 
-const eventLoopLagOptions: Schema<EventLoopLagOptions> = object({
-  intervalMs: optional(aboveZero()),
-  resolutionMs: optional(positiveInteger()),
-  lagTargetMs: optional(aboveZero()),
-  utilizationTarget: optional(ratioAboveZero()),
-  riseSmoothing: optional(ratioAboveZero()),
-  fallSmoothing: optional(ratioAboveZero()),
+const eventLoopLagOptions = object({
+  intervalMs: optional(aboveZero(), 500),
+  resolutionMs: optional(positiveInteger(), 10),
+  lagTargetMs: optional(aboveZero(), 100),
+  utilizationTarget: optional(ratioAboveZero(), 0.95),
+  riseSmoothing: optional(ratioAboveZero(), 0.3),
+  fallSmoothing: optional(ratioAboveZero(), 0.1),
 });
 
 /** The measurement of one interval. */
@@ -62,14 +62,8 @@ const type = 'event-loop-lag-detector';
  * @throws FlowConfigError
  */
 export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDetector {
-  const {
-    intervalMs = 500,
-    resolutionMs = 10,
-    lagTargetMs = 100,
-    utilizationTarget = 0.95,
-    riseSmoothing = 0.3,
-    fallSmoothing = 0.1,
-  } = parse(eventLoopLagOptions, options, 'eventLoopLag');
+  const settings = parse(eventLoopLagOptions, options, 'eventLoopLag');
+  const { intervalMs, resolutionMs, lagTargetMs, utilizationTarget, riseSmoothing, fallSmoothing } = settings;
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs });
   const listeners = new Set<() => void>();
   let sinceStart = performance.eventLoopUtilization();

@@ -43,7 +43,8 @@ export async function relay(
     const flow = flowIn(req);
     if (isOver(req, res) || flow?.signal.aborted === true) return ended(flow);
     options.onError?.(error);
-    reject(req, res, flow);
+    if (res.headersSent) abortResponse(res);
+    else respond(req, res, noAnswerResponse(flow?.errorBody));
     return 'upstream-failed';
   }
 }
@@ -106,12 +107,4 @@ function begin(answer: UpstreamAnswer, res: NodeResponse): void {
   for (const [name, value] of relayedHeaders(answer)) res.setHeader(name, value);
   // The first token may be long in coming: the client is told at once that it comes.
   (res as ServerResponse).flushHeaders();
-}
-
-function reject(req: NodeRequest, res: NodeResponse, flow: RequestFlow | undefined): void {
-  if (res.headersSent) {
-    abortResponse(res);
-    return;
-  }
-  respond(req, res, noAnswerResponse(flow?.errorBody));
 }

@@ -25,10 +25,6 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   readonly req: Dispatcher.DispatchOptions;
   private given: DispatchHeaders;
   readonly flow: RequestFlow | undefined;
-  readonly isAnswered = false;
-  readonly boundsReadAhead = false;
-  readonly endsInsideRuntime = false;
-  readonly hasBegun = false;
   /** The answer of the dispatcher below: false when it wants no more calls for now. */
   hasRoom = true;
   hasFailed = false;
@@ -37,7 +33,7 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   stopWork: ((reason: Error) => void) | undefined = undefined;
   private readonly handler: Dispatcher.DispatchHandler;
   private readonly dispatch: Dispatcher.Dispatch;
-  private readonly controller: WaitingController = new WaitingController((reason) => this.abort(reason));
+  private readonly controller: Dispatcher.DispatchController = waitingController((reason) => this.abort(reason));
   private isAnnounced = false;
   private isOver = false;
   private done: ((isSent: boolean) => void) | undefined = undefined;
@@ -78,12 +74,6 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
     const { body, signal } = this.req as Dispatcher.RequestOptions;
     this.stopWatching.push(whenBodyFails(body, abort), whenAborted(signal, abort));
     if (!this.isOver) this.announce();
-  }
-
-  proceed(): void {}
-
-  mustClose(): boolean {
-    return false;
   }
 
   evict(_answer: () => HttpErrorResponse, reason: unknown): void {
@@ -178,26 +168,24 @@ function whenAborted(given: unknown, abort: (reason: Error) => void): () => void
 }
 
 /** The controller of a call that no dispatcher has taken yet: there is nothing to pause, but the caller may abort. */
-class WaitingController implements Dispatcher.DispatchController {
-  aborted = false;
-  reason: Error | null = null;
-  readonly paused = false;
-  private readonly onAbort: (reason: Error) => void;
-
-  constructor(onAbort: (reason: Error) => void) {
-    this.onAbort = onAbort;
-  }
-
-  abort(reason: Error): void {
-    if (this.aborted) return;
-    this.aborted = true;
-    this.reason = reason;
-    this.onAbort(reason);
-  }
-
-  pause(): void {}
-
-  resume(): void {}
+function waitingController(onAbort: (reason: Error) => void): Dispatcher.DispatchController {
+  let given: Error | null = null;
+  return {
+    get aborted() {
+      return given !== null;
+    },
+    get reason() {
+      return given;
+    },
+    paused: false,
+    abort(reason: Error): void {
+      if (given !== null) return;
+      given = reason;
+      onAbort(reason);
+    },
+    pause() {},
+    resume() {},
+  };
 }
 
 /** The length of a body in memory; else Content-Length, or `unknownBodyBytes`. */

@@ -11,9 +11,6 @@ import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { WatchedBody } from './watched-body.js';
 
 export class WebExchange implements Exchange<Request> {
-  readonly boundsReadAhead = false;
-  readonly endsInsideRuntime = false;
-  readonly hasBegun = false;
   req: Request;
   readonly flow: RequestFlow | undefined;
   /** Resolves with the answer when the request was evicted before its handler responded. */
@@ -37,10 +34,6 @@ export class WebExchange implements Exchange<Request> {
     return this.req.headers;
   }
 
-  get isAnswered(): boolean {
-    return false;
-  }
-
   stripHeaders(): void {
     this.req = withoutFlowHeaders(this.req);
   }
@@ -61,14 +54,6 @@ export class WebExchange implements Exchange<Request> {
 
   failure(): unknown {
     return this.error ?? clientDisconnected();
-  }
-
-  wait(): void {}
-
-  proceed(): void {}
-
-  mustClose(): boolean {
-    return false;
   }
 
   evict(answer: () => HttpErrorResponse, reason: unknown): void {

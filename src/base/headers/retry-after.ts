@@ -1,10 +1,15 @@
-/** When a response says to come back. */
+/** Whether a response asks to come back, and when. */
 import { type HeaderSource, headerValue } from './header-source.js';
 
 /** The three notations of RFC 9110 §5.6.7; `Date.parse` alone takes nearly anything for a date. */
 const imfFixdate = /^[a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/i;
 const rfc850Date = /^[a-z]{6,9}, \d\d-[a-z]{3}-\d\d \d\d:\d\d:\d\d GMT$/i;
 const asctimeDate = /^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/i;
+
+/** By contract; 529 is what some model APIs say for overload. */
+export function isRefusal(status: number): boolean {
+  return status === 429 || status === 503 || status === 529;
+}
 
 const decimal = /^\d+(?:\.\d+)?$/;
 

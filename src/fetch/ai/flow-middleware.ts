@@ -9,6 +9,7 @@ import {
   type HttpErrorResponse,
   toHttpResponse,
 } from '../../adapters/http/index.js';
+import { isRefusal } from '../../base/headers/retry-after.js';
 import { callable, object, optional, parse } from '../../base/schema/element.js';
 import { durationAboveZero, integer } from '../../base/schema/types.js';
 import {
@@ -207,8 +208,9 @@ function requestOf(
   { tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset }: Classification,
   estimate: FlowMiddlewareOptions['estimate'],
 ): ModelRequest {
-  const byteSize = lettersOf(params);
-  const { maxOutputTokens } = params;
+  const { prompt, maxOutputTokens } = params;
+  // In letters: as long as JSON, which is what most providers send.
+  const byteSize = JSON.stringify(prompt)?.length ?? 0;
   const isOwn = tokens === undefined && estimate === undefined;
   const inputTokens = isOwn ? Math.ceil(byteSize / lettersPerToken) : undefined;
   const times = { ttlMs, maxWaitMs, sloTtftMs };
@@ -232,11 +234,6 @@ function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | und
   if (answer !== undefined) lease.answered(answer);
 }
 
-/** As long as JSON, which is what most providers send. */
-function lettersOf({ prompt }: CallParams): number {
-  return JSON.stringify(prompt)?.length ?? 0;
-}
-
 /** The SDK recognizes its errors by these symbols, even if they come from another copy of it. */
 const markers = ['vercel.ai.error', 'vercel.ai.error.AI_APICallError'].map((name) => Symbol.for(name));
 
@@ -249,7 +246,7 @@ function callError(drop: Drop, { status, headers }: HttpErrorResponse): FlowCont
     url: 'headgate:',
     requestBodyValues: {},
     responseHeaders: others,
-    isRetryable: status === 429 || status === 503 || status === 529,
+    isRetryable: isRefusal(status),
   });
 }
 
