@@ -1,7 +1,7 @@
 /** Admission of gateways without a queue: a full pool rejects sheddable requests and admits all others. */
 import { object, optional, parse, type Schema } from '../base/schema/element.js';
 import { aboveZero, ratioAboveZero } from '../base/schema/types.js';
-import type { AdmissionDefinition, AdmissionPolicy, AdmissionView } from './admission-policy.js';
+import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 
 /** Without either threshold, the controller's saturation detector says how full the pool is. */
@@ -29,22 +29,20 @@ const parameters: Schema<GaieLegacyOptions> = object({
  * @throws FlowConfigError
  */
 export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
-  const saturationOf = reading(parse(parameters, options, 'gaieLegacy'));
+  const { queueDepthThreshold, kvCacheUtilThreshold } = parse(parameters, options, 'gaieLegacy');
+  const hasOwn = queueDepthThreshold !== undefined || kvCacheUtilThreshold !== undefined;
   return {
     type: 'gaie-legacy',
     admit(_request, { priority }, view) {
       if (priority >= 0) return 'admit';
-      const saturation = saturationOf(view);
+      const saturation = hasOwn
+        ? meanUtilization(view.pool, queueDepthThreshold ?? 5, kvCacheUtilThreshold ?? 0.8)
+        : view.saturation();
       // A NaN saturation rejects the request.
       if (saturation < 1) return 'admit';
       return { reason: `the pool is full (saturation ${saturation.toFixed(2)}), and the request is sheddable` };
     },
   };
-}
-
-function reading({ queueDepthThreshold, kvCacheUtilThreshold }: GaieLegacyOptions): (view: AdmissionView) => number {
-  if (queueDepthThreshold === undefined && kvCacheUtilThreshold === undefined) return (view) => view.saturation();
-  return ({ pool }) => meanUtilization(pool, queueDepthThreshold ?? 5, kvCacheUtilThreshold ?? 0.8);
 }
 
 export const gaieLegacyPlugin: AdmissionDefinition<GaieLegacyOptions> = {

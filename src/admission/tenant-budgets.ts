@@ -57,19 +57,21 @@ export function tenantBudgets<R = unknown>(
   const { budgets, capacity, counting } = parse(parameters, options, 'tenantBudgets');
   if (inner !== undefined) parse(object({ inner: pluginOfShape(admissionPolicyShape) }), { inner }, 'tenantBudgets');
   const ofTenant = new Map<string, Budget>();
+  // 0.07 · 100 is 7, not 7.000000000000001.
   for (const [tenant, share] of Object.entries(budgets))
-    ofTenant.set(tenant, { maxRequests: rounded(share * capacity), held: 0 });
-
-  function isUsedUp({ held, maxRequests }: Budget): boolean {
-    return counting === 'blis' ? held > maxRequests : held >= maxRequests;
-  }
+    ofTenant.set(tenant, { maxRequests: Math.round(share * capacity * 1e6) / 1e6, held: 0 });
 
   return {
     type: 'tenant-budgets',
     held: (fairnessId) => ofTenant.get(fairnessId)?.held ?? 0,
     admit(request, key, view) {
       const budget = ofTenant.get(key.fairnessId);
-      if (budget !== undefined && key.priority < 0 && isUsedUp(budget)) return rejection(budget);
+      if (budget !== undefined && key.priority < 0) {
+        const { held, maxRequests } = budget;
+        const isUsedUp = counting === 'blis' ? held > maxRequests : held >= maxRequests;
+        // The text has no fairness ID, because a client may read it.
+        if (isUsedUp) return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
+      }
       let answer: 'admit' | Rejection | undefined;
       try {
         answer = inner?.admit(request, key, view) ?? 'admit';
@@ -85,16 +87,6 @@ export function tenantBudgets<R = unknown>(
       inner?.released?.(request, key, usage, nowMs);
     },
   };
-}
-
-/** The text has no fairness ID, because a client may read it. */
-function rejection({ held, maxRequests }: Budget): Rejection {
-  return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
-}
-
-/** 0.07 · 100 is 7, not 7.000000000000001. */
-function rounded(requests: number): number {
-  return Math.round(requests * 1e6) / 1e6;
 }
 
 export const tenantBudgetsPlugin: AdmissionDefinition<TenantBudgetsOptions> = {

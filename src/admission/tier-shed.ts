@@ -2,7 +2,7 @@
 
 import { object, optional, parse } from '../base/schema/element.js';
 import { integer } from '../base/schema/types.js';
-import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
+import type { PoolView } from '../endpoints/endpoint.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 
 export interface TierShedOptions {
@@ -39,12 +39,11 @@ export function tierShed(options: TierShedOptions = {}): AdmissionPolicy {
 
 function highestLoad(pool: PoolView): number {
   let highest = 0;
-  for (const endpoint of pool.endpoints) highest = Math.max(highest, loadOf(endpoint));
+  for (const { metrics, inFlightRequests } of pool.endpoints) {
+    const reported = metrics === undefined ? 0 : metrics.waitingQueueSize + metrics.runningRequests;
+    highest = Math.max(highest, inFlightRequests + reported);
+  }
   return highest;
-}
-
-function loadOf({ metrics, inFlightRequests }: EndpointView): number {
-  return inFlightRequests + (metrics === undefined ? 0 : metrics.waitingQueueSize + metrics.runningRequests);
 }
 
 export const tierShedPlugin: AdmissionDefinition<TierShedOptions> = {

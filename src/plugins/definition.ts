@@ -83,32 +83,23 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
     create(parameters, references = noReferences) {
       const verdict = readParameters(definition.parameters, parameters ?? {});
       if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);
-      const named = new NamedPlugins(references);
+      const found: object[] = [];
+      const named: PluginReferences = {
+        resolve(askedKind, name) {
+          const plugin = references.resolve(askedKind, name);
+          found.push(plugin);
+          return plugin;
+        },
+      };
       const made = parse(
         product,
         createInside(definition, verdict.value, named),
         `${type}: create must return ${nounOf(kind)}`,
       );
-      noteOrigin(made, { definition, parameters: verdict.value, references: named.found });
+      noteOrigin(made, { definition, parameters: verdict.value, references: found });
       return made;
     },
   };
-}
-
-/** References that remember what was found. */
-class NamedPlugins implements PluginReferences {
-  readonly found: object[] = [];
-  private readonly references: PluginReferences;
-
-  constructor(references: PluginReferences) {
-    this.references = references;
-  }
-
-  resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
-    const plugin = this.references.resolve(kind, name);
-    this.found.push(plugin);
-    return plugin;
-  }
 }
 
 /** The plugin; problems that its factory reports get paths below `parameters`. */

@@ -41,7 +41,7 @@ export function isParameterSchema(candidate: unknown): candidate is ParameterSch
 
 /** The parameters, or every problem, with paths below `parameters`. */
 export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): Verdict<P> {
-  if (isZod(schema)) {
+  if (schema instanceof $ZodType) {
     try {
       return validate(withoutUnknownKeys(schema), given, 'parameters', describeExpected);
     } catch (error) {
@@ -57,10 +57,6 @@ export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): V
     return { path: joinPath('parameters', keys), expected: message, got: describeValue(valueAt(given, keys)) };
   });
   return { ok: false, issues };
-}
-
-function isZod<P>(schema: ParameterSchema<P>): schema is $ZodType<P> {
-  return schema instanceof $ZodType;
 }
 
 /** Zod's plain objects drop the keys they do not know; a misspelt parameter must not vanish. */

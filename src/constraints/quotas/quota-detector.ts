@@ -138,7 +138,10 @@ class Quotas implements QuotaDetector {
     if (isPuttingOff(answer)) {
       this.counts.refusals++;
       const waitMs = report.waitMs ?? QuotaGroup.untilReset(report.quotas);
-      group.refused(reservation.dispatchedAtMs, nowMs, waitMs, (doublings) => this.restMs(doublings));
+      group.refused(reservation.dispatchedAtMs, nowMs, waitMs, (doublings) => {
+        const { cooldown, maxCooldown, random } = this.options;
+        return Math.min(cooldown * 2 ** doublings * (1 + 0.2 * random()), maxCooldown);
+      });
     } else {
       group.accepted(reservation.dispatchedAtMs);
     }
@@ -252,11 +255,6 @@ class Quotas implements QuotaDetector {
     let most = 0;
     for (const group of this.table.of(endpoint, model, nowMs)) most = Math.max(most, group.fullness(nowMs));
     return most;
-  }
-
-  private restMs(doublings: number): number {
-    const { cooldown, maxCooldown, random } = this.options;
-    return Math.min(cooldown * 2 ** doublings * (1 + 0.2 * random()), maxCooldown);
   }
 
   private announce(): void {
