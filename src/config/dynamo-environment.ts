@@ -38,17 +38,11 @@ export interface DynamoSettings {
   };
 }
 
-/** Limits that are never reached in practice: Dynamo sets them for what is not given. */
-const tokenCapacityDefaults: Required<BusyThresholds> = {
-  activeDecodeBlocksThreshold: 1,
-  activePrefillTokensThreshold: 10_000_000,
-  activePrefillTokensThresholdFrac: 64,
-};
-
-const thresholdVariables: Readonly<Record<keyof BusyThresholds, string>> = {
-  activeDecodeBlocksThreshold: 'DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD',
-  activePrefillTokensThreshold: 'DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD',
-  activePrefillTokensThresholdFrac: 'DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC',
+/** The variable of each threshold, and a limit that is never reached in practice: Dynamo sets it where none is given. */
+const thresholds: Readonly<Record<keyof BusyThresholds, readonly [variable: string, unreached: number]>> = {
+  activeDecodeBlocksThreshold: ['DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD', 1],
+  activePrefillTokensThreshold: ['DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD', 10_000_000],
+  activePrefillTokensThresholdFrac: ['DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC', 64],
 };
 
 const modeVariable = 'DYN_ADMISSION_CONTROL';
@@ -85,23 +79,20 @@ function admissionControl(env: Environment): Pick<DynamoSettings, 'thresholds' |
   if (mode !== undefined && mode !== 'none' && mode !== 'token-capacity') {
     throw wrong({ path: modeVariable, expected: '"none" or "token-capacity"', got: `"${mode}"` });
   }
-  const set = Object.entries(thresholdVariables).flatMap(([name, variable]) => {
-    const text = given(env, variable);
-    return text === undefined ? [] : [[name as keyof BusyThresholds, variable, text] as const];
+  const all = Object.entries(thresholds).map(([name, [variable, unreached]]) => {
+    return { name, variable, unreached, text: given(env, variable) };
   });
-  const numbers = set.filter(([, , text]) => text !== 'None');
+  const numbers = all.filter(({ text = 'None' }) => text !== 'None');
   const [first] = numbers;
   if (mode === 'none' && first !== undefined) {
-    throw wrong({ path: first[1], expected: `no number, as ${modeVariable} is none`, got: `"${first[2]}"` });
+    throw wrong({ path: first.variable, expected: `no number, as ${modeVariable} is none`, got: `"${first.text}"` });
   }
-  if (mode === 'none' || (mode === undefined && numbers.length === 0))
+  if (mode === 'none' || (mode === undefined && first === undefined))
     return { thresholds: {}, admissionControl: 'none' };
   // The detector's own check of its options.
-  const { thresholds } = busyThresholdDetector(
-    Object.fromEntries(numbers.map(([name, , text]) => [name, Number(text)])),
-  );
-  const defaults = Object.entries(tokenCapacityDefaults).filter(([name]) => !set.some(([other]) => other === name));
-  return { thresholds: { ...Object.fromEntries(defaults), ...thresholds }, admissionControl: 'token-capacity' };
+  const detector = busyThresholdDetector(Object.fromEntries(numbers.map(({ name, text }) => [name, Number(text)])));
+  const others = all.flatMap(({ name, unreached, text }) => (text === undefined ? [[name, unreached]] : []));
+  return { thresholds: { ...Object.fromEntries(others), ...detector.thresholds }, admissionControl: 'token-capacity' };
 }
 
 function backendGate(env: Environment, automaticLimit: number | undefined): DynamoSettings['worker'] {

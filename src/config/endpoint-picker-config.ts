@@ -1,19 +1,51 @@
 /** An EndpointPickerConfig document: feature gates, plugins, and the options that they and `flowControl` make. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { anything, type Json, list, object, openObject, optional, value } from '../base/schema/element.js';
+import { anything, element, type Json, list, object, openObject, optional, value } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
 import { oneOf } from '../base/schema/types.js';
 import type { FlowControllerOptions, PluginRegistry, Schema } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
-import { featureGate, readFeatureGates } from './feature-gates.js';
 import { type ConfigDefaults, readFlowControl, silentParameters } from './flow-control-section.js';
 import type { Problems } from './problems.js';
 
 const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha1'] as const;
 
-function isList(given: unknown): given is readonly unknown[] {
-  return Array.isArray(given);
+const gateName = 'flowControl';
+
+const booleans: Readonly<Record<string, boolean>> = {
+  '1': true,
+  t: true,
+  true: true,
+  '0': false,
+  f: false,
+  false: false,
+};
+
+interface FeatureGate {
+  readonly name: string;
+  readonly isOn: boolean;
+}
+
+/** `name`, `name=true` or `name=false`. */
+const featureGate: Schema<FeatureGate> = element((candidate, report) => {
+  if (typeof candidate !== 'string' || candidate === '') {
+    report(`the name of a feature gate, such as "${gateName}"`);
+    return undefined;
+  }
+  const [name = '', value = 'true'] = candidate.split(/=(.*)/s);
+  const isOn = Object.entries(booleans).find(([word]) => word === value.trim().toLowerCase())?.[1];
+  if (isOn === undefined) report(`"${name}", "${name}=true" or "${name}=false"`);
+  const suggestion = name === gateName ? '' : didYouMean(name, [gateName]);
+  if (suggestion !== '') report(`the name of a feature gate${suggestion}`);
+  return isOn === undefined || suggestion !== '' ? undefined : { name, isOn };
+});
+
+/** The last entry for flow control decides; without one it is off. Also returns gates that mean nothing here. */
+function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; others: string[] } {
+  const ours = gates.filter(({ name }) => name === gateName);
+  const others = gates.flatMap(({ name }) => (name === gateName ? [] : [name]));
+  return { enabled: ours.at(-1)?.isOn ?? false, others: [...new Set(others)] };
 }
 
 type Section = 'plugins' | 'saturationDetector' | 'flowControl';
@@ -25,7 +57,7 @@ function ownKeys(sections: Partial<Record<Section, Json>>) {
     kind: row('`EndpointPickerConfig`.', anything({ const: 'EndpointPickerConfig' })),
     metadata: row('Its name.', anything({ type: 'object' })),
     featureGates: row('`flowControl` switches flow control on.', optional(list(featureGate), [])),
-    plugins: row('Policies and detectors.', optional(value('an array', isList, sections.plugins))),
+    plugins: row('Policies and detectors.', optional(value('an array', Array.isArray, sections.plugins))),
     saturationDetector: row('The older place for the detector.', anything(sections.saturationDetector)),
     flowControl: row('Bands, limits and policies.', anything(sections.flowControl)),
   };

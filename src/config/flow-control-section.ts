@@ -50,16 +50,6 @@ export const silentParameters: Record<ConfigDefaults, Readonly<Record<string, ob
   headgate: {},
 };
 
-/** Settings that say nothing while `enableEviction` is off. */
-const evictionNames = [
-  'evictionFilterPluginRef',
-  'evictionOrderingPluginRef',
-  'maxRevocationsPerDecision',
-  'evictionConfirmationGrace',
-  'evictionConfirmationTimeout',
-  'evictionReserve',
-] as const;
-
 /** What the names of plugins stand for: those that a file declares. */
 type References = Pick<DeclaredPlugins, 'reference'>;
 
@@ -231,7 +221,10 @@ export function readFlowControl(
   if (read === undefined) return undefined;
   warnOfDefaults(read, problems, at);
   warnOfSums(read, problems, at);
-  warnOfUnusedEviction(read, problems, at);
+  const { enableEviction: _, ...ofEviction } = evictionTable(plugins);
+  const unused = Object.keys(ofEviction).filter((name) => Reflect.get(read, name) !== undefined);
+  if (read.enableEviction !== true && unused.length > 0)
+    problems.warn(at, `flowControl: ignored without enableEviction: ${unused.join(', ')}`);
   const { gate, saturationDetector } = read;
   return {
     ...(saturationDetector?.pluginRef === undefined ? {} : { saturationDetector: saturationDetector.pluginRef }),
@@ -336,10 +329,4 @@ function warnOfSums(section: Section, problems: Problems, at: string): void {
       `flowControl: ${together}: lower bands can fill the queue, and higher ones are rejected then (overflow: fair)`,
     );
   }
-}
-
-function warnOfUnusedEviction(section: Section, problems: Problems, at: string): void {
-  if (section.enableEviction === true) return;
-  const unused = evictionNames.filter((name) => section[name] !== undefined);
-  if (unused.length > 0) problems.warn(at, `flowControl: ignored without enableEviction: ${unused.join(', ')}`);
 }
