@@ -21,9 +21,8 @@ import { Upstreams } from './forwarding/upstreams.js';
 import { watchUpstreams } from './forwarding/watch-upstreams.js';
 import { createFlow, flowOptions, type GatewayRequest, sharing } from './gateway-flow.js';
 import { GatewayCounters } from './metrics/gateway-counters.js';
-import { gatewayMetrics } from './metrics/gateway-metrics.js';
+import { gatewayMetrics, type MetricsSource, type PromClient } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
-import type { MetricsSource, PromClient } from './metrics/process-metrics.js';
 import { logDropsOf } from './operators/drop-log.js';
 import { hostOf, type OperatorPage, operatorPage, ownHosts } from './operators/operator-page.js';
 import {

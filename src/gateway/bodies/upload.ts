@@ -40,7 +40,7 @@ export class Upload implements Waiting {
     this.scans = scans;
     this.stopWatching = watch.add(
       () => this.state(),
-      () => this.fail(tooSlow()),
+      () => this.fail(new ApiError(408, 'upload_timeout', 'The request was not received in time.', uploadEnds)),
     );
     if (req.readableEnded) this.ended();
     else if (req.destroyed) this.left();
@@ -122,8 +122,4 @@ export class Upload implements Waiting {
     this.stopWatching();
     req.off('data', this.received).off('end', this.ended).off('error', this.fail).off('close', this.left);
   }
-}
-
-function tooSlow(): ApiError {
-  return new ApiError(408, 'upload_timeout', 'The request was not received in time.', uploadEnds);
 }

@@ -23,9 +23,10 @@ import type { AdaptiveDetector } from '../../types/index.js';
 import { type UsageReader, usageReader } from '../../upstream/index.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { RequestState } from '../request-state.js';
+import type { GatewayConfig, UpstreamConfig } from '../settings/gateway-config.js';
 import { ApiError } from '../shared/api-error.js';
 import { toClient } from './forwarded-headers.js';
-import { requestOf, type UpstreamRequestOptions } from './upstream-request.js';
+import { requestOf } from './upstream-request.js';
 
 /**
  * The result of an attempt.
@@ -37,8 +38,12 @@ export type AttemptResult =
   | { readonly type: 'answered' }
   | { readonly type: 'refused' | 'failed'; readonly error: ApiError };
 
-export interface AttemptOptions extends UpstreamRequestOptions {
+export interface AttemptOptions {
   readonly agent: Agent;
+  readonly config: GatewayConfig;
+  readonly upstream: UpstreamConfig;
+  /** Credentials of clients end here. */
+  readonly ownsKeys: boolean;
   /** Detectors that are told of first tokens, and of servers that were too slow or full. */
   readonly detectors: readonly AdaptiveDetector[];
   /** The server refused or is not reached. `isCertain`: this alone is reason to avoid it; `forMs`: as it said. */
@@ -47,8 +52,6 @@ export interface AttemptOptions extends UpstreamRequestOptions {
   readonly mayRetry: boolean;
   /** How long a stream may go without a content token, ms, before another server is asked; Infinity: for ever. */
   readonly firstTokenMs: number;
-  /** Another server has refused this request: what the second one says may be the request's fault. */
-  readonly isRetry: boolean;
   readonly counters: GatewayCounters;
   /** No answer after this one on the same connection. */
   readonly closesConnection: boolean;
@@ -96,15 +99,18 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.options = options;
     this.tell = tell;
     const { config, firstTokenMs } = options;
-    this.totalTimer = setTimeout(abortOverdue, config.timeouts.total, lease);
+    this.totalTimer = setTimeout(abortBy, config.timeouts.total, lease, TotalTimeout);
     this.firstTokenTimer =
-      firstTokenMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(abortWithoutToken, firstTokenMs, lease);
+      firstTokenMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : setTimeout(abortBy, firstTokenMs, lease, FirstTokenTimeout);
   }
 
   start(): void {
+    const { agent, upstream, config, ownsKeys } = this.options;
     this.lease.onAbort((reason) => this.abort(reason));
     try {
-      this.options.agent.dispatch(requestOf(this.state, this.options), this);
+      agent.dispatch(requestOf(this.state, upstream, config, ownsKeys), this);
     } catch (error) {
       this.abort(error);
     }
@@ -210,10 +216,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const toldMs = refusalWaitMs(headers);
     // The body alone says it, whatever the status.
     const isCertain = toldMs !== undefined || isOverloadRefusal({ status: 400, body });
-    // A quota that gets the answer rests by itself, and knows for how long.
-    if (!options.isRetry && !lease.isPutOff) options.avoid(isCertain, toldMs);
+    // What a second server says may be the request's fault. A quota that gets the answer rests by itself, and knows for
+    // how long.
+    if (state.attempts.length === 1 && !lease.isPutOff) options.avoid(isCertain, toldMs);
     state.failure = 'upstream_overloaded';
-    options.counters.refused(options.upstream.id);
+    options.counters.refusals.add(1, options.upstream.id);
     return options.mayRetry;
   }
 
@@ -289,7 +296,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const { id } = options.upstream;
     if (error instanceof FirstTokenTimeout) {
       this.observeDrop();
-      options.counters.failed(id, 'first_token_timeout');
+      options.counters.failures.add(1, id, 'first_token_timeout');
       return { type: 'refused', error: new ApiError(504, 'first_token_timeout', `${id} sent no token in time.`) };
     }
     const isTimeout = error instanceof TotalTimeout;
@@ -301,7 +308,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       ? new ApiError(504, 'upstream_timeout', 'The answer took too long.')
       : failureOf(error, id);
     state.failure = failure.code;
-    options.counters.failed(id, failure.code);
+    options.counters.failures.add(1, id, failure.code);
     if (failure.status === 504) this.observeDrop();
     const isUnreachable = nothingWasSent(error);
     if (isUnreachable) options.avoid(true);
@@ -317,12 +324,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-function abortOverdue(lease: Lease): void {
-  lease.abort(new TotalTimeout());
-}
-
-function abortWithoutToken(lease: Lease): void {
-  lease.abort(new FirstTokenTimeout());
+function abortBy(lease: Lease, Timeout: new () => Error): void {
+  lease.abort(new Timeout());
 }
 
 function isStream(headers: IncomingHttpHeaders): boolean {

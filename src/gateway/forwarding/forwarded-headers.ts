@@ -4,6 +4,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { controlHeaders } from '../../adapters/http/index.js';
 import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
+import type { RequestState } from '../request-state.js';
+import type { UpstreamConfig } from '../settings/gateway-config.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -49,35 +51,28 @@ const forwardedHeaders = new Set([
 /** The headers that authenticate a client to the gateway. */
 const credentials = new Set(['authorization', 'x-api-key', 'api-key']);
 
-export interface UpstreamHeaders {
-  readonly requestId: string;
-  /** Replaces the client's. */
-  readonly apiKey: string | undefined;
-  /** Whether the client's credentials were meant for the gateway. */
-  readonly ownsKeys: boolean;
-  readonly bodyBytes: number;
-  /** Whether the gateway has read the body, and reads the answer. */
-  readonly isRead: boolean;
-  /** Told of in `X-Forwarded-…`, in place of what it says there itself; undefined: what it says is passed on. */
-  readonly client: IncomingMessage | undefined;
-}
-
+/**
+ * `ownsKeys`: the client's credentials were meant for the gateway. `tellsClient`: `X-Forwarded-…` tells of the client,
+ * in place of what it says there itself.
+ */
 export function toUpstream(
-  headers: IncomingHttpHeaders,
-  { requestId, apiKey, ownsKeys, bodyBytes, isRead, client }: UpstreamHeaders,
+  { id, req, bytes, body }: RequestState,
+  { apiKey }: UpstreamConfig,
+  ownsKeys: boolean,
+  tellsClient: boolean,
 ): IncomingHttpHeaders {
   const isDropped = (name: string): boolean =>
     isControl(name) ||
-    (client !== undefined && forwardedHeaders.has(name)) ||
+    (tellsClient && forwardedHeaders.has(name)) ||
     ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
     // Answers are read for their usage while they pass.
     // A body that was packed has been unpacked.
-    (isRead && (name === 'accept-encoding' || name === 'content-encoding'));
-  const passed = endToEnd(headers, isDropped) as IncomingHttpHeaders;
-  passed['x-request-id'] = requestId;
-  if (client !== undefined) Object.assign(passed, clientOf(client));
+    (body !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
+  const passed = endToEnd(req.headers, isDropped) as IncomingHttpHeaders;
+  passed['x-request-id'] = id;
+  if (tellsClient) Object.assign(passed, clientOf(req));
   if (apiKey !== undefined) passed.authorization = `Bearer ${apiKey}`;
-  passed['content-length'] = String(bodyBytes);
+  passed['content-length'] = String(bytes?.length ?? 0);
   return passed;
 }
 

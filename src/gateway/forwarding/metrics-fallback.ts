@@ -6,12 +6,11 @@
 import { concurrencyDetector, type SaturationDetector } from '../../index.js';
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
-import type { LoadReports } from './watch-upstreams.js';
 
 /** Requests in flight on an unknown server of weight 1: few enough for a small one, enough to keep a large one busy. */
 const fallbackConcurrency = 16;
 
-export class MetricsFallback implements LoadReports {
+export class MetricsFallback {
   private readonly log: GatewayLog;
   private readonly use: (detector: SaturationDetector) => void;
   private config: GatewayConfig;
@@ -30,6 +29,7 @@ export class MetricsFallback implements LoadReports {
     if (isNew) this.isReplaced = false;
   }
 
+  /** Every server answered without such metrics, or no server is asked. */
   noLoadReported(): void {
     const { needsPool, type } = this.detector;
     if (needsPool !== true || this.isReplaced) return;

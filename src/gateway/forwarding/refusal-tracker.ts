@@ -7,38 +7,28 @@ import type { EndpointPool, EndpointView } from '../../index.js';
 /** Refusals within the time for which a server would be avoided. */
 const enough = 3;
 
-interface Refusals {
-  count: number;
-  sinceMs: number;
-}
+/** Marks a server for `avoidForMs` when the evidence is enough, or `isCertain`, and another server is left. */
+export type RefusalTracker = (endpoint: EndpointView, avoidForMs: number, isCertain: boolean) => void;
 
-export class RefusalTracker {
-  private readonly pool: EndpointPool;
-  private readonly refusals = new WeakMap<EndpointView, Refusals>();
+export function refusalTracker(pool: EndpointPool): RefusalTracker {
+  const refusals = new WeakMap<EndpointView, { count: number; readonly sinceMs: number }>();
 
-  constructor(pool: EndpointPool) {
-    this.pool = pool;
-  }
-
-  /** Marks the server for `avoidForMs` when the evidence is enough, or `isCertain`, and another server is left. */
-  refused(endpoint: EndpointView, avoidForMs: number, isCertain: boolean): void {
-    const nowMs = this.pool.now();
-    if (!isCertain && !this.isEnough(endpoint, avoidForMs, nowMs)) return;
-    const isLast = this.pool.endpoints.every(
-      (other) => other === endpoint || other.state !== 'ready' || other.overloadedUntilMs > nowMs,
-    );
-    if (!isLast) this.pool.markOverloaded(endpoint, avoidForMs);
-  }
-
-  private isEnough(endpoint: EndpointView, windowMs: number, nowMs: number): boolean {
-    const known = this.refusals.get(endpoint);
+  function isEnough(endpoint: EndpointView, windowMs: number, nowMs: number): boolean {
+    let known = refusals.get(endpoint);
     if (known === undefined || nowMs - known.sinceMs > windowMs) {
-      this.refusals.set(endpoint, { count: 1, sinceMs: nowMs });
-      return false;
+      known = { count: 0, sinceMs: nowMs };
+      refusals.set(endpoint, known);
     }
     known.count += 1;
-    if (known.count < enough) return false;
-    this.refusals.delete(endpoint);
-    return true;
+    return known.count >= enough && refusals.delete(endpoint);
   }
+
+  return (endpoint, avoidForMs, isCertain) => {
+    const nowMs = pool.now();
+    if (!isCertain && !isEnough(endpoint, avoidForMs, nowMs)) return;
+    const isLast = pool.endpoints.every(
+      (other) => other === endpoint || other.state !== 'ready' || other.overloadedUntilMs > nowMs,
+    );
+    if (!isLast) pool.markOverloaded(endpoint, avoidForMs);
+  };
 }

@@ -5,13 +5,6 @@ import type { RequestState } from '../request-state.js';
 import type { GatewayConfig, UpstreamConfig } from '../settings/gateway-config.js';
 import { toUpstream } from './forwarded-headers.js';
 
-export interface UpstreamRequestOptions {
-  readonly config: GatewayConfig;
-  readonly upstream: UpstreamConfig;
-  /** Credentials of clients end here. */
-  readonly ownsKeys: boolean;
-}
-
 /**
  * Gives the body in pieces, and drops each piece when it is sent, because undici keeps a whole body until the last byte
  * of the answer. The pieces are copies, because a slice would keep the whole body. The variables are emptied, because a
@@ -27,31 +20,23 @@ function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
 const pieceBytes = 65_536;
 const noBytes = Buffer.alloc(0);
 
-function bodyOf(bytes: Buffer): Buffer | Readable {
-  return bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false });
-}
-
+/** `ownsKeys`: credentials of clients end here. */
 export function requestOf(
   state: RequestState,
-  { config, upstream, ownsKeys }: UpstreamRequestOptions,
+  upstream: UpstreamConfig,
+  { forwarded, timeouts }: GatewayConfig,
+  ownsKeys: boolean,
 ): Dispatcher.DispatchOptions {
-  const { req, bytes = noBytes, body } = state;
+  const { req, bytes = noBytes } = state;
   const { origin, pathname } = locationOf(upstream);
   return {
     origin,
     path: pathname + (req.url ?? '/'),
     method: req.method as Dispatcher.HttpMethod,
-    headers: toUpstream(req.headers, {
-      requestId: state.id,
-      apiKey: upstream.apiKey,
-      ownsKeys,
-      bodyBytes: bytes.length,
-      isRead: body !== undefined,
-      client: config.forwarded === 'set' ? req : undefined,
-    }),
-    body: bodyOf(bytes),
-    headersTimeout: config.timeouts.firstByte,
-    bodyTimeout: config.timeouts.idle,
+    headers: toUpstream(state, upstream, ownsKeys, forwarded === 'set'),
+    body: bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false }),
+    headersTimeout: timeouts.firstByte,
+    bodyTimeout: timeouts.idle,
   };
 }
 

@@ -12,21 +12,15 @@ import {
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { GatewayConfig, ScrapeConfig } from '../settings/gateway-config.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
+import type { MetricsFallback } from './metrics-fallback.js';
 import type { Upstreams } from './upstreams.js';
-
-/** Is told whether any server reports its load. */
-export interface LoadReports {
-  /** No server reports its load: every server answered without such metrics, or no server is asked. */
-  noLoadReported(): void;
-  loadReported(): void;
-}
 
 /** Returns a function that stops this. */
 export function watchUpstreams(
   upstreams: Upstreams,
   config: Pick<GatewayConfig, 'health' | 'scrape'>,
   log: GatewayLog,
-  { reports, agent, counters }: { reports: LoadReports; agent: Agent; counters: GatewayCounters },
+  { reports, agent, counters }: { reports: MetricsFallback; agent: Agent; counters: GatewayCounters },
 ): () => void {
   const stopHealth = watchUpstreamHealth(upstreams, config.health, log, counters);
   const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).metrics !== 'none');

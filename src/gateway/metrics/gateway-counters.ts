@@ -44,18 +44,6 @@ export class GatewayCounters {
     for (const each of healthResults) this.checks.add(0, endpoint, each);
   }
 
-  failed(endpoint: string, code: string): void {
-    this.failures.add(1, endpoint, code);
-  }
-
-  refused(endpoint: string): void {
-    this.refusals.add(1, endpoint);
-  }
-
-  retried(endpoint: string): void {
-    this.retries.add(1, endpoint);
-  }
-
   /** The request has ended; `cutBy`: who cut its answer short, if somebody did. */
   ended(state: RequestState, cutBy: ReturnType<typeof cutterOf>): void {
     const { req, res, ttftMs } = state;

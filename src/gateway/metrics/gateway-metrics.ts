@@ -1,14 +1,27 @@
 /** What `/metrics` shows: flow control, the gateway's counters, the process. docs/metrics.md is held against it. */
 import type { Counter, Registry } from 'prom-client';
 import type { FlowController, SaturationDetector } from '../../index.js';
-import { prometheusMetrics, sharedQuotaMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';
+import {
+  exposition,
+  prometheusMetrics,
+  sharedQuotaMetrics,
+  sharedStateMetrics,
+} from '../../observability/prometheus/index.js';
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { RequestState } from '../request-state.js';
 import type { SharedState } from '../shared/shared-state.js';
 import type { GatewayCounters } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
 import type { LabelledCounter } from './labelled-counter.js';
-import { joined, type MetricsSource, type PromClient, processMetrics } from './process-metrics.js';
+
+export type PromClient = typeof import('prom-client');
+
+/** What `/metrics` answers. */
+export interface MetricsSource {
+  readonly contentType: string;
+  /** The text, in parts that do not hold the event loop. */
+  parts(): AsyncIterable<string>;
+}
 
 export interface MetricParts {
   readonly flow: FlowController<GatewayRequest>;
@@ -59,7 +72,32 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
   for (const [name, [figure, help]] of Object.entries(counted))
     expose(promClient, register, name, help, counters[figure]);
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
-  return joined(register, processMetrics(promClient));
+  const ofProcess = processMetrics(promClient);
+  return {
+    contentType: register.contentType,
+    async *parts() {
+      yield* exposition(register);
+      yield `\n${await ofProcess.metrics()}`;
+    },
+  };
+}
+
+/** Gauges whose names say that they count; the same figures come under `nodejs_active_handles` and so on, by type. */
+const misnamed = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
+
+/** One for the process, however many gateways it has: prom-client never takes its observers back. */
+const registers = new WeakMap<PromClient, Registry>();
+
+/** CPU, memory, the delay of the event loop, garbage collection. */
+function processMetrics(promClient: PromClient): Registry {
+  let register = registers.get(promClient);
+  if (register === undefined) {
+    register = new promClient.Registry();
+    promClient.collectDefaultMetrics({ register });
+    for (const name of misnamed) register.removeSingleMetric(name);
+    registers.set(promClient, register);
+  }
+  return register;
 }
 
 /** Read when somebody scrapes. */

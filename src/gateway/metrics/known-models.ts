@@ -11,15 +11,16 @@ import { modelsOf } from '../shared/model-label.js';
 const mostModels = 100;
 
 export class KnownModels {
-  private inFile: ReadonlySet<string>;
+  private inFile: ReadonlySet<string> = new Set();
   private readonly answered = new Set<string>();
 
   constructor(config: Pick<GatewayConfig, 'models' | 'upstreams'>) {
-    this.inFile = namesIn(config);
+    this.configure(config);
   }
 
-  configure(config: Pick<GatewayConfig, 'models' | 'upstreams'>): void {
-    this.inFile = namesIn(config);
+  configure({ models, upstreams }: Pick<GatewayConfig, 'models' | 'upstreams'>): void {
+    const { aliases, list = [] } = models;
+    this.inFile = new Set([...Object.entries(aliases).flat(), ...list, ...upstreams.flatMap(modelsOf)]);
   }
 
   /** A server has answered a request for the model, under the name that the server knows, with success. */
@@ -34,8 +35,4 @@ export class KnownModels {
     if (model === undefined || model === '') return '';
     return this.inFile.has(model) || this.answered.has(model) ? model : 'other';
   }
-}
-
-function namesIn({ models, upstreams }: Pick<GatewayConfig, 'models' | 'upstreams'>): ReadonlySet<string> {
-  return new Set([...Object.entries(models.aliases).flat(), ...(models.list ?? []), ...upstreams.flatMap(modelsOf)]);
 }

@@ -9,7 +9,7 @@ import {
 import type { SaturationDetector } from '../../index.js';
 import type { BusyThresholdDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
-import type { MetricsSource } from '../metrics/process-metrics.js';
+import type { MetricsSource } from '../metrics/gateway-metrics.js';
 import { isSameSecret, keyOf } from '../requests/senders.js';
 import { ApiError, sendJson, uploadEnds } from '../shared/api-error.js';
 

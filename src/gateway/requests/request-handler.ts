@@ -9,10 +9,12 @@
 import type { Agent } from 'undici';
 import {
   agentIdentity,
+  droppedReasonHeader,
   flowKeyFromHeaders,
   headerValue,
   modelNameRewriteHeader,
   objectiveHeader,
+  toHttpResponse,
 } from '../../adapters/http/index.js';
 import {
   type Classification,
@@ -34,7 +36,7 @@ import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader, withModel } from '../bodies/generation-body.js';
 import { type ContentEncoding, checkMediaType, encodingOf } from '../bodies/media-types.js';
 import { Attempt, type AttemptOptions, type AttemptResult } from '../forwarding/attempt.js';
-import { RefusalTracker } from '../forwarding/refusal-tracker.js';
+import { type RefusalTracker, refusalTracker } from '../forwarding/refusal-tracker.js';
 import type { Upstreams } from '../forwarding/upstreams.js';
 import { type GatewayRequest, gateOf } from '../gateway-flow.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
@@ -45,7 +47,6 @@ import { ApiError, sendError, sendJson, sendJsonText, uploadEnds } from '../shar
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 import { isSafePath } from '../shared/safe-path.js';
-import { gatewayContract } from './gateway-contract.js';
 import { ModelsRoute } from './models-route.js';
 import { requestLogLine } from './request-log-line.js';
 import { Senders } from './senders.js';
@@ -79,13 +80,13 @@ export class RequestHandler {
   private readonly parts: HandlerParts;
   private readonly gate: ReturnType<typeof gateOf>;
   private readonly models = new ModelsRoute();
-  private readonly refusals: RefusalTracker;
+  private readonly refused: RefusalTracker;
   private setup: Setup;
 
   constructor(parts: HandlerParts, config: GatewayConfig, agent: Agent) {
     const { flow, upstreams } = parts;
     this.parts = parts;
-    this.refusals = new RefusalTracker(upstreams.pool);
+    this.refused = refusalTracker(upstreams.pool);
     this.gate = gateOf(flow);
     flow.on('dropped', ({ request, outcome }) => {
       const state = knownStateOf(request.req);
@@ -137,7 +138,10 @@ export class RequestHandler {
         return;
       }
       this.identify(state);
-      if (!methods.split(', ').includes(req.method ?? '')) throw notAllowed(state, methods);
+      if (!methods.split(', ').includes(req.method ?? '')) {
+        const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
+        throw new ApiError(405, 'method_not_allowed', message, { allow: methods });
+      }
       if (req.method === 'POST') this.enter(state);
       else this.answerModels(state).catch((error: unknown) => this.fail(state, error));
     } catch (error) {
@@ -167,7 +171,12 @@ export class RequestHandler {
   private makeLimit({ contract, bandHeadroom }: GatewayConfig): FlowControlMiddleware {
     const hasEndpoints = (): boolean => this.parts.upstreams.pool.endpoints.length > 0;
     return flowControl<GatewayHttpRequest>(this.gate, {
-      contract: gatewayContract(contract, hasEndpoints),
+      contract: (drop) => {
+        // Another gateway can take it, and this one comes back after a restart.
+        if (drop.reason === 'shutting-down') return { status: 503, droppedReason: 'rejected-shutting-down' };
+        const { status, headers } = toHttpResponse(drop, { contract, hasEndpoints });
+        return { status, droppedReason: headers[droppedReasonHeader] };
+      },
       body: 'openai',
       bandHeadroom,
       classify: (req) => {
@@ -295,13 +304,13 @@ export class RequestHandler {
         detectors,
         upstream: this.parts.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
-        avoid: (isCertain, forMs = avoidFor) => this.refusals.refused(endpoint, forMs, isCertain),
+        avoid: (isCertain, forMs = avoidFor) => this.refused(endpoint, forMs, isCertain),
         mayRetry,
+        // Only streams have a first token: other answers come whole.
         firstTokenMs:
-          mayRetry && this.parts.upstreams.hasOther(state)
-            ? awaitsTokenMs(state, config.timeouts)
+          mayRetry && state.body?.isStream === true && this.parts.upstreams.hasOther(state)
+            ? firstTokenMsOf(state.targetModel, config.timeouts.firstToken, config.timeouts.firstTokenByModel)
             : Number.POSITIVE_INFINITY,
-        isRetry: state.attempts.length > 1,
         counters: this.parts.counters,
         closesConnection: this.parts.isDraining(),
       };
@@ -318,7 +327,7 @@ export class RequestHandler {
       return;
     }
     this.parts.log('warn', 'retry', { id: state.id, endpoint: endpoint.id, code: result.error.code });
-    this.parts.counters.retried(endpoint.id);
+    this.parts.counters.retries.add(1, endpoint.id);
     state.failure = undefined;
     if (lease.isPutOff) state.putOff = lease;
     else lease.release();
@@ -384,18 +393,4 @@ export function nothingAt({ req, path }: RequestState): ApiError {
 /** The methods of a path of clients. */
 function methodsOf(path: string): string {
   return path === '/v1/models' || path.startsWith('/v1/models/') ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
-}
-
-function notAllowed({ req, path }: RequestState, methods: string): ApiError {
-  const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
-  return new ApiError(405, 'method_not_allowed', message, { allow: methods });
-}
-
-/** Only streams have a first token: other answers come whole. */
-function awaitsTokenMs(
-  { body, targetModel }: RequestState,
-  { firstToken, firstTokenByModel }: GatewayConfig['timeouts'],
-): number {
-  if (body?.isStream !== true) return Number.POSITIVE_INFINITY;
-  return firstTokenMsOf(targetModel, firstToken, firstTokenByModel);
 }

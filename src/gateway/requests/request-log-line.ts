@@ -17,6 +17,7 @@ export function requestLogLine(
 ): RequestLogLine {
   const { id, req, res, path, model, attempts, drop, failure } = state;
   const lease = req.flow?.lease;
+  const isEvicted = lease?.isEvicted === true;
   const { fairnessId = state.sender?.tenant, priority = state.sender?.priority } = state.classification ?? {};
   const { promptTokens = 0, completionTokens = 0 } = lease?.usage ?? {};
   const fields: LogFields = {
@@ -27,9 +28,9 @@ export function requestLogLine(
     priority,
     model: model?.slice(0, 100),
     status: res.headersSent ? res.statusCode : undefined,
-    reason: drop?.reason ?? (lease?.isEvicted === true ? 'evicted' : undefined),
+    reason: drop?.reason ?? (isEvicted ? 'evicted' : undefined),
     wouldDrop: state.wouldDrop?.reason,
-    code: failure ?? codeOf(state),
+    code: failure ?? (drop ? explainDrop(drop).code : isEvicted ? 'ERR_FLOW_EVICTED' : undefined),
     endpoint: attempts[attempts.length - 1],
     retries: attempts.length > 1 ? attempts.length - 1 : undefined,
     queuedMs: lease === undefined && drop === undefined ? undefined : Math.round(state.queuedMs),
@@ -40,9 +41,4 @@ export function requestLogLine(
     ended: isSent ? undefined : (cutBy ?? 'client') === 'client' ? 'client-left' : 'cut-short',
   };
   return { level: failure === undefined ? 'info' : 'warn', fields };
-}
-
-function codeOf({ drop, req }: RequestState): string | undefined {
-  if (drop !== undefined) return explainDrop(drop).code;
-  return req.flow?.lease.isEvicted === true ? 'ERR_FLOW_EVICTED' : undefined;
 }

@@ -19,7 +19,7 @@ describe('an answer that Node does not write', () => {
     const options = {
       config: { timeouts: { total: 60_000, idle: 1 } },
       upstream: { id: 'a' },
-      counters: { failed: vi.fn() },
+      counters: { failures: { add: vi.fn() } },
       firstTokenMs: Number.POSITIVE_INFINITY,
     };
     const state = new RequestState(new IncomingMessage(new Socket()), res);
