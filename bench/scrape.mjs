@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { Registry } from 'prom-client';
-import { concurrencyDetector, FlowController, roundRobin } from '../dist/index.js';
+import { concurrencyDetector, FlowController, overviewOf, roundRobin } from '../dist/index.js';
 import { openTelemetryMetrics } from '../dist/opentelemetry.js';
 import { exposition, prometheusMetrics } from '../dist/prometheus.js';
 import { describeMachine, today } from './lib/machine.mjs';
@@ -101,8 +101,8 @@ for (const tenants of [1, 100, 1000, waiting]) {
     if (fairnessIdLabel) {
       print('stats()', await measure(() => flow.stats()));
       print('figures()', await measure(() => flow.figures()));
-      print('overview()', await measure(() => flow.overview()));
-      print("overview({ flows: 'all' })", await measure(() => flow.overview({ flows: 'all' })));
+      print('overview()', await measure(() => overviewOf(flow)));
+      print("overview({ flows: 'all' })", await measure(() => overviewOf(flow, { flows: 'all' })));
     }
     // What waits would keep the process alive.
     await flow.close();

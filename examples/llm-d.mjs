@@ -2,7 +2,7 @@
 // llm-d's flow control from its own YAML: three priority bands and three tenants share twelve seats, and a burst asks
 // for sixty-nine.
 import { setTimeout as delay } from 'node:timers/promises';
-import { EndpointPool, FlowController } from 'headgate';
+import { EndpointPool, FlowController, overviewOf } from 'headgate';
 import { loadConfig } from 'headgate/config';
 import { toHttpResponse } from 'headgate/http';
 
@@ -89,7 +89,7 @@ const { waiting, inFlight, saturation } = flow.stats();
 console.log(
   `After the burst: ${inFlight} in flight on ${pool.endpoints.length} servers (saturation ${saturation}), ${waiting} waiting`,
 );
-for (const band of flow.overview({ flows: 'all' }).bands)
+for (const band of overviewOf(flow, { flows: 'all' }).bands)
   console.log(`  priority ${band.priority}: ${band.waiting} of at most ${band.limits.maxRequests} waiting`);
 await Promise.all(burst);
 

@@ -2,7 +2,7 @@
 // Agents that call in parallel: each session may run three calls at a time, in tokens as well, and a wide fan-out waits
 // for itself alone.
 import assert from 'node:assert/strict';
-import { concurrencyDetector, FlowController } from 'headgate';
+import { concurrencyDetector, explainWait, FlowController } from 'headgate';
 
 const flow = new FlowController({
   saturationDetector: concurrencyDetector({ maxConcurrency: 12 }),
@@ -30,11 +30,11 @@ console.log(
   `A fan-out of 20 calls and three other sessions: ${flow.stats().inFlight} run, ${flow.stats().waiting} wait.`,
 );
 assert.deepEqual([flow.stats().inFlight, flow.stats().waiting], [6, 17]);
-console.log(`The first of those that wait: ${flow.explain(3)?.text}`);
-assert.match(flow.explain(3)?.text ?? '', /its own cap \(3 of 3 running\)/);
+console.log(`The first of those that wait: ${explainWait(flow, 3)?.text}`);
+assert.match(explainWait(flow, 3)?.text ?? '', /its own cap \(3 of 3 running\)/);
 
 const long = [call('summary', 6_000), call('summary', 6_000)];
-assert.match(flow.explain(24)?.text ?? '', /6,000 of 8,000 tokens running, 6,000 more wanted/);
+assert.match(explainWait(flow, 24)?.text ?? '', /6,000 of 8,000 tokens running, 6,000 more wanted/);
 await Promise.all([...fanOut, ...others, ...long]);
 console.log(
   `All ${order.length} calls ran; the other sessions were among the first six: ${order.slice(0, 6).join(', ')}`,

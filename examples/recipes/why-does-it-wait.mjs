@@ -1,7 +1,7 @@
 // @ts-check
 // "Why does my request wait?" What flow.explain says, in five situations.
 import assert from 'node:assert/strict';
-import { concurrencyDetector, FlowController } from 'headgate';
+import { concurrencyDetector, explainWait, FlowController } from 'headgate';
 
 // One seat, which a request of acme has. Its second one waits.
 const flow = new FlowController({
@@ -11,7 +11,7 @@ void flow.enqueue({ byteSize: 1 }, { fairnessId: 'acme' });
 
 const request = { byteSize: 1 };
 void flow.enqueue(request, { fairnessId: 'acme' });
-const why = flow.explain(request);
+const why = explainWait(flow, request);
 console.log(`${why?.decidedBy}: ${why?.text}`);
 // gate: band 0 gated: saturation 1.00 ≥ ceiling 1.00; about 1.0 s
 
@@ -33,7 +33,7 @@ async function explain(title, { options = {}, runs, before = [], key: [fairnessI
   for (const [tenant, band] of before) void flow.enqueue({ byteSize: 1 }, { fairnessId: tenant, priority: band });
   const request = { byteSize: 1 };
   void flow.enqueue(request, { fairnessId, priority });
-  const explanation = flow.explain(request);
+  const explanation = explainWait(flow, request);
   assert.ok(explanation, 'it does not wait');
   console.log(`${title}\n  ${explanation.decidedBy}: ${explanation.text}`);
   if (seat.type === 'Dispatched') seat.lease.release();

@@ -33,7 +33,7 @@ export interface QueuedEvent<R = unknown> {
   readonly estimatedWaitMs: number | undefined;
 }
 
-/** O(1): the exact place takes `explain`. */
+/** O(1): the exact place takes `explainWait`. */
 export function queuedEvent(item: ItemView, band: PriorityBand, flow: FlowView, nowMs: number): QueuedEvent {
   const estimatedWaitMs = drainTimeMs(band.waiting, band.traffic.dispatchedPerSecond(nowMs));
   return { item, waitingInBand: band.waiting, waitingInFlow: flow.waiting, estimatedWaitMs };

@@ -1,15 +1,15 @@
 /**
  * The option `eviction` brings the code that evicts: a controller without it has none of that in its bundle. Options
- * are read where they are given, and one that depends on the detector is filled in by the controller.
+ * are read where they are given.
  */
-import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { object, optional, parse } from '../base/schema/element.js';
 import { aboveZero, atLeastZero, positiveInteger } from '../base/schema/types.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
-import { type EvictorSettings, InFlightEvictor, type Tracked } from '../eviction/in-flight-evictor.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
 import { pluginOf } from '../plugins/kinds.js';
+import { type EvictionParts, InFlightEviction } from './engine/in-flight-eviction.js';
+import type { Eviction, ResolvedEviction } from './options.js';
 
 /** Who may be evicted, in which order, how many at a time, and how long it may take. */
 export interface EvictionOptions {
@@ -31,16 +31,10 @@ export interface EvictionOptions {
   reserveMs?: number | undefined;
 }
 
-/** What `inFlightEviction` makes. */
-export interface Eviction {
-  readonly type: 'in-flight-eviction';
-  /** @internal */
-  readonly settings: Omit<EvictorSettings, 'graceMs'> & {
-    readonly graceMs?: number | undefined;
-    readonly reserveMs: number;
-  };
-  /** @internal */
-  evictor<L extends Tracked<L>>(settings: EvictorSettings, errors: PluginErrorSink): InFlightEvictor<L>;
+/** The same with its code, which a controller without it has not in its bundle. */
+export interface EvictionMaker extends Eviction {
+  /** Evicts for the controller from now on. */
+  begin(engine: EvictionParts, settings: ResolvedEviction): InFlightEviction;
 }
 
 const evictionOptions = /* @__PURE__ */ object({
@@ -57,9 +51,10 @@ const evictionOptions = /* @__PURE__ */ object({
  * @throws FlowConfigError listing everything that is wrong with the options
  */
 export function inFlightEviction(options: EvictionOptions = {}): Eviction {
-  return {
+  const maker: EvictionMaker = {
     type: 'in-flight-eviction',
     settings: parse(evictionOptions, options, 'inFlightEviction'),
-    evictor: (settings, errors) => new InFlightEvictor(settings, errors),
+    begin: (engine, resolved) => new InFlightEviction(engine, resolved),
   };
+  return maker;
 }

@@ -2,18 +2,14 @@
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { object, optional, validate, value } from '../base/schema/element.js';
 import { noDetector } from '../gate/detectors/no-detector.js';
-import type { ItemView } from '../tiers/views.js';
 import { checkRun, isSpan } from './check-arguments.js';
 import { Engine, type Standing } from './engine/engine.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
-import { explainWait, findWaiting } from './inspect/explain-wait.js';
 import { type ControllerFigures, takeFigures } from './inspect/figures.js';
-import { type ControllerOverview, type OverviewBounds, takeOverview } from './inspect/overview.js';
 import { type FlowStats, takeStats } from './inspect/stats.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
-import type { WaitExplanation } from './outcome/explanation.js';
 import { FlowControlError } from './outcome/flow-control-error.js';
 import type { Lease } from './outcome/lease.js';
 import type { Outcome } from './outcome/outcome.js';
@@ -38,9 +34,6 @@ export interface RunOptions {
   onEvicted?: 'drop' | 'requeue' | undefined;
 }
 
-/** It has the type of a method, so that a controller of any request can stand for a controller of a narrower kind. */
-type RequestTest<R> = { test(request: R): boolean }['test'];
-
 /**
  * Holds requests while the pool of model servers is full, and lets them go by priority, fairness and order.
  *
@@ -52,21 +45,19 @@ type RequestTest<R> = { test(request: R): boolean }['test'];
  * }
  */
 export class FlowController<R extends FlowRequest = FlowRequest> implements FlowGate<R> {
-  private readonly events = new EventHub();
   private readonly engine: Engine;
   /** Takes the calls of hosts: the intake, except in mode `shadow`. */
   private entry: Pick<Standing, 'enter' | 'tryEnqueue'>;
   private given: FlowControllerOptions<R>;
-  private options: ResolvedOptions;
 
   /** @throws FlowConfigError listing everything that is wrong with the options */
   constructor(options: FlowControllerOptions<R>) {
-    this.options = resolveOptions(options);
-    this.given = standing(options, this.options);
-    warnOfShortTtls(options, this.options.clock);
-    warnOfLimitSums(options, this.options);
-    this.engine = new Engine(this.options, this.events);
-    this.entry = entryOf(this.engine, this.options);
+    const resolved = resolveOptions(options);
+    this.given = standing(options, resolved);
+    warnOfShortTtls(options, resolved.clock);
+    warnOfLimitSums(options, resolved);
+    this.engine = new Engine(resolved, new EventHub());
+    this.entry = entryOf(this.engine, resolved);
   }
 
   /** True in mode `shadow`: figures, events and explanations then tell what would have happened. */
@@ -147,7 +138,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws FlowConfigError when there is no event of that name
    */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
-    return this.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
+    return this.engine.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
   }
 
   /**
@@ -174,12 +165,12 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     const { clock, pool } = this.given;
     const given = { ...this.given, ...changes, clock, pool };
     if (changes.maxConcurrency !== undefined) given.saturationDetector = changes.saturationDetector;
-    this.options = resolveOptions(given, 'reconfigure');
-    this.given = standing(given, this.options);
-    warnOfShortTtls(changes, this.options.clock);
-    if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
-    this.engine.reconfigure(this.options);
-    this.entry = entryOf(this.engine, this.options);
+    const resolved = resolveOptions(given, 'reconfigure');
+    this.given = standing(given, resolved);
+    warnOfShortTtls(changes, resolved.clock);
+    if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, resolved);
+    this.engine.reconfigure(resolved);
+    this.entry = entryOf(this.engine, resolved);
   }
 
   /**
@@ -207,16 +198,6 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Says why a request still waits, its place, and how long it may take. Name the request by the object that was passed
-   * to `enqueue`, by `item` of the event `queued`, by `item.sequence`, or by a function that recognizes it. Undefined
-   * when the request does not wait. O(waiting); with `item` and arrival order O(place).
-   */
-  explain(waiting: R | ItemView<R> | number | RequestTest<R>): WaitExplanation | undefined {
-    const item = findWaiting(this.engine, waiting);
-    return item && this.engine.look((nowMs) => explainWait(this.engine, item, nowMs));
-  }
-
-  /**
    * How many requests more may wait in the band of a priority: its `maxRequests` less those that wait, from 0 up.
    * Undefined when the band has no such limit, and in mode `shadow`; limits of the whole controller and of bytes do not
    * count. O(1). Source: llm-d-router, header `x-llm-d-flow-band-headroom-requests`.
@@ -227,31 +208,13 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
 
   /** Figures: what exporters and autoscalers read. O(bands + in flight), and one reading of the detector. */
   figures(): ControllerFigures {
-    const { events, options } = this;
-    return readFrom(this.engine, (engine, nowMs) => takeFigures(engine, options, events.pluginErrors, nowMs));
+    return this.engine.figures((nowMs) => takeFigures(this.engine, nowMs));
   }
 
   /** The counts among the figures, as `figures().stats`. */
   stats(): FlowStats {
-    return readFrom(this.engine, (engine, nowMs) => takeStats(engine, this.events.pluginErrors, nowMs));
+    return this.engine.figures((nowMs) => takeStats(this.engine, nowMs));
   }
-
-  /**
-   * A picture of the moment: the figures, the largest flows, and the longest waits with their reasons. Its cost does
-   * not grow with the queue, unless all flows are asked for: then 30 ms and more with 100,000 waiting requests, in one
-   * go.
-   * @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones
-   */
-  overview(bounds: OverviewBounds = {}): ControllerOverview {
-    const { events, options } = this;
-    return readFrom(this.engine, (engine, nowMs) => takeOverview(engine, bounds, options, events.pluginErrors, nowMs));
-  }
-}
-
-function readFrom<T>(engine: Engine, reading: (engine: Engine, nowMs: number) => T): T {
-  engine.collectIdle();
-  engine.measure();
-  return engine.look((nowMs) => reading(engine, nowMs));
 }
 
 /** The receiver of the host's calls: the intake, or in mode `shadow` what stands before it. */

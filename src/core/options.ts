@@ -22,7 +22,6 @@ import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
 import type { BandRegistrySettings } from '../tiers/band-registry.js';
 import type { BandSettings } from '../tiers/priority-band.js';
 import type { ItemView } from '../tiers/views.js';
-import type { Eviction } from './eviction.js';
 import type { FlowRequest } from './flow-request.js';
 import type { FlowSettingsSource } from './flow-settings.js';
 
@@ -101,6 +100,13 @@ export interface GateOptions {
   failValue?: number | undefined;
   /** How often a closed gate reads a detector that cannot announce changes, ms, while requests wait. @default 10 */
   recheckIntervalMs?: number | undefined;
+}
+
+/** What `inFlightEviction` makes. */
+export interface Eviction {
+  readonly type: 'in-flight-eviction';
+  /** @internal */
+  readonly settings: Omit<ResolvedEviction, 'graceMs' | 'maker'> & { readonly graceMs?: number | undefined };
 }
 
 /** What `shadow` makes. */
@@ -264,7 +270,7 @@ export interface ResolvedBand extends BandSettings {
 export interface ResolvedEviction extends EvictorSettings {
   readonly reserveMs: number;
   /** @internal */
-  readonly evictor: Eviction['evictor'];
+  readonly maker: Eviction;
 }
 
 /**

@@ -68,10 +68,9 @@ import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
 import type { ItemView } from '../tiers/views.js';
-import type { Eviction } from './eviction.js';
 import type { FlowRequest } from './flow-request.js';
 import { askedFlows, type FlowSettingsSource, namedFlows } from './flow-settings.js';
-import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions, Shadow } from './options.js';
+import type { Eviction, FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions, Shadow } from './options.js';
 
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
@@ -173,7 +172,10 @@ const shape = {
   mode: optional(mode, 'queue'),
   admission: optional(pluginOf('admission')),
   eviction: optional(
-    objectWith<Eviction>('inFlightEviction(), with its options, such as inFlightEviction({ graceMs: 500 })', 'evictor'),
+    objectWith<Eviction & { begin: unknown }>(
+      'inFlightEviction(), with its options, such as inFlightEviction({ graceMs: 500 })',
+      'begin',
+    ),
   ),
   overflow: optional(oneOf('reject', 'displace', 'fair'), 'reject'),
   onDispatch: optional(atOnce<(item: ItemView) => string | undefined>()),
@@ -309,10 +311,10 @@ function hasOneDetector({ saturationDetector, maxConcurrency, constraints }: Par
     report('no saturationDetector beside it, which it is short for', ['maxConcurrency'], 'both');
 }
 
-function resolveEviction({ eviction: given }: Parsed, detector: SaturationDetector): ResolvedOptions['eviction'] {
-  if (given === undefined) return undefined;
-  const { settings, evictor } = given;
-  return { ...settings, graceMs: settings.graceMs ?? (detector.needsPool ? 500 : 0), evictor };
+function resolveEviction({ eviction: maker }: Parsed, detector: SaturationDetector): ResolvedOptions['eviction'] {
+  if (maker === undefined) return undefined;
+  const { settings } = maker;
+  return { ...settings, graceMs: settings.graceMs ?? (detector.needsPool ? 500 : 0), maker };
 }
 
 function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {

@@ -20,7 +20,7 @@ import { isConstraint, partsOf } from './parts.js';
 import type { SaturationDetector } from './saturation-detector.js';
 import type { SeatListener } from './seat-listener.js';
 import { SeatListeners } from './seat-listeners.js';
-import { SeatReserve } from './seat-reserve.js';
+import type { SeatReserve } from './seat-reserve.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 
 interface GateSettings extends GuardedDetectorSettings {
@@ -114,11 +114,9 @@ export class Gate {
     return { saturation, ceiling: this.limitOf(band), isFailing };
   }
 
-  /** How long room that was evicted for a band stays free for it, ms; 0: not at all. */
-  keepFree(forMs: number): void {
-    if (forMs === 0) this.reserve = undefined;
-    else if (this.reserve === undefined) this.reserve = new SeatReserve(forMs);
-    else this.reserve.windowMs = forMs;
+  /** Room that was evicted for a band stays free for it, as long as this says; undefined: not at all. */
+  keepFree(reserve: SeatReserve | undefined): void {
+    this.reserve = reserve;
   }
 
   stop(): void {

@@ -18,7 +18,7 @@ interface Eviction {
 }
 
 export class SeatReserve {
-  /** How long the reserve lasts, ms. Written by Gate. */
+  /** How long the reserve lasts, ms. Written by InFlightEviction. */
   windowMs: number;
   /** In the order in which they happened. */
   private readonly evictions: Eviction[] = [];

@@ -1,5 +1,5 @@
 /** The audit of a controller's state, in place of tests that reach into private fields. */
-import { auditEngine, engineOf, type FlowAudit } from '../core/inspect/audit.js';
+import { auditOf, type FlowAudit } from '../core/inspect/audit.js';
 import { FlowConfigError, type FlowController, type FlowRequest } from '../index.js';
 
 /**
@@ -13,11 +13,11 @@ import { FlowConfigError, type FlowController, type FlowRequest } from '../index
  * assert.deepEqual(audit(flow).violations, []);
  */
 export function audit<R extends FlowRequest>(flow: FlowController<R>): FlowAudit {
-  const engine = engineOf(flow);
-  if (engine === undefined) {
+  const found = auditOf(flow);
+  if (found === undefined) {
     throw new FlowConfigError('audit', [
       { path: 'flow', expected: 'a FlowController', got: flow === null ? 'null' : typeof flow },
     ]);
   }
-  return auditEngine(engine);
+  return found;
 }

@@ -26,9 +26,9 @@ export type {
   SessionSharing,
 } from '../constraints/sessions/session-sharing.js';
 export type { SharedPrefix } from '../constraints/sessions/session-table.js';
-export type { Eviction, EvictionOptions } from '../core/eviction.js';
+export type { EvictionOptions } from '../core/eviction.js';
 export type { OverviewBounds } from '../core/inspect/overview.js';
-export type { InFlightOptions, ResolvedOptions, Shadow } from '../core/options.js';
+export type { Eviction, InFlightOptions, ResolvedOptions, Shadow } from '../core/options.js';
 export type { DropExplanation } from '../core/outcome/explain-drop.js';
 export type { Explanation, WaitExplanation } from '../core/outcome/explanation.js';
 export type { ShadowDrops, ShadowFigures } from '../core/outcome/shadow-figures.js';

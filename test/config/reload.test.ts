@@ -7,6 +7,7 @@ import {
   definePlugin,
   FlowController,
   type FlowControllerOptions,
+  overviewOf,
   roundRobin,
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
@@ -132,7 +133,7 @@ it('a file that is read again keeps what an ordering policy has learnt, for all 
     return { ...options, saturationDetector: () => 0 };
   };
   const flow = new FlowController(read(1, [5]));
-  const orders = (): string[] => flow.overview().bands.map(({ priority, ordering }) => `${priority} ${ordering}`);
+  const orders = (): string[] => overviewOf(flow).bands.map(({ priority, ordering }) => `${priority} ${ordering}`);
   flow.reconfigure(read(1, [7, 5]));
   expect(orders()).toEqual(['7 numbered 1', '5 numbered 1', '0 numbered 1']);
   leaseOf(await flow.enqueue({ byteSize: 1 }, { fairnessId: 'a', priority: -3 })).release();

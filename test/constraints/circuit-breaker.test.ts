@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { CircuitBreaker } from '../../src/constraints/circuit-breaker.js';
-import { circuitBreaker, EndpointPool, FlowConfigError, FlowController, type Lease } from '../../src/index.js';
+import {
+  circuitBreaker,
+  EndpointPool,
+  explainWait,
+  FlowConfigError,
+  FlowController,
+  type Lease,
+} from '../../src/index.js';
 import { audit, ManualClock } from '../../src/testing/index.js';
 import { fakeEndpoint } from '../support/fake-pool.js';
 import { fakeSeat } from '../support/fake-seat.js';
@@ -149,7 +156,7 @@ it('a request that waits for a circuit says so', () => {
   const { call, flow } = setUp({ minCalls: 1 });
   call(500);
   void flow.enqueue(request, key());
-  expect(flow.explain(1)?.text).toContain('a server whose circuit is closed');
+  expect(explainWait(flow, 1)?.text).toContain('a server whose circuit is closed');
 });
 
 describe('the detector of circuits', () => {

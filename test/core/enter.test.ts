@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { FlowConfigError, shadow, tokenBucket } from '../../src/index.js';
+import { explainWait, FlowConfigError, shadow, tokenBucket } from '../../src/index.js';
 import { dropOf, key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
 
 describe('enter', () => {
@@ -29,7 +29,7 @@ describe('enter', () => {
     const abort = new AbortController();
     const made = { byteSize: 99, signal: abort.signal };
     const entered = flow.enter({ byteSize: 1 }, key(), () => made);
-    expect([flow.stats().waitingBytes, flow.explain(made)?.ahead]).toEqual([1, 0]);
+    expect([flow.stats().waitingBytes, explainWait(flow, made)?.ahead]).toEqual([1, 0]);
     abort.abort();
     expect(dropOf(await entered).type).toBe('EvictedContextCancelled');
   });

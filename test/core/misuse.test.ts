@@ -8,6 +8,7 @@ import {
   FlowController,
   type FlowControllerOptions,
   leastLoaded,
+  overviewOf,
   roundRobin,
   utilizationDetector,
 } from '../../src/index.js';
@@ -368,12 +369,12 @@ describe('options of methods off the way of a request', () => {
 
   it('overview tells bounds that are wrong', () => {
     const { flow } = makeFlow();
-    expect(() => flow.overview({ flow: 5 } as never)).toThrow(
-      /^overview: flow: expected .*did you mean.*flows.*; got an unknown key/,
+    expect(() => overviewOf(flow, { flow: 5 } as never)).toThrow(
+      /^overviewOf: flow: expected .*did you mean.*flows.*; got an unknown key/,
     );
-    expect(() => flow.overview({ flows: -1 })).toThrow(
-      "overview: flows: expected a number from 0 up, or 'all'; got -1 (number)",
+    expect(() => overviewOf(flow, { flows: -1 })).toThrow(
+      "overviewOf: flows: expected a number from 0 up, or 'all'; got -1 (number)",
     );
-    expect(flow.overview({ flows: Number.POSITIVE_INFINITY, waits: undefined }).bands).toHaveLength(1);
+    expect(overviewOf(flow, { flows: Number.POSITIVE_INFINITY, waits: undefined }).bands).toHaveLength(1);
   });
 });

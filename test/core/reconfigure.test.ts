@@ -7,6 +7,7 @@ import {
   fcfs,
   globalStrict,
   leastLoaded,
+  overviewOf,
   roundRobin,
   sloDeadline,
 } from '../../src/index.js';
@@ -17,29 +18,29 @@ import { dial, dispatchOrder, dropOf, key, leaseOf, makeFlow, record, request, r
 describe('reconfigure', () => {
   it('changes nothing when anything is wrong, and tells all of it', () => {
     const { flow } = makeFlow({ limits: { maxRequests: 5 } });
-    const before = flow.overview({ flows: 'all' });
+    const before = overviewOf(flow, { flows: 'all' });
     const change = (): void => flow.reconfigure({ limits: { maxRequests: -1 }, maxBands: 0, defaultRequestTtl: '1s' });
     expect(change).toThrow(FlowConfigError);
     expect(change).toThrow(/reconfigure: 2 problems[\s\S]*limits\.maxRequests[\s\S]*maxBands/);
-    expect(flow.overview({ flows: 'all' })).toEqual(before);
+    expect(overviewOf(flow, { flows: 'all' })).toEqual(before);
   });
 
   it('keeps the options that are not given', () => {
     const { flow } = makeFlow({ limits: { maxRequests: 5 }, bands: [{ priority: 3 }], maxBands: 7 });
     flow.reconfigure({ defaultRequestTtl: '1s' });
-    expect(flow.overview({ flows: 'all' }).limits.maxRequests).toBe(5);
-    expect(flow.overview({ flows: 'all' }).bands.map(({ priority, requestTtlMs }) => [priority, requestTtlMs])).toEqual(
-      [
-        [3, 1000],
-        [0, 1000],
-      ],
-    );
+    expect(overviewOf(flow, { flows: 'all' }).limits.maxRequests).toBe(5);
+    expect(
+      overviewOf(flow, { flows: 'all' }).bands.map(({ priority, requestTtlMs }) => [priority, requestTtlMs]),
+    ).toEqual([
+      [3, 1000],
+      [0, 1000],
+    ]);
   });
 
   it('returns an option to its default when it is given as undefined', () => {
     const { flow } = makeFlow({ limits: { maxRequests: 5 } });
     flow.reconfigure({ limits: undefined });
-    expect(flow.overview({ flows: 'all' }).limits).toEqual({ maxRequests: 10_000, maxBytes: 2 ** 30 });
+    expect(overviewOf(flow, { flows: 'all' }).limits).toEqual({ maxRequests: 10_000, maxBytes: 2 ** 30 });
   });
 
   it('rejects another clock and another pool, and takes the ones it has', () => {
@@ -224,7 +225,7 @@ describe('bands', () => {
     const held = runNow(flow);
     const waiting = flow.enqueue(request, key('a', 5));
     flow.reconfigure({ bands: [{ priority: 0 }], defaultBand: { limits: { maxRequests: 1 } } });
-    expect(flow.overview({ flows: 'all' }).bands[0]).toMatchObject({
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]).toMatchObject({
       priority: 5,
       isConfigured: false,
       waiting: 1,
@@ -243,7 +244,7 @@ describe('bands', () => {
     void flow.enqueue({ ...request, ttlMs: 0 }, key('a', 5));
     flow.reconfigure({ bands: [{ priority: 5, fairness: roundRobin(), requestTtl: '1s' }] });
     clock.advance(1e7);
-    expect(flow.overview({ flows: 'all' }).bands[0]).toMatchObject({
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]).toMatchObject({
       priority: 5,
       isConfigured: true,
       waiting: 1,
@@ -271,7 +272,7 @@ describe('bands', () => {
     }
     flow.reconfigure({ maxBands: 3 });
     runNow(flow, { priority: 7 }).release();
-    expect(flow.overview({ flows: 'all' }).bands.map(({ priority }) => priority)).toEqual([7, 5, 0]);
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ priority }) => priority)).toEqual([7, 5, 0]);
   });
 });
 
@@ -294,7 +295,7 @@ it('a smaller maxFlows makes new fairness IDs share', () => {
   flow.reconfigure({ maxFlows: 2 });
   void flow.enqueue(request, key('d'));
   void flow.enqueue(request, key('a'));
-  const names = flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId);
+  const names = overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId);
   expect(names?.slice(0, 3)).toEqual(['a', 'b', 'c']);
   expect(names?.[3]).not.toBe('d');
 });

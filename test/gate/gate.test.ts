@@ -3,8 +3,10 @@ import {
   concurrencyDetector,
   EndpointPool,
   type EndpointView,
+  explainWait,
   type FlowControllerOptions,
   maxOf,
+  overviewOf,
   type PoolView,
   type SaturationDetector,
   staticUsageLimit,
@@ -346,7 +348,7 @@ describe('ceilings', () => {
   ])('%s', (_, given, expected) => {
     const { flow } = makeFlow({ bands, usageLimitPolicy: byList(...given), saturationDetector: dial(50, true) });
     void flow.enqueue(request, key('a', -10));
-    expect(flow.overview({ flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual(expected);
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual(expected);
   });
 
   it.each([
@@ -357,7 +359,7 @@ describe('ceilings', () => {
     const { flow } = makeFlow({ bands, usageLimitPolicy: byList(1.5, odd, 0.5), saturationDetector: dial(50, true) });
     const errors = record(flow, 'pluginError');
     flow.tryEnqueue(request, key('a', 10));
-    expect(flow.overview({ flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual([1.5, 1, 0.5]);
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual([1.5, 1, 0.5]);
     expect(errors[0]).toMatchObject({ kind: 'usageLimit', type: 'by-list' });
   });
 
@@ -388,7 +390,7 @@ describe('ceilings', () => {
       saturationDetector: dial(0.9, true),
     });
     leaseOf(flow.tryEnqueue(request, key('a', -10)));
-    expect(flow.overview({ flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual([1, 1, 1]);
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ ceiling }) => ceiling)).toEqual([1, 1, 1]);
     expect(flow.stats().pluginErrors).toBeGreaterThan(0);
   });
 
@@ -456,7 +458,7 @@ describe('ceilings', () => {
     detector.value = 1;
     void flow.enqueue({ ...request, ttlMs: 100 }, key('dynamic', 5));
     void flow.enqueue({ ...request, ttlMs: 1000 }, key('a', 0));
-    expect(flow.overview({ flows: 'all' }).bands.map(({ priority, ceiling }) => [priority, ceiling])).toEqual([
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ priority, ceiling }) => [priority, ceiling])).toEqual([
       [5, 1],
       [0, 0.7],
     ]);
@@ -731,7 +733,7 @@ describe('a detector of a band’s own', () => {
     });
     runNow(flow, { priority: high });
     const waiting = flow.enqueue({ ...request, ttlMs: 50 }, key('a', low));
-    expect(flow.overview().bands.map(({ priority, saturation }) => [priority, saturation])).toEqual([
+    expect(overviewOf(flow).bands.map(({ priority, saturation }) => [priority, saturation])).toEqual([
       [high, 0.25],
       [low, 3],
       [0, 0.25],
@@ -865,7 +867,7 @@ describe('what the gate tells of sessions', () => {
 });
 
 describe('a pool of which nothing can be had', () => {
-  const explained = (flow: ReturnType<typeof makeFlow>['flow']): string | undefined => flow.explain(0)?.text;
+  const explained = (flow: ReturnType<typeof makeFlow>['flow']): string | undefined => explainWait(flow, 0)?.text;
 
   it('says that it has no servers, that none reports, or that each is marked', () => {
     const pool = new EndpointPool();
@@ -925,7 +927,7 @@ describe('a detector that judges single requests', () => {
     for (const priority of [high, low]) void send(flow, 20, priority);
     expect(flow.stats()).toMatchObject({ waiting: 1, inFlight: 1 });
     void send(flow, 60, low);
-    expect(flow.explain(2)?.text).toContain('less than 50');
+    expect(explainWait(flow, 2)?.text).toContain('less than 50');
   });
 
   it.each<[string, JudgingDetector, number[]]>([

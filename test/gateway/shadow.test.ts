@@ -2,8 +2,10 @@
  * The gateway in shadow mode, from a file: nothing is held or dropped, everything is told as it would be, and a reload
  * turns it on for real.
  */
+
 import { expect, it } from 'vitest';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
+import { overviewOf } from '../../src/index.js';
 import { until } from '../integration/support/until.js';
 import { fileOf, startGateway } from './support/gateway.js';
 import { type Answer, serve, startUpstream } from './support/upstream.js';
@@ -37,7 +39,7 @@ it('lets everything through, and says what would have been', async () => {
   const answers = Array.from({ length: 4 }, () => post(body));
   // One seat, one place in the queue, and all four are with the server.
   await until('four requests at the server', () => upstream.received.length === 4);
-  const { stats } = gateway.flow.overview();
+  const { stats } = overviewOf(gateway.flow);
   expect(stats).toMatchObject({ inFlight: 1, waiting: 1, rejected: 2 });
   expect(stats.shadow).toMatchObject({
     passed: 4,

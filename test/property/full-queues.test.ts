@@ -11,6 +11,7 @@ import {
   globalStrict,
   type Lease,
   type OrderingPolicy,
+  overviewOf,
   prefixOrder,
   roundRobin,
   virtualTokenCounter,
@@ -83,7 +84,7 @@ function expectLimits(flow: FlowController): void {
   const { waiting, waitingBytes } = flow.stats();
   expect(waiting).toBeLessThanOrEqual(limits.maxRequests);
   expect(waitingBytes).toBeLessThanOrEqual(limits.maxBytes);
-  for (const band of flow.overview({ flows: 'all' }).bands) {
+  for (const band of overviewOf(flow, { flows: 'all' }).bands) {
     expect(band.waiting).toBeLessThanOrEqual(band.limits.maxRequests);
     expect(band.waitingBytes).toBeLessThanOrEqual(band.limits.maxBytes);
   }

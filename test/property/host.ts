@@ -12,6 +12,7 @@ import {
   type ItemView,
   type Lease,
   type Outcome,
+  overviewOf,
   type SaturationDetector,
 } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
@@ -663,7 +664,7 @@ export class Host {
    */
   compare(): void {
     const { flow, waiting } = this;
-    const { stats, bands, endpoints } = flow.overview({ flows: 'all' });
+    const { stats, bands, endpoints } = overviewOf(flow, { flows: 'all' });
     const states = this.tickets;
     const count = (state: Ticket['state']): number => states.filter((ticket) => ticket.state === state).length;
     const held = this.leases.filter((lease) => !lease.isReleased);
@@ -871,7 +872,9 @@ export class Host {
     const saturation = own === undefined ? shared : Number(Reflect.get(own, 'value')) / closeAt;
     const isLatchable = (reading: number): boolean => openAt < closeAt && reading > openAt / closeAt;
     if (Number.isNaN(saturation) || isLatchable(shared) || isLatchable(saturation)) return undefined;
-    const ranked = this.flow.overview({ flows: 'all' }).bands.filter((band) => band.isConfigured || band.waiting > 0);
+    const ranked = overviewOf(this.flow, { flows: 'all' }).bands.filter(
+      (band) => band.isConfigured || band.waiting > 0,
+    );
     const limits = ceilings(
       shared,
       ranked.map((band) => band.priority),

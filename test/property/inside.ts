@@ -2,7 +2,7 @@
 
 import type { Engine } from '../../src/core/engine/engine.js';
 import { QueueItem } from '../../src/core/engine/queue-item.js';
-import * as audited from '../../src/core/inspect/audit.js';
+import * as readers from '../../src/core/inspect/engine-of.js';
 import type { ResolvedOptions } from '../../src/core/options.js';
 import type { Constraint } from '../../src/gate/constraint.js';
 import { isConstraint, isDetector, partsOf } from '../../src/gate/parts.js';
@@ -10,7 +10,7 @@ import type { SaturationDetector } from '../../src/gate/saturation-detector.js';
 import type { EndpointView, FlowController, ItemView } from '../../src/index.js';
 
 export function engineOf(flow: FlowController<never>): Engine {
-  return audited.engineOf(flow) as Engine;
+  return readers.engineOf(flow) as Engine;
 }
 
 /** The options that are in force, whatever a reconfiguration that waits its turn will bring. */

@@ -18,6 +18,7 @@ import {
   inFlightEviction,
   type Lease,
   type OrderingPolicy,
+  overviewOf,
   roundRobin,
   type SaturationDetector,
   sloDeadline,
@@ -852,7 +853,7 @@ export class World {
   look(random: Random): void {
     const { flow } = random.pick(this.hosts);
     if (random.chance(0.5)) flow.stats();
-    else flow.overview({ flows: 'all' });
+    else overviewOf(flow, { flows: 'all' });
   }
 
   close(random: Random): void {

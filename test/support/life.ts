@@ -7,11 +7,13 @@ import { EventHub } from '../../src/core/event-hub.js';
 import {
   concurrencyDetector,
   EndpointPool,
+  explainWait,
   FlowController,
   type FlowControllerOptions,
   type FlowEvents,
   type Lease,
   type Outcome,
+  overviewOf,
 } from '../../src/index.js';
 import { audit, ManualClock } from '../../src/testing/index.js';
 import { turns } from './flow.js';
@@ -58,10 +60,10 @@ export async function live(
   };
   const balanced = (): void => expect(audit(flow).violations.filter((each) => !allows?.test(each))).toEqual([]);
   const look = (): void => {
-    flow.overview();
-    flow.overview({ flows: 'all' });
+    overviewOf(flow);
+    overviewOf(flow, { flows: 'all' });
     for (const { waitingIds } of flow.figures().bands) expect(typeof waitingIds).toBe('function');
-    for (let sequence = 0; sequence < calls; sequence += 3) flow.explain(sequence);
+    for (let sequence = 0; sequence < calls; sequence += 3) explainWait(flow, sequence);
     balanced();
   };
   for (let i = 0; i < 12; i++) enqueue();

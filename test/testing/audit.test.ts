@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../src/core/engine/engine.js';
 import type { QueueItem } from '../../src/core/engine/queue-item.js';
-import { engineOf } from '../../src/core/inspect/audit.js';
+import { engineOf } from '../../src/core/inspect/engine-of.js';
 import { EndpointPool, FlowConfigError, type FlowController, inFlightEviction, roundRobin } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import type { Flow } from '../../src/tiers/flow.js';

@@ -5,13 +5,14 @@ import {
   type FlowController,
   fcfs,
   globalStrict,
+  overviewOf,
   roundRobin,
   sloDeadline,
 } from '../../src/index.js';
 import { dial, dispatchOrder, dropOf, key, makeFlow, record, request, runNow } from '../support/flow.js';
 
 function priorities(flow: FlowController): number[] {
-  return flow.overview({ flows: 'all' }).bands.map(({ priority }) => priority);
+  return overviewOf(flow, { flows: 'all' }).bands.map(({ priority }) => priority);
 }
 
 describe('bands', () => {
@@ -30,7 +31,7 @@ describe('bands', () => {
       saturationDetector: () => 0,
     });
     for (const priority of [4, -4]) runNow(flow, { priority });
-    const [above, , below] = flow.overview({ flows: 'all' }).bands;
+    const [above, , below] = overviewOf(flow, { flows: 'all' }).bands;
     expect(above).toMatchObject({
       priority: 4,
       isConfigured: false,
@@ -53,7 +54,7 @@ describe('bands', () => {
   it('of negative priorities take the other template when there is no own', () => {
     const { flow } = makeFlow({ defaultBand: { limits: { maxRequests: 7 } } });
     runNow(flow, { priority: -4 });
-    expect(flow.overview({ flows: 'all' }).bands[1]).toMatchObject({
+    expect(overviewOf(flow, { flows: 'all' }).bands[1]).toMatchObject({
       priority: -4,
       limits: { maxRequests: 7 },
       ordering: fcfs().type,
@@ -180,7 +181,7 @@ describe('an idle band that was made on first use', () => {
     const { flow, clock } = makeFlow({ saturationDetector: dial(1, true), bandIdleTimeout: '10m' });
     void flow.enqueue({ ...request, ttlMs: 0 }, key('a', 5));
     clock.advance(1e8);
-    expect(flow.overview({ flows: 'all' }).bands[0]).toMatchObject({ priority: 5, waiting: 1 });
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]).toMatchObject({ priority: 5, waiting: 1 });
   });
 
   it('counts its idle time from its last request', () => {
@@ -213,7 +214,7 @@ describe('an idle band that was made on first use', () => {
     const held = runNow(flow);
     clock.advance(700_000);
     const waiting = [flow.enqueue(request, key('a', 5)), flow.enqueue(request, key('b', 5))];
-    const { bands, stats } = flow.overview({ flows: 'all' });
+    const { bands, stats } = overviewOf(flow, { flows: 'all' });
     expect(bands.map(({ priority, waiting }) => [priority, waiting])).toEqual([
       [5, 2],
       [0, 0],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { overviewOf } from '../../src/index.js';
 import { EventRate } from '../../src/tiers/event-rate.js';
 import { dial, dropOf, key, makeFlow, request, runNow } from '../support/flow.js';
 
@@ -101,7 +102,7 @@ describe('retryAfterMs', () => {
     const { retryAfterMs } = dropOf(await flow.enqueue(request, key()));
     expect(retryAfterMs).toBeGreaterThan(2700);
     expect(retryAfterMs).toBeLessThan(3300);
-    expect(flow.overview({ flows: 'all' }).bands[0]?.dispatchedPerSecond).toBeCloseTo(2, 1);
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.dispatchedPerSecond).toBeCloseTo(2, 1);
   });
 
   it('goes by the band of the request', async () => {

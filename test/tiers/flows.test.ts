@@ -3,6 +3,7 @@ import {
   type FlowController,
   type FlowControllerOptions,
   type FlowFairnessPolicy,
+  overviewOf,
   roundRobin,
 } from '../../src/index.js';
 import { dial, dropOf, key, makeFlow, record, request, runNow } from '../support/flow.js';
@@ -49,9 +50,9 @@ describe('a flow', () => {
     }
     expect(flow.stats().flows).toBe(3);
     expect(
-      flow
-        .overview({ flows: 'all' })
-        .bands.map((band) => band.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting])),
+      overviewOf(flow, { flows: 'all' }).bands.map((band) =>
+        band.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting]),
+      ),
     ).toEqual([
       [['a', 1]],
       [
@@ -87,11 +88,11 @@ describe('a flow', () => {
       isAtCap: false,
       cap: undefined,
     };
-    expect(flow.overview({ flows: 'all' }).bands[0]?.flows).toEqual([
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows).toEqual([
       { ...idle, waiting: 2, waitingBytes: 20, oldestWaitMs: 80 },
     ]);
     abort.abort();
-    expect(flow.overview({ flows: 'all' }).bands[0]?.flows).toEqual([
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows).toEqual([
       { ...idle, waiting: 1, waitingBytes: 10, oldestWaitMs: 50 },
     ]);
   });
@@ -192,7 +193,7 @@ describe('maxFlows', () => {
     const { flow, clock } = makeFlow({ saturationDetector: dial(1, true), maxFlows: 1, ...fair });
     void flow.enqueue(request, key('first'));
     const all = Array.from({ length: 5 }, () => flow.enqueue({ ...request, ttlMs: 10 }, key('second')));
-    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ waiting }) => waiting)).toEqual([5, 1]);
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ waiting }) => waiting)).toEqual([5, 1]);
     clock.advance(10);
     for (const outcome of all) expect(dropOf(await outcome).fairnessId).toBe('second');
   });

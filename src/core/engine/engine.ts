@@ -10,13 +10,14 @@ import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import { Gate } from '../../gate/gate.js';
 import { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { EventHub } from '../event-hub.js';
-import type { ResolvedOptions } from '../options.js';
+import type { EvictionMaker } from '../eviction.js';
+import type { Eviction, ResolvedOptions } from '../options.js';
 import type { ShadowFigures } from '../outcome/shadow-figures.js';
 import { Backlog } from './backlog.js';
 import { BandAccounts } from './band-accounts.js';
 import { Dispatcher, Wakeups } from './dispatcher.js';
 import { Drops } from './drops.js';
-import { InFlightEviction } from './in-flight-eviction.js';
+import type { InFlightEviction } from './in-flight-eviction.js';
 import { Intake } from './intake.js';
 import { LeaseDesk } from './lease-desk.js';
 import { LeaseTracer } from './lease-tracer.js';
@@ -60,7 +61,7 @@ export class Engine {
   shadow: Standing | undefined;
   readonly onPoolChange = (): void => this.operation.wake();
   options: ResolvedOptions;
-  private readonly events: EventHub;
+  readonly events: EventHub;
   /** Undefined unless leases are traced. */
   private tracer: LeaseTracer | undefined = undefined;
 
@@ -107,19 +108,6 @@ export class Engine {
     return this.seats.dispatched + this.drops.total + this.backlog.waiting;
   }
 
-  /** How full the pool is, read now; the last reading in the middle of an operation. */
-  measure(): number {
-    const { operation, gate } = this;
-    if (!operation.isBusy) {
-      operation.perform(() => {
-        gate.measure(operation.nowMs);
-        // A detector that fails at this reading no longer announces its changes.
-        this.wakeups.notePoll();
-      });
-    }
-    return gate.saturation;
-  }
-
   get reclaimFigures(): ReclaimFigures | undefined {
     return this.eviction?.figures;
   }
@@ -135,10 +123,18 @@ export class Engine {
     return taken as T;
   }
 
-  /** Removes bands and flows idle for too long, so that figures do not show them. Not in the middle of an operation. */
-  collectIdle(): void {
-    const { operation } = this;
-    if (!operation.isBusy) operation.perform(() => this.backlog.bands.collectAndSample(operation.nowMs));
+  /** The same of what is not idle for too long, and with a reading of the detector. In an operation with the last. */
+  figures<T>(taken: (nowMs: number) => T): T {
+    const { backlog, operation, gate, wakeups } = this;
+    if (!operation.isBusy) {
+      operation.perform(() => backlog.bands.collectAndSample(operation.nowMs));
+      operation.perform(() => {
+        gate.measure(operation.nowMs);
+        // A detector that fails at this reading no longer announces its changes.
+        wakeups.notePoll();
+      });
+    }
+    return this.look(taken);
   }
 
   close(drainMs: number): Promise<void> {
@@ -193,13 +189,13 @@ export class Engine {
 
   /** Makes the parts that the options ask for. No flow may be parked. O(in flight) where flows have caps. */
   private installParts(options: ResolvedOptions): void {
-    const { admission, backlog, drops, events, gate, operation, parking, seats } = this;
+    const { admission, backlog, drops, events, gate, parking, seats } = this;
     const { bandOrder, eviction, onDispatch, traceLeases } = options;
-    gate.keepFree(eviction?.reserveMs ?? 0);
-    if (eviction === undefined) this.eviction = undefined;
-    else if (this.eviction === undefined)
-      this.eviction = new InFlightEviction(eviction, operation, backlog, gate, seats, events);
-    else this.eviction.evictor.configure(eviction);
+    if (eviction === undefined || !isMaker(eviction.maker)) {
+      this.eviction = undefined;
+      gate.keepFree(undefined);
+    } else if (this.eviction === undefined) this.eviction = eviction.maker.begin(this, eviction);
+    else this.eviction.configure(eviction);
     parking.configure(options, seats.running);
     this.tracer = traceLeases ? (this.tracer ?? this.makeTracer()) : undefined;
     const accountsBands = backlog.bands.shares.isUsed || bandOrder.hearsDispatches === true;
@@ -232,4 +228,8 @@ export class Engine {
     this.desk.stop();
     detachFromPool();
   }
+}
+
+function isMaker(eviction: Eviction): eviction is EvictionMaker {
+  return 'begin' in eviction;
 }

@@ -2,8 +2,9 @@
  * Running requests give up their seats for waiting ones of higher priority. It is there while the option `eviction` is.
  * Requests that are in flight when it is switched on are left alone.
  */
-import type { InFlightEvictor, ReclaimFigures } from '../../eviction/in-flight-evictor.js';
+import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
+import { SeatReserve } from '../../gate/seat-reserve.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { EventHub } from '../event-hub.js';
 import type { ResolvedEviction } from '../options.js';
@@ -12,34 +13,37 @@ import type { Operation } from './operation.js';
 import type { Part } from './parts.js';
 import type { SeatLease, Seats } from './seats.js';
 
+export interface EvictionParts {
+  readonly operation: Operation;
+  readonly backlog: Backlog;
+  readonly gate: Gate;
+  readonly seats: Seats;
+  readonly events: EventHub;
+}
+
 export class InFlightEviction implements Part {
   readonly keepsPayload = true;
   readonly evictor: InFlightEvictor<SeatLease>;
-  private readonly operation: Operation;
-  private readonly backlog: Backlog;
-  private readonly gate: Gate;
-  private readonly seats: Seats;
-  private readonly events: EventHub;
+  private readonly engine: EvictionParts;
+  private readonly reserve: SeatReserve;
 
-  constructor(
-    settings: ResolvedEviction,
-    operation: Operation,
-    backlog: Backlog,
-    gate: Gate,
-    seats: Seats,
-    events: EventHub,
-  ) {
-    this.evictor = settings.evictor(settings, events);
-    this.operation = operation;
-    this.backlog = backlog;
-    this.gate = gate;
-    this.seats = seats;
-    this.events = events;
+  constructor(engine: EvictionParts, settings: ResolvedEviction) {
+    this.engine = engine;
+    this.evictor = new InFlightEvictor(settings, engine.events);
+    this.reserve = new SeatReserve(settings.reserveMs);
+    this.configure(settings);
+  }
+
+  configure(settings: ResolvedEviction): void {
+    const { reserve } = this;
+    this.evictor.configure(settings);
+    reserve.windowMs = settings.reserveMs;
+    this.engine.gate.keepFree(settings.reserveMs === 0 ? undefined : reserve);
   }
 
   /** Whoever waits may be worth a seat that runs. */
   queued(): void {
-    this.operation.want();
+    this.engine.operation.want();
   }
 
   seated(lease: SeatLease): void {
@@ -52,9 +56,9 @@ export class InFlightEviction implements Part {
 
   /** Asks running requests to leave for the bands that wait, highest first. */
   gateClosed(nowMs: number): void {
-    if (this.backlog.isPoolEmpty) return;
-    const { evictor, gate, seats, events } = this;
-    for (const lease of evictor.victims(this.backlog.bands.allCompeting(), gate, seats.inFlight, nowMs)) {
+    const { backlog, gate, seats, events } = this.engine;
+    if (backlog.isPoolEmpty) return;
+    for (const lease of this.evictor.victims(backlog.bands.allCompeting(), gate, seats.inFlight, nowMs)) {
       seats.evicted++;
       lease.evict();
       if (events.heard.evicted) events.emit('evicted', { lease });
@@ -63,10 +67,10 @@ export class InFlightEviction implements Part {
 
   /** The instant at which the last decision to evict is settled, or the reserve shrinks. */
   looksAtMs(nowMs: number): number {
-    return Math.min(this.evictor.settlesAtMs, this.gate.reserve?.shrinksAtMs(nowMs) ?? Number.POSITIVE_INFINITY);
+    return Math.min(this.evictor.settlesAtMs, this.engine.gate.reserve?.shrinksAtMs(nowMs) ?? Number.POSITIVE_INFINITY);
   }
 
   get figures(): ReclaimFigures {
-    return this.evictor.figures(this.backlog.bands.allCompeting(), this.gate);
+    return this.evictor.figures(this.engine.backlog.bands.allCompeting(), this.engine.gate);
   }
 }

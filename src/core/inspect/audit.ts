@@ -11,6 +11,7 @@ import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { FlowController } from '../flow-controller.js';
+import { engineOf } from './engine-of.js';
 
 /** Counts, taken from the requests up and not from the controller's totals. */
 export interface AuditFigures {
@@ -31,15 +32,15 @@ export interface FlowAudit {
   readonly figures: AuditFigures;
 }
 
-/** The inside of a controller; undefined for anything else. Only this function looks inside. */
-export function engineOf(flow: FlowController<never>): Engine | undefined {
-  // biome-ignore lint/complexity/useLiteralKeys: the field is private, so that no user of the package sees it
-  return flow?.['engine'];
-}
-
 type Check = (holds: boolean, violation: string) => void;
 
-export function auditEngine(engine: Engine): FlowAudit {
+/** Undefined for anything but a controller. */
+export function auditOf(flow: FlowController<never>): FlowAudit | undefined {
+  const engine = engineOf(flow);
+  return engine && auditEngine(engine);
+}
+
+function auditEngine(engine: Engine): FlowAudit {
   const violations: string[] = [];
   const check: Check = (holds, violation) => {
     if (!holds) violations.push(violation);

@@ -7,17 +7,41 @@ import type { ItemView } from '../../tiers/views.js';
 import type { Engine } from '../engine/engine.js';
 import type { InFlightCaps } from '../engine/in-flight-caps.js';
 import { QueueItem } from '../engine/queue-item.js';
+import type { FlowController } from '../flow-controller.js';
+import type { FlowRequest } from '../flow-request.js';
 import { by, drainTimeMs, type Explanation, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
+import { engineFor } from './engine-of.js';
 import { oldestLease } from './in-flight.js';
 
+/** It has the type of a method, so that a controller of any request can stand for a controller of a narrower kind. */
+type RequestTest<R> = { test(request: R): boolean }['test'];
+
+/**
+ * Says why a request still waits, its place, and how long it may take. Name the request by the object that was passed
+ * to `enqueue`, by `item` of the event `queued`, by `item.sequence`, or by a function that recognizes it. Undefined
+ * when the request does not wait. O(waiting); with `item` and arrival order O(place).
+ * @throws FlowConfigError for what is no controller
+ */
+export function explainWait<R extends FlowRequest>(
+  flow: FlowController<R>,
+  waiting: R | ItemView<R> | number | RequestTest<R>,
+): WaitExplanation | undefined {
+  const engine = engineFor('explainWait', flow);
+  const item = findWaiting(engine, waiting);
+  return item && engine.look((nowMs) => waitOf(engine, item, nowMs));
+}
+
 /** A request by arrival number, view, the object passed to `enqueue`, or a test of that. O(waiting), by view O(1). */
-export function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
+function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
   if (wanted instanceof QueueItem) return wanted.isWaiting ? wanted : undefined;
   const isWanted = typeof wanted === 'function' ? wanted : undefined;
   for (const band of engine.backlog.bands.allWaiting()) {
     for (const item of band.members()) {
+      // The view may come from a controller of the package's other copy.
       const isIt =
-        isWanted === undefined ? item.sequence === wanted || item.request === wanted : isWanted(item.request) === true;
+        isWanted === undefined
+          ? item.sequence === wanted || item.request === wanted || item === wanted
+          : isWanted(item.request) === true;
       if (isIt) return item as QueueItem;
     }
   }
@@ -28,7 +52,7 @@ export function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefi
  * Explains the wait of a request that waits. Its place is exact in arrival order at O(place), and in any other order at
  * O(its queue); `most` bounds what is looked at, at the price of `ahead`.
  */
-export function explainWait(
+export function waitOf(
   engine: Engine,
   item: QueueItem,
   nowMs: number,

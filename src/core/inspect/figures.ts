@@ -10,7 +10,7 @@ import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
-import type { Limits, ResolvedOptions } from '../options.js';
+import type { Limits } from '../options.js';
 import { drainTimeMs } from '../outcome/explanation.js';
 import { type InFlightByFlow, type LeaseAge, oldestLease } from './in-flight.js';
 import { type FlowStats, takeStats } from './stats.js';
@@ -109,36 +109,29 @@ export interface ControllerFigures extends ControllerTotals {
 /** Averages never reach 0 by themselves: below this they count as 0. */
 const leastPerSecond = 0.001;
 
-export function takeFigures(
-  engine: Engine,
-  options: ResolvedOptions,
-  pluginErrors: number,
-  nowMs: number,
-): ControllerFigures {
-  const { holBlocking, endpointFilters } = options;
+export function takeFigures(engine: Engine, nowMs: number): ControllerFigures {
+  const { holBlocking, endpointFilters } = engine.options;
   const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
   const bands = engine.backlog.bands.all().map((band) => bandFigures(band, queuesByClass, nowMs));
-  return { ...controllerTotals(engine, options, bands, pluginErrors, nowMs), bands };
+  return { ...controllerTotals(engine, bands, nowMs), bands };
 }
 
 /** O(bands + in flight). */
 export function controllerTotals(
   engine: Engine,
-  { limits }: Pick<ResolvedOptions, 'limits'>,
   bands: readonly DemandFigures[],
-  pluginErrors: number,
   nowMs: number,
   inFlight?: InFlightByFlow,
 ): ControllerTotals {
   const sum = (figure: 'waitingTokens' | 'arrivedPerSecond' | 'dispatchedPerSecond'): number =>
     bands.reduce((total, band) => total + band[figure], 0);
-  const { backlog, gate, seats } = engine;
+  const { backlog, gate, options, seats } = engine;
   const { endpoints, implicitEndpoint } = seats.pool;
   const dispatchedPerSecond = sum('dispatchedPerSecond');
   return {
     atMs: nowMs,
-    stats: takeStats(engine, pluginErrors, nowMs, inFlight),
-    limits: { ...limits },
+    stats: takeStats(engine, nowMs, inFlight),
+    limits: { ...options.limits },
     waitingTokens: sum('waitingTokens'),
     arrivedPerSecond: sum('arrivedPerSecond'),
     dispatchedPerSecond,

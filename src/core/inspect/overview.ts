@@ -3,14 +3,18 @@
  * with a hundred thousand waiting requests as with a thousand, unless all flows are asked for.
  */
 
+import type { output } from 'zod/v4/core';
 import { object, optional, parse, type Schema, value } from '../../base/schema/element.js';
 import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
-import type { Limits, ResolvedOptions } from '../options.js';
+import type { FlowController } from '../flow-controller.js';
+import type { FlowRequest } from '../flow-request.js';
+import type { Limits } from '../options.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
-import { explainWait } from './explain-wait.js';
+import { engineFor } from './engine-of.js';
+import { waitOf } from './explain-wait.js';
 import { type BandTotals, bandTotals, type ControllerTotals, controllerTotals } from './figures.js';
 import {
   type Depth,
@@ -120,15 +124,21 @@ function isBound(given: unknown): given is number | 'all' {
 
 const boundsSchema = object({ flows: bound(8), waits: bound(6) });
 
-/** @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones */
-export function takeOverview(
-  engine: Engine,
-  given: OverviewBounds,
-  options: Pick<ResolvedOptions, 'limits'>,
-  pluginErrors: number,
-  nowMs: number,
+/**
+ * A picture of the moment: the figures, the largest flows, and the longest waits with their reasons. Its cost does not
+ * grow with the queue, unless all flows are asked for: then 30 ms and more with 100,000 waiting requests, in one go.
+ * @throws FlowConfigError for bounds that are no numbers from 0 up, for unknown ones, and for what is no controller
+ */
+export function overviewOf<R extends FlowRequest>(
+  flow: FlowController<R>,
+  bounds: OverviewBounds = {},
 ): ControllerOverview {
-  const bounds = parse(boundsSchema, given, 'overview');
+  const engine = engineFor('overviewOf', flow);
+  const given = parse(boundsSchema, bounds, 'overviewOf');
+  return engine.figures((nowMs) => takeOverview(engine, given, nowMs));
+}
+
+function takeOverview(engine: Engine, bounds: output<typeof boundsSchema>, nowMs: number): ControllerOverview {
   const showsAll = bounds.flows === 'all';
   const flows = bounds.flows === 'all' ? all : bounds.flows;
   const waits = bounds.waits === 'all' ? all : bounds.waits;
@@ -160,7 +170,7 @@ export function takeOverview(
     };
   });
   const endpoints = endpointOverviews(engine, nowMs, showsAll ? all : mostEndpoints);
-  const controller = controllerTotals(engine, options, [...totals.values()], pluginErrors, nowMs, inFlight);
+  const controller = controllerTotals(engine, [...totals.values()], nowMs, inFlight);
   const listed = standings.take();
   return {
     ...controller,
@@ -170,7 +180,7 @@ export function takeOverview(
     otherEndpoints: (controller.pool?.endpoints ?? 0) - endpoints.length,
     waits: longest.members.map((item) => ({
       fairnessId: item.fairnessId,
-      ...explainWait(engine, item, nowMs, depth.place),
+      ...waitOf(engine, item, nowMs, depth.place),
     })),
     standings: listed,
     otherStandings: Math.max(0, countFlows(bands, inFlight) - listed.length),

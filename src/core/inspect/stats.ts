@@ -56,7 +56,6 @@ export interface FlowStats {
 /** O(bands + in flight). Ask the detector first if you want the saturation of this moment. */
 export function takeStats(
   engine: Engine,
-  pluginErrors: number,
   nowMs: number,
   inFlight: InFlightByFlow = countInFlight(engine.seats),
 ): FlowStats {
@@ -85,7 +84,7 @@ export function takeStats(
     saturation: engine.gate.saturation,
     isGateClosed: engine.dispatcher.isGateClosed,
     fairnessIndex: fairnessIndexOf(engine),
-    pluginErrors,
+    pluginErrors: engine.events.pluginErrors,
     ignoredReports: backlog.bands.ignoredReports,
     ...(engine.shadow && { shadow: engine.shadow.figures }),
   };

@@ -65,7 +65,7 @@ export function by(decidedBy: DecidedBy, text: string, more?: Partial<Explanatio
 /** Why a request still waits. */
 export interface WaitExplanation extends Explanation {
   readonly priority: number;
-  /** Its arrival number, by which `explain` finds it again. */
+  /** Its arrival number, by which `explainWait` finds it again. */
   readonly sequence: number;
   readonly saturation: number;
   readonly ceiling: number;

@@ -1,13 +1,8 @@
 /** The inspector of a gateway, and the names by which pages and figures for operators may be asked for. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
-import {
-  basicLogin,
-  type InspectedFlow,
-  type InspectedShares,
-  type Inspector,
-  inspector,
-} from '../../observability/inspector/index.js';
+import type { FlowController } from '../../index.js';
+import { basicLogin, type InspectedShares, type Inspector, inspector } from '../../observability/inspector/index.js';
 import type { InspectorConfig } from '../settings/gateway-config.js';
 
 export interface OperatorPage {
@@ -17,7 +12,7 @@ export interface OperatorPage {
 
 /** A page at a path for operators, behind a password that every browser asks for. */
 export function operatorPage(
-  flow: InspectedFlow,
+  flow: FlowController<never>,
   { path, password, fairnessIds }: InspectorConfig,
   hosts: (host: string) => boolean,
   shared: (() => InspectedShares) | undefined,

@@ -8,8 +8,7 @@
  * whole ring is forgotten, and at most `mostFlows` flows are kept apart: later ones wait until another one is forgotten.
  */
 import { letProcessEnd } from '../../base/clock.js';
-import type { Clock, DropReason, FlowStats } from '../../index.js';
-import type { InspectedFlow } from './options.js';
+import type { Clock, DropReason, FlowController, FlowStats } from '../../index.js';
 
 export const spanMs = 5_000;
 /** Of readings and drops: five minutes. */
@@ -140,11 +139,11 @@ export class History {
   private readonly past: HistorySpan[] = [];
   private last: FlowStats;
   private timer: unknown;
-  private readonly flow: InspectedFlow;
+  private readonly flow: FlowController<never>;
   private readonly clock: Clock;
   private readonly stops: readonly (() => void)[];
 
-  constructor(flow: InspectedFlow, clock: Clock) {
+  constructor(flow: FlowController<never>, clock: Clock) {
     this.flow = flow;
     this.clock = clock;
     this.last = flow.stats();

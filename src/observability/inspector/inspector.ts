@@ -1,16 +1,12 @@
 /** A live page of one controller: a page, its stream of frames, and the same as JSON, all under one path. */
 import { headerText } from '../../base/headers/header-source.js';
+import { explainWait, type FlowController, overviewOf } from '../../index.js';
 import { broadcast } from './broadcast.js';
 import { toFrame } from './frame.js';
 import { History } from './history.js';
 import { Aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
-import {
-  type InspectedFlow,
-  type InspectorOptions,
-  type InspectorRequest,
-  resolveInspectorOptions,
-} from './options.js';
+import { type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
 import { pageHtml, pagePolicy } from './page/document.js';
 import { sharedTable } from './shared-limits.js';
 
@@ -50,7 +46,7 @@ const guards: Readonly<Record<string, string>> = {
  * const page = inspector(flow, { authorize: ({ headers }) => isOperator(headers) });
  * app.use('/inspector', page.node);
  */
-export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): Inspector {
+export function inspector(flow: FlowController<never>, options: InspectorOptions = {}): Inspector {
   const resolved = resolveInspectorOptions(options);
   const { authorize, hosts, intervalMs, maxWatchers, clock } = resolved;
   let history: History | undefined = resolved.history ? new History(flow, clock) : undefined;
@@ -62,7 +58,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
   function currentFrame(): string {
     const nowMs = clock.now();
     if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
-      const overview = flow.overview(resolved.bounds);
+      const overview = overviewOf(flow, resolved.bounds);
       frame = {
         json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(resolved.shared))),
         madeAtMs: nowMs,
@@ -120,10 +116,10 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
 }
 
 /** Why the request of that ID waits. O(waiting). */
-function found(flow: InspectedFlow, idOf: (request: never) => string | undefined, id: string): object {
+function found(flow: FlowController<never>, idOf: (request: never) => string | undefined, id: string): object {
   const wait =
-    flow.explain((request) => idOf(request as never) === id) ??
-    (/^\d{1,15}$/.test(id) ? flow.explain(Number(id)) : undefined);
+    explainWait(flow, (request) => idOf(request) === id) ??
+    (/^\d{1,15}$/.test(id) ? explainWait(flow, Number(id)) : undefined);
   if (wait === undefined) return { isWaiting: false };
   const { priority, waitedMs, text } = wait;
   return { isWaiting: true, priority, waitedMs: Math.round(waitedMs), why: text };

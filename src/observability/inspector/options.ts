@@ -2,27 +2,13 @@
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import { callable, element, list, object, optional, parse, validate } from '../../base/schema/element.js';
 import { clock, flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
-import {
-  type Clock,
-  type ControllerOverview,
-  type FlowEvents,
-  type FlowRequest,
-  type FlowStats,
-  realClock,
-} from '../../index.js';
-import type { OverviewBounds, WaitExplanation } from '../../types/index.js';
+import { type Clock, type FlowEvents, realClock } from '../../index.js';
+import type { OverviewBounds } from '../../types/index.js';
 import type { InspectedShares } from './shared-limits.js';
 
 /** The events that are counted. */
 export interface ControllerEvents {
   on<E extends 'dispatched' | 'dropped'>(event: E, listener: (payload: FlowEvents[E]) => unknown): () => void;
-}
-
-/** The part of a controller that is shown. */
-export interface InspectedFlow extends ControllerEvents {
-  overview(bounds: OverviewBounds): ControllerOverview;
-  stats(): FlowStats;
-  explain(waiting: number | ((request: FlowRequest) => boolean)): WaitExplanation | undefined;
 }
 
 /** The part of a request that decides who may look. */

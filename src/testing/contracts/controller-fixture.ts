@@ -7,6 +7,7 @@ import {
   inFlightEviction,
   type Lease,
   type Outcome,
+  overviewOf,
   type SaturationDetector,
 } from '../../index.js';
 import type { ServerAnswer } from '../../types/index.js';
@@ -148,7 +149,7 @@ export async function survive(options: Partial<FlowControllerOptions>): Promise<
     if (i % 3 === 0) end(running.shift());
     if (i % 20 === 0) {
       clock.advance(10);
-      flow.overview();
+      overviewOf(flow);
       expectBalanced(flow);
     }
   }

@@ -1,5 +1,7 @@
 /** The whole call: what the caller is told, under which key the request waited, and that its flow stays meanwhile. */
+
 import { expect } from 'vitest';
+import { overviewOf } from '../../../src/index.js';
 import { errorChainOf } from '../support/reference-terms.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
@@ -94,12 +96,12 @@ const leaseScope = runner<{ processorBlocks: boolean }, { leaseReleasedBeforeDon
     if (!input.processorBlocks) rig.gate.open(1);
     const ticket = rig.enqueue({ fairnessId: 'tenant', priority: 5 });
     rig.clock.advance(idleMs * 10);
-    rig.flow.overview({ flows: 'all' });
+    overviewOf(rig.flow, { flows: 'all' });
     expect(ticket.state === 'queued').toBe(input.processorBlocks);
     expect(removed.includes('tenant')).toBe(expected.leaseReleasedBeforeDone);
     ticket.abort.abort();
     rig.clock.advance(idleMs);
-    rig.flow.overview({ flows: 'all' });
+    overviewOf(rig.flow, { flows: 'all' });
     expect(removed.includes('tenant')).toBe(input.processorBlocks);
   },
 );

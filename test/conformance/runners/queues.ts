@@ -3,7 +3,7 @@
  * closed.
  */
 import { expect } from 'vitest';
-import { FlowConfigError, fcfs, type ItemView, type OrderingPolicy } from '../../../src/index.js';
+import { FlowConfigError, fcfs, type ItemView, type OrderingPolicy, overviewOf } from '../../../src/index.js';
 import { Rig, Ticket } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';
@@ -57,7 +57,7 @@ class FilledQueue {
   /** Length and bytes, after checking that flow, band and controller agree. */
   counts(): { length: number; bytes: number } {
     const { waiting, waitingBytes } = this.rig.flow.stats();
-    const [band] = this.rig.flow.overview({ flows: 'all' }).bands;
+    const [band] = overviewOf(this.rig.flow, { flows: 'all' }).bands;
     expect([band?.waiting, band?.waitingBytes]).toEqual([waiting, waitingBytes]);
     return { length: waiting, bytes: waitingBytes };
   }

@@ -1,5 +1,7 @@
 /** Bands and flows: made on first use, kept while used, collected when idle, counted. */
+
 import { expect } from 'vitest';
+import { overviewOf } from '../../../src/index.js';
 import { type LimitFigures, RegistryPlay, type Stage, type Step } from '../support/registry-play.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';
@@ -90,7 +92,7 @@ function prioritiesOf(step: Step): readonly number[] {
 function observe(play: RegistryPlay, { input, expect: expected }: Vector<Script, ScriptResult>): ScriptResult {
   const { static: fixed = [], dynamic = [], steps = [] } = input;
   const { waiting, waitingBytes, flows } = play.rig.flow.stats();
-  const { bands } = play.rig.flow.overview({ flows: 'all' });
+  const { bands } = overviewOf(play.rig.flow, { flows: 'all' });
   const asked = [...fixed, ...dynamic, ...steps.flatMap(prioritiesOf)];
   const existing = asked.filter((priority) => bands.some((band) => band.priority === priority));
   const band = bands.find(({ priority }) => priority === expected.band?.priority);

@@ -7,6 +7,7 @@ import {
   globalStrict,
   inFlightEviction,
   interpolatedUsageLimit,
+  overviewOf,
   roundRobin,
   type SaturationDetector,
   sloClasses,
@@ -122,7 +123,7 @@ export class GatewayPlay {
    * Waiting requests by the vector's priorities, for the bands that it names; 0 for a band of which nothing is known.
    */
   waitingIn(priorities: readonly string[]): Record<string, number> {
-    const bands = this.rig.flow.overview({ flows: 'all' }).bands;
+    const bands = overviewOf(this.rig.flow, { flows: 'all' }).bands;
     const waiting = (priority: number): number => {
       const name = [...this.own].find(([, own]) => own === priority)?.[0] ?? '';
       return bands.find((band) => band.priority === this.played.get(name))?.waiting ?? 0;

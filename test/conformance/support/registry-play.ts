@@ -3,7 +3,7 @@
  * priority that a control plane desires is a band that is asked for the first time; a collection is a look at the
  * figures.
  */
-import { FlowConfigError } from '../../../src/index.js';
+import { FlowConfigError, overviewOf } from '../../../src/index.js';
 import { engineOf } from '../../property/inside.js';
 import { Rig, Ticket } from './rig.js';
 import { Series } from './series.js';
@@ -123,7 +123,7 @@ export class RegistryPlay {
   }
 
   collect(): void {
-    this.rig.flow.overview({ flows: 'all' });
+    overviewOf(this.rig.flow, { flows: 'all' });
   }
 
   /** Nothing public tells since when a flow is idle; it only shows in when the flow is collected. */

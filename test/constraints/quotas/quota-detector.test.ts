@@ -5,6 +5,7 @@ import {
   concurrencyDetector,
   EndpointPool,
   edf,
+  explainWait,
   FlowConfigError,
   type FlowController,
   type FlowControllerOptions,
@@ -104,7 +105,7 @@ describe('a quota', () => {
       for (let i = 0; i < 60; i++) now(flow).release();
       const waiting = { byteSize: 1 };
       const outcome = flow.enqueue(waiting, key());
-      expect(flow.explain(waiting)?.text).toContain('1 request of');
+      expect(explainWait(flow, waiting)?.text).toContain('1 request of');
       clock.advance(1000);
       expect(await outcome).toMatchObject({ type: 'Dispatched', queuedMs: 1000 });
     }
@@ -159,7 +160,7 @@ describe('a quota', () => {
     const w = world({ groups: [{ name: 'account A', quotas: [{ unit: 'inputTokens', limit: 18_000 }] }] });
     now(w.flow, { inputTokens: 17_820 });
     void ask(w.flow, { inputTokens: 1200 });
-    expect(w.flow.explain((request) => request.byteSize === 1)?.text).toMatch(
+    expect(explainWait(w.flow, (request) => request.byteSize === 1)?.text).toMatch(
       /^band 0 waits for 1,200 input tokens of account A, in 3\.4 s/,
     );
   });
@@ -337,7 +338,7 @@ describe('groups', () => {
     expect(byAccount).toEqual(['a', 'a', 'b', 'b']);
     expect(w.flow.tryEnqueue({ byteSize: 1 }, key())).toBeUndefined();
     const waiting = ask(w.flow);
-    expect(w.flow.explain((request) => request.byteSize === 1)?.text).toMatch(
+    expect(explainWait(w.flow, (request) => request.byteSize === 1)?.text).toMatch(
       /^band 0 waits for 1 request of account [ab], in 30\.0 s/,
     );
     w.clock.advance(30_000);

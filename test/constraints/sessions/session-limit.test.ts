@@ -7,6 +7,7 @@ import {
   type FlowControllerOptions,
   type FlowRequest,
   type Lease,
+  overviewOf,
   sessionLimit,
 } from '../../../src/index.js';
 import { audit, ManualClock } from '../../../src/testing/index.js';
@@ -420,7 +421,7 @@ describe('the figures of sessions', () => {
     await turns();
     end('red 1');
     expect(figures()).toEqual({ resident: 2, idle: 1, maxSessions: 2, waiting: 2, tokens: 200, expired: 0 });
-    expect(flow.overview().sessions).toEqual(figures());
+    expect(overviewOf(flow).sessions).toEqual(figures());
     clock.advance(600_000);
     await turns();
     expect(figures()).toEqual({ resident: 2, idle: 0, maxSessions: 2, waiting: 1, tokens: 200, expired: 1 });
@@ -438,7 +439,7 @@ describe('the figures of sessions', () => {
 
   it('are absent where nothing limits sessions', () => {
     const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
-    expect([flow.figures().sessions, flow.overview().sessions]).toEqual([undefined, undefined]);
+    expect([flow.figures().sessions, overviewOf(flow).sessions]).toEqual([undefined, undefined]);
   });
 });
 

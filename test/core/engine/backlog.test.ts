@@ -5,6 +5,7 @@ import {
   EndpointPool,
   type FlowRequest,
   labelFilter,
+  overviewOf,
   virtualTokenCounter,
 } from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
@@ -52,10 +53,10 @@ describe('a flow', () => {
     flow.reconfigure({ holBlocking: 'none' });
     clock.advance(5000);
     expect(flow.tryEnqueue(request, key('b'))).toBeUndefined();
-    flow.overview({ flows: 'all' });
+    overviewOf(flow, { flows: 'all' });
     expect(audit(flow).violations).toEqual([]);
     expect(flow.stats().waiting).toBe(1);
     expect(removed.map(({ fairnessId }) => fairnessId)).toContain('a');
-    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['a']);
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['a']);
   });
 });

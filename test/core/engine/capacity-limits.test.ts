@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { exceededLimit, isUnlimited } from '../../../src/core/engine/capacity-limits.js';
 import type { LimitOptions } from '../../../src/core/options.js';
-import { EndpointPool, type FlowControllerOptions, roundRobin } from '../../../src/index.js';
+import { EndpointPool, type FlowControllerOptions, overviewOf, roundRobin } from '../../../src/index.js';
 import { dial, dropOf, key, makeFlow, request, runNow } from '../../support/flow.js';
 
 const scopes = ['global', 'band', 'flow'] as const;
@@ -134,7 +134,7 @@ describe('limits of one', () => {
   it('band leave other bands alone', () => {
     const flow = waitingRoom({ bands: [{ priority: 0, limits: { maxRequests: 1 } }, { priority: 1 }] });
     for (const priority of [0, 0, 1, 1]) void flow.enqueue(request, key('a', priority));
-    expect(flow.overview({ flows: 'all' }).bands.map(({ priority, waiting }) => [priority, waiting])).toEqual([
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ priority, waiting }) => [priority, waiting])).toEqual([
       [1, 2],
       [0, 1],
     ]);
@@ -191,7 +191,7 @@ it('understands quantities', () => {
     limits: { maxRequests: '2k', maxBytes: '10Gi' },
     bands: [{ priority: 0, limits: { maxRequests: '1k', maxBytes: '0.5Ki' }, flowLimits: { maxRequests: '1500m' } }],
   });
-  const { limits, bands } = flow.overview({ flows: 'all' });
+  const { limits, bands } = overviewOf(flow, { flows: 'all' });
   expect(limits).toEqual({ maxRequests: 2000, maxBytes: 10 * 2 ** 30 });
   expect(bands[0]).toMatchObject({ limits: { maxRequests: 1000, maxBytes: 512 }, flowLimits: { maxRequests: 2 } });
 });

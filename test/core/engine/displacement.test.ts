@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FlowController, Outcome } from '../../../src/index.js';
+import { type FlowController, type Outcome, overviewOf } from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
 import { dropOf, key, leaseOf, makeFlow, runNow } from '../../support/flow.js';
 
@@ -15,8 +15,7 @@ function fullQueue(options: Parameters<typeof makeFlow>[0] = {}): {
 
 function waitingBands(flow: FlowController): Record<number, number> {
   return Object.fromEntries(
-    flow
-      .overview({ flows: 'all' })
+    overviewOf(flow, { flows: 'all' })
       .bands.filter(({ waiting }) => waiting > 0)
       .map(({ priority, waiting }) => [priority, waiting]),
   );

@@ -5,6 +5,7 @@ import {
   type FlowRequest,
   type Outcome,
   type OutcomeType,
+  overviewOf,
 } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
 import { Random } from '../../property/random.js';
@@ -72,7 +73,7 @@ describe('a request that waits', () => {
     void flow.enqueue({ ...request, ttlMs: 40 }, key());
     clock.advance(40);
     expect(log).toEqual(['EvictedTTL']);
-    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['next']);
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['next']);
   });
 
   it('is not dispatched when its time is up, although the timer is late', async () => {
@@ -401,7 +402,7 @@ it('a shorter default TTL counts for new requests only', () => {
   flow.reconfigure({ defaultRequestTtl: '1s' });
   void flow.enqueue(request, key('new'));
   clock.advance(1000);
-  expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['old']);
+  expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId)).toEqual(['old']);
   clock.advance(59_000);
   expect(flow.stats().waiting).toBe(0);
 });

@@ -8,6 +8,7 @@ import {
   globalStrict,
   labelFilter,
   type Outcome,
+  overviewOf,
 } from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
 import { dial, dropOf, key, leaseOf, makeFlow, runNow } from '../../support/flow.js';
@@ -22,7 +23,7 @@ function fullQueue(options: Partial<FlowControllerOptions> = {}): { flow: FlowCo
 }
 
 function waitingOf(flow: FlowController, priority = 0): Record<string, number> {
-  const band = flow.overview({ flows: 'all' }).bands.find((each) => each.priority === priority);
+  const band = overviewOf(flow, { flows: 'all' }).bands.find((each) => each.priority === priority);
   return Object.fromEntries((band?.flows ?? []).map(({ fairnessId, waiting }) => [fairnessId, waiting]));
 }
 

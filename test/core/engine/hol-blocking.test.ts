@@ -15,6 +15,7 @@ import {
   inFlightEviction,
   type Lease,
   type Outcome,
+  overviewOf,
   roundRobin,
 } from '../../../src/index.js';
 import type { FlowView } from '../../../src/types/index.js';
@@ -316,7 +317,7 @@ describe('behind a request that has nowhere to go', () => {
     await turns();
     expect(order).toEqual(['holder', 'x wants b']);
     const flowsOf = () =>
-      flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting]);
+      overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting]);
     expect(flowsOf()).toEqual([
       ['x', 1],
       ['x', 1],
@@ -424,7 +425,7 @@ describe('behind a request that has nowhere to go', () => {
     expect(order).toEqual(['holder', '1:EvictedTTL']);
     void send('2', 'a', 'x');
     flow.reconfigure({ holBlocking: 'band' });
-    expect(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ waiting }) => waiting)).toEqual([1]);
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ waiting }) => waiting)).toEqual([1]);
     flow.reconfigure({ holBlocking: 'flow' });
     lease.release();
     await turns();
@@ -468,7 +469,7 @@ describe('behind a request that has nowhere to go', () => {
           await turns(2);
           const { waiting, dispatched, rejected, evicted } = flow.stats();
           expect(dispatched + rejected + evicted + waiting).toBe(sent);
-          const { bands } = flow.overview({ flows: 'all' });
+          const { bands } = overviewOf(flow, { flows: 'all' });
           expect(bands.reduce((sum, band) => sum + band.flows.reduce((all, { waiting: own }) => all + own, 0), 0)).toBe(
             waiting,
           );

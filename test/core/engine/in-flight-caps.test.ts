@@ -3,12 +3,14 @@ import {
   concurrencyDetector,
   deficitRoundRobin,
   edf,
+  explainWait,
   type FlowController,
   type FlowKey,
   type FlowSettings,
   fcfs,
   globalStrict,
   type Lease,
+  overviewOf,
   roundRobin,
   virtualTokenCounter,
 } from '../../../src/index.js';
@@ -128,7 +130,9 @@ describe('a flow at its cap', () => {
     expect(inFlight()).toEqual([400]);
     leases.get('a')?.[1]?.release();
     expect(inFlight()).toEqual([5000]);
-    expect(flow.explain(3)?.text).toContain('waits for its own cap (5,000 of 1,000 tokens running, 1 more wanted)');
+    expect(explainWait(flow, 3)?.text).toContain(
+      'waits for its own cap (5,000 of 1,000 tokens running, 1 more wanted)',
+    );
     leases.get('a')?.[2]?.release();
     expect(inFlight()).toEqual([1]);
     sound(flow);
@@ -206,12 +210,12 @@ describe('a flow at its cap', () => {
     const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: 8 }] });
     for (let i = 0; i < 8; i++) leaseOf(flow.tryEnqueue(request, key('a')));
     void ask(flow, key('a'));
-    expect(flow.explain(8)).toMatchObject({
+    expect(explainWait(flow, 8)).toMatchObject({
       decidedBy: 'cap',
       text: expect.stringContaining('waits for its own cap (8 of 8 running)'),
     });
     const cap = { maxRequests: 8, maxTokens: Infinity, requests: 8, tokens: 0 };
-    const overview = flow.overview();
+    const overview = overviewOf(flow);
     expect(overview.bands[0]).toMatchObject({
       waitingAtCap: 1,
       held: 0,

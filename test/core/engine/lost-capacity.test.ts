@@ -4,6 +4,7 @@ import {
   busyThresholdDetector,
   concurrencyDetector,
   EndpointPool,
+  explainWait,
   type FlowControllerOptions,
   maxOf,
   type SaturationDetector,
@@ -126,7 +127,7 @@ describe('a server without fresh metrics', () => {
     const drop = flow.enqueue({ byteSize: 1 }, key());
     const waiting = { byteSize: 1, ttlMs: 10_000 };
     void flow.enqueue(waiting, key());
-    expect(flow.explain(waiting)?.text).toContain('no server reports its load');
+    expect(explainWait(flow, waiting)?.text).toContain('no server reports its load');
     clock.advance(300);
     expect(dropOf(await drop)).toMatchObject({ type: 'EvictedNoEndpoints', detail: 'no server reports its load' });
     const next = flow.enqueue({ byteSize: 1 }, key());

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { EndpointPool, FlowConfigError, FlowController } from '../../../src/index.js';
+import { EndpointPool, explainWait, FlowConfigError, FlowController, overviewOf } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
@@ -9,14 +9,14 @@ describe('the oldest lease', () => {
     pool.add('e1');
     const { flow, clock } = makeFlow({ saturationDetector: dial(0), pool });
     expect(flow.stats().oldestLeaseMs).toBeUndefined();
-    expect(flow.overview({ flows: 'all' }).oldestLease).toBeUndefined();
+    expect(overviewOf(flow, { flows: 'all' }).oldestLease).toBeUndefined();
     const first = runNow(flow, { fairnessId: 'a', priority: 2 });
     clock.advance(70_000);
     runNow(flow, { fairnessId: 'b' });
     clock.advance(30_000);
     const oldest = { fairnessId: 'a', priority: 2, endpoint: 'e1', heldMs: 100_000, isOverdue: false };
-    expect(flow.overview({ flows: 'all' }).oldestLease).toEqual(oldest);
-    expect(flow.overview().oldestLease).toEqual(oldest);
+    expect(overviewOf(flow, { flows: 'all' }).oldestLease).toEqual(oldest);
+    expect(overviewOf(flow).oldestLease).toEqual(oldest);
     expect(flow.figures().stats.oldestLeaseMs).toBe(100_000);
     first.release();
     expect(flow.stats().oldestLeaseMs).toBe(30_000);
@@ -28,10 +28,10 @@ describe('the oldest lease', () => {
     runNow(flow);
     void flow.enqueue(request, key('b'));
     clock.advance(59_999);
-    expect(flow.explain(request)).toMatchObject({ oldestLeaseMs: 59_999 });
-    expect(flow.explain(request)?.text).not.toContain('lease');
+    expect(explainWait(flow, request)).toMatchObject({ oldestLeaseMs: 59_999 });
+    expect(explainWait(flow, request)?.text).not.toContain('lease');
     clock.advance(61_001);
-    expect(flow.explain(request)?.text).toContain('a lease is held for 121.0 s, longer than maxLeaseMs');
+    expect(explainWait(flow, request)?.text).toContain('a lease is held for 121.0 s, longer than maxLeaseMs');
   });
 });
 

@@ -6,6 +6,7 @@ import {
   type EndpointFilter,
   EndpointPool,
   type EndpointView,
+  explainWait,
   maxOf,
   type SaturationDetector,
   shadow,
@@ -148,7 +149,7 @@ describe('why a request has nowhere to go', () => {
     change(pool);
     const asked = { ...request };
     void flow.enqueue(asked, key());
-    return flow.explain(asked)?.text;
+    return explainWait(flow, asked)?.text;
   }
 
   it.each([

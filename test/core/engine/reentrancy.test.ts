@@ -8,6 +8,7 @@ import {
   type FlowKey,
   type FlowRequest,
   type Outcome,
+  overviewOf,
   type SaturationDetector,
 } from '../../../src/index.js';
 import {
@@ -207,12 +208,12 @@ describe('a call from inside a listener', () => {
     flow.on('bandRemoved', ({ priority }) => {
       removed.push(priority);
       flow.stats();
-      flow.overview({ flows: 'all' });
+      overviewOf(flow, { flows: 'all' });
       void flow.enqueue(request, key('again', 9));
     });
     flow.stats();
     expect(removed).toEqual([9, 8, 7]);
-    expect(flow.overview({ flows: 'all' }).bands.map(({ priority }) => priority)).toEqual([9, 0]);
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ priority }) => priority)).toEqual([9, 0]);
     expect(flow.stats()).toMatchObject({ enqueued: 6, inFlight: 1, waiting: 2 });
   });
 });

@@ -3,6 +3,7 @@ import {
   deficitRoundRobin,
   EndpointPool,
   edf,
+  explainWait,
   globalStrict,
   hierarchical,
   roundRobin,
@@ -24,7 +25,7 @@ describe('explain', () => {
     void flow.enqueue(last, key());
     await turns();
     // 20 dispatches in the two seconds before: ten a second.
-    expect(flow.explain(last)).toEqual({
+    expect(explainWait(flow, last)).toEqual({
       decidedBy: 'gate',
       text: 'band 0 gated: saturation 1.07 ≥ ceiling 1.00; 14 ahead in this band; about 1.5 s',
       priority: 0,
@@ -48,9 +49,9 @@ describe('explain', () => {
     void flow.enqueue(request, key());
     void flow.enqueue(own, key());
     const item = queued[1]?.item;
-    expect(flow.explain(own)?.ahead).toBe(1);
-    expect(flow.explain(item!)).toEqual(flow.explain(own));
-    expect(flow.explain(item!.sequence)).toEqual(flow.explain(own));
+    expect(explainWait(flow, own)?.ahead).toBe(1);
+    expect(explainWait(flow, item!)).toEqual(explainWait(flow, own));
+    expect(explainWait(flow, item!.sequence)).toEqual(explainWait(flow, own));
   });
 
   it('knows nothing of a request that does not wait', async () => {
@@ -62,10 +63,10 @@ describe('explain', () => {
     held.release();
     await outcome;
     expect([
-      flow.explain(own),
-      flow.explain(queued[0]!.item),
-      flow.explain(999),
-      flow.explain({ byteSize: 3 }),
+      explainWait(flow, own),
+      explainWait(flow, queued[0]!.item),
+      explainWait(flow, 999),
+      explainWait(flow, { byteSize: 3 }),
     ]).toEqual([undefined, undefined, undefined, undefined]);
   });
 
@@ -77,8 +78,8 @@ describe('explain', () => {
     void flow.enqueue(request, key('mine'));
     void flow.enqueue(own, key('mine'));
     // Two turns of its own: two of the light flow, six of the heavy one.
-    expect(flow.explain(own)).toMatchObject({ ahead: 1, aheadInOtherFlows: 8 });
-    expect(flow.explain(own)?.text).toContain('; 1 ahead in this flow; 8 ahead in other flows');
+    expect(explainWait(flow, own)).toMatchObject({ ahead: 1, aheadInOtherFlows: 8 });
+    expect(explainWait(flow, own)?.text).toContain('; 1 ahead in this flow; 8 ahead in other flows');
   });
 
   it('gives the place in any order', () => {
@@ -89,7 +90,7 @@ describe('explain', () => {
     void flow.enqueue(patient, key());
     void flow.enqueue({ byteSize: 1, ttlMs: 500 }, key());
     void flow.enqueue(urgent, key());
-    expect([urgent, patient].map((one) => flow.explain(one)?.ahead)).toEqual([0, 2]);
+    expect([urgent, patient].map((one) => explainWait(flow, one)?.ahead)).toEqual([0, 2]);
   });
 
   it('counts only the living', () => {
@@ -99,9 +100,9 @@ describe('explain', () => {
     void flow.enqueue({ byteSize: 1, signal: gone.signal }, key());
     const own = { byteSize: 1 };
     void flow.enqueue(own, key());
-    expect(flow.explain(own)?.ahead).toBe(1);
+    expect(explainWait(flow, own)?.ahead).toBe(1);
     gone.abort();
-    expect(flow.explain(own)?.ahead).toBe(0);
+    expect(explainWait(flow, own)?.ahead).toBe(0);
   });
 
   it('names the higher band that goes first, although the gate is open for this one', () => {
@@ -113,7 +114,7 @@ describe('explain', () => {
     void flow.enqueue(request, key('a', 100));
     const low = { byteSize: 1 };
     void flow.enqueue(low, key('a', 0));
-    expect(flow.explain(low)).toMatchObject({
+    expect(explainWait(flow, low)).toMatchObject({
       decidedBy: 'priority',
       text: 'band 0 waits for band 100, where 1 wait',
       inHigherBands: 1,
@@ -130,8 +131,8 @@ describe('explain', () => {
     for (let i = 0; i < 9; i++) void flow.enqueue(request, key('a', 100));
     const low = { byteSize: 1 };
     void flow.enqueue(low, key('a', 0));
-    expect(flow.explain(low)).toMatchObject({ estimatedWaitMs: 1000, inHigherBands: 9 });
-    expect(flow.explain(low)?.text).toContain('9 in higher bands; about 1.0 s');
+    expect(explainWait(flow, low)).toMatchObject({ estimatedWaitMs: 1000, inHigherBands: 9 });
+    expect(explainWait(flow, low)?.text).toContain('9 in higher bands; about 1.0 s');
   });
 
   it('says when the time is up before the turn comes', () => {
@@ -144,14 +145,14 @@ describe('explain', () => {
     const late = { byteSize: 1 };
     void flow.enqueue(late, key());
     clock.advance(400);
-    expect(flow.explain(late)?.text).toMatch(/about \d\.\d s; may wait only 0\.6 s more$/);
+    expect(explainWait(flow, late)?.text).toMatch(/about \d\.\d s; may wait only 0\.6 s more$/);
   });
 
   it('names an empty pool, and makes no estimate then', () => {
     const { flow } = makeFlow({ pool: new EndpointPool() });
     const own = { byteSize: 1 };
     void flow.enqueue(own, key());
-    expect(flow.explain(own)).toMatchObject({
+    expect(explainWait(flow, own)).toMatchObject({
       decidedBy: 'pool',
       text: 'band 0 waits: the pool has no endpoints',
       estimatedWaitMs: undefined,
@@ -179,7 +180,7 @@ describe('explain', () => {
       pool.markOverloaded('e1', 5000);
       const own = { byteSize: 1, model: 'e1' };
       void flow.enqueue(own, key());
-      expect(flow.explain(own)).toMatchObject({
+      expect(explainWait(flow, own)).toMatchObject({
         decidedBy: 'endpoints',
         text: 'band 0: the endpoints it may go to are marked as overloaded',
       });
@@ -194,7 +195,10 @@ describe('explain', () => {
     });
     const own = { byteSize: 1 };
     void flow.enqueue(own, key());
-    expect(flow.explain(own)).toMatchObject({ decidedBy: 'gate', text: 'band 0 gated: the saturation detector fails' });
+    expect(explainWait(flow, own)).toMatchObject({
+      decidedBy: 'gate',
+      text: 'band 0 gated: the saturation detector fails',
+    });
   });
 
   it('changes nothing: what follows is what would have followed', async () => {
@@ -203,7 +207,7 @@ describe('explain', () => {
     const order: number[] = [];
     for (let i = 0; i < 5; i++) void flow.enqueue(request, key()).then(() => order.push(i));
     const before = flow.stats();
-    for (let i = 1; i < 6; i++) flow.explain(i);
+    for (let i = 1; i < 6; i++) explainWait(flow, i);
     expect(flow.stats()).toEqual(before);
     held.release();
     await turns();
@@ -265,17 +269,17 @@ describe('explain, where a band is shared by cost', () => {
     const behind = { byteSize: 2, tokens: 7 };
     void flow.enqueue(ahead, key('acme'));
     void flow.enqueue(behind, key('globex'));
-    const explanation = flow.explain(ahead);
+    const explanation = explainWait(flow, ahead);
     expect(explanation?.leadInCost).toBeGreaterThanOrEqual(12_399);
     expect(explanation?.leadInCost).toBeLessThanOrEqual(12_500);
     expect(explanation?.text).toMatch(/; its flow has received 12,[345]\d\d more than its share/);
-    expect(flow.explain(behind)?.text).not.toMatch(/12,\d\d\d more than its share/);
+    expect(explainWait(flow, behind)?.text).not.toMatch(/12,\d\d\d more than its share/);
   });
 
   it('says nothing of the kind where nobody keeps account of it', () => {
     const { flow } = makeFlow({ saturationDetector: dial(1, true), bands: [{ priority: 0, fairness: roundRobin() }] });
     const own = { byteSize: 1 };
     void flow.enqueue(own, key());
-    expect(flow.explain(own)).not.toHaveProperty('leadInCost');
+    expect(explainWait(flow, own)).not.toHaveProperty('leadInCost');
   });
 });

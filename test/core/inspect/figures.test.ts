@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type FlowControllerOptions, labelFilter } from '../../../src/index.js';
+import { EndpointPool, type FlowControllerOptions, labelFilter, overviewOf } from '../../../src/index.js';
 import { key, makeFlow, request, runNow } from '../../support/flow.js';
 
 function waiting(options: Partial<FlowControllerOptions> = {}) {
@@ -23,7 +23,7 @@ describe('figures for exporters', () => {
     ] as const) {
       void flow.enqueue({ ...request, tokens: 5 }, key(fairnessId, priority));
     }
-    const { stats, limits, bands } = flow.overview({ flows: 'all' });
+    const { stats, limits, bands } = overviewOf(flow, { flows: 'all' });
     const figures = flow.figures();
     expect(figures).toMatchObject({ stats, limits, waitingTokens: 20, pool: undefined });
     expect(figures.bands).toHaveLength(bands.length);

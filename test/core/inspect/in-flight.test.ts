@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { globalStrict, roundRobin } from '../../../src/index.js';
+import { globalStrict, overviewOf, roundRobin } from '../../../src/index.js';
 import { dial, key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 
 describe('in flight by flow', () => {
@@ -13,7 +13,7 @@ describe('in flight by flow', () => {
       { fairnessId: 'a', priority: 0, inFlight: 1, inFlightTokens: 0 },
     ];
     expect(flow.stats().inFlightByFlow).toEqual(both);
-    expect(flow.overview({ flows: 'all' }).stats.inFlightByFlow).toEqual(both);
+    expect(overviewOf(flow, { flows: 'all' }).stats.inFlightByFlow).toEqual(both);
     expect(flow.figures().stats.inFlightByFlow).toEqual(both);
     first.release();
     first.release();
@@ -25,9 +25,11 @@ describe('in flight by flow', () => {
     runNow(flow, { fairnessId: 'a' });
     void flow.enqueue(request, key('a'));
     void flow.enqueue(request, key('b'));
-    const flows = flow
-      .overview({ flows: 'all' })
-      .bands[0]?.flows.map(({ fairnessId, waiting, inFlight }) => [fairnessId, waiting, inFlight]);
+    const flows = overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ fairnessId, waiting, inFlight }) => [
+      fairnessId,
+      waiting,
+      inFlight,
+    ]);
     expect(flows).toEqual([
       ['a', 1, 1],
       ['b', 1, 0],

@@ -4,10 +4,12 @@ import {
   concurrencyDetector,
   type EndpointFilter,
   EndpointPool,
+  explainWait,
   type FlowController,
   type FlowRequest,
   globalStrict,
   labelFilter,
+  overviewOf,
   roundRobin,
   virtualTokenCounter,
 } from '../../../src/index.js';
@@ -25,7 +27,7 @@ describe('overview', () => {
     const { flow } = makeFlow({ bands: [{ priority: 0, fairness: roundRobin() }] });
     runNow(flow);
     crowd(flow, [1, 5, 2, 4, 3]);
-    const [band] = flow.overview({ flows: 2 }).bands;
+    const [band] = overviewOf(flow, { flows: 2 }).bands;
     expect(band?.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting])).toEqual([
       ['f1', 5],
       ['f3', 4],
@@ -46,13 +48,13 @@ describe('overview', () => {
     crowd(flow, [1, 1], 0);
     const largest = ({ bands }: ControllerOverview): unknown =>
       bands.map(({ flows, otherFlows }) => [flows.map(({ fairnessId }) => fairnessId), otherFlows]);
-    expect(largest(flow.overview({ flows: 1 }))).toEqual([
+    expect(largest(overviewOf(flow, { flows: 1 }))).toEqual([
       [['f3999'], 4_000],
       [[], 2],
     ]);
-    expect(largest(flow.overview({ flows: 1, waits: 'all' }))).toEqual(largest(flow.overview({ flows: 1 })));
-    expect(flow.overview({ flows: 'all' }).bands.map(({ flows }) => flows.length)).toEqual([4_001, 2]);
-    expect(flow.overview({ waits: 'all' }).waits).toHaveLength(4_000);
+    expect(largest(overviewOf(flow, { flows: 1, waits: 'all' }))).toEqual(largest(overviewOf(flow, { flows: 1 })));
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ flows }) => flows.length)).toEqual([4_001, 2]);
+    expect(overviewOf(flow, { waits: 'all' }).waits).toHaveLength(4_000);
   });
 
   it.each([
@@ -65,13 +67,13 @@ describe('overview', () => {
       void flow.enqueue(request, key(id));
       clock.advance(10);
     }
-    const { waits } = flow.overview({ waits: 4 });
+    const { waits } = overviewOf(flow, { waits: 4 });
     expect(waits.map(({ fairnessId, waitedMs }) => [fairnessId, waitedMs])).toEqual([
       ['a', 50],
       ['b', 40],
       ['c', 20],
     ]);
-    expect(waits[2]).toEqual({ fairnessId: 'c', ...flow.explain(waits[2]!.sequence) });
+    expect(waits[2]).toEqual({ fairnessId: 'c', ...explainWait(flow, waits[2]!.sequence) });
   });
 
   it('leaves out idle bands first, then the lowest', () => {
@@ -79,10 +81,10 @@ describe('overview', () => {
     const { flow } = makeFlow({ bands: priorities.map((priority) => ({ priority })) });
     runNow(flow);
     for (const priority of [1, 3]) void flow.enqueue(request, key('a', priority));
-    const { bands, otherBands } = flow.overview();
+    const { bands, otherBands } = overviewOf(flow);
     const shown = priorities.filter((priority) => priority > 4 || priority === 3 || priority === 1);
     expect([bands.map(({ priority }) => priority), otherBands]).toEqual([shown, 3]);
-    expect(flow.overview({ flows: 'all' }).bands.map(({ priority }) => priority)).toEqual(priorities);
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ priority }) => priority)).toEqual(priorities);
   });
 
   it('shows the first endpoints, marks of overload included', () => {
@@ -90,14 +92,14 @@ describe('overview', () => {
     for (let i = 1; i <= 65; i++) pool.add(`e${i}`);
     const { flow, clock } = makeFlow({ pool });
     pool.markOverloaded('e2', 500);
-    const shown = () => flow.overview().endpoints.map(({ id, isOverloaded }) => [id, isOverloaded]);
+    const shown = () => overviewOf(flow).endpoints.map(({ id, isOverloaded }) => [id, isOverloaded]);
     expect(shown()).toHaveLength(64);
     expect(shown().slice(0, 2)).toEqual([
       ['e1', false],
       ['e2', true],
     ]);
-    expect(flow.overview().otherEndpoints).toBe(1);
-    expect(flow.overview({ flows: 'all' })).toMatchObject({
+    expect(overviewOf(flow).otherEndpoints).toBe(1);
+    expect(overviewOf(flow, { flows: 'all' })).toMatchObject({
       otherEndpoints: 0,
       pool: { endpoints: 65, available: 64 },
     });
@@ -132,7 +134,7 @@ describe('overview', () => {
     });
     crowd(flow, new Array(2000).fill(2));
     calls = 0;
-    const { bands } = flow.overview();
+    const { bands } = overviewOf(flow);
     expect(calls).toBe(0);
     expect(bands[0]).toMatchObject({ waiting: 4000, otherFlows: 1992 });
   });
@@ -141,7 +143,7 @@ describe('overview', () => {
     const fairness = virtualTokenCounter({ workOf: ({ tokens }) => ({ promptTokens: tokens, completionTokens: 0 }) });
     const detector = dial(1, true);
     const { flow } = makeFlow({ saturationDetector: detector, bands: [{ priority: 0, fairness }, { priority: -1 }] });
-    expect(flow.overview().bands.map(({ service }) => service?.tenants)).toEqual([[], undefined]);
+    expect(overviewOf(flow).bands.map(({ service }) => service?.tenants)).toEqual([[], undefined]);
     for (const [name, tokens] of [
       ['large', 600],
       ['small', 100],
@@ -151,7 +153,7 @@ describe('overview', () => {
       void flow.enqueue({ byteSize: 1, tokens }, key(name));
     }
     detector.turnTo(0);
-    const [band] = flow.overview({ flows: 'all' }).bands;
+    const [band] = overviewOf(flow, { flows: 'all' }).bands;
     // While all three waited 600 and 100 went, and 600 more while two did: tiny, the last, is owed more than small.
     expect(
       band?.service?.tenants.map(({ fairnessId, received, receivedShare }) => [fairnessId, received, receivedShare]),
@@ -160,7 +162,7 @@ describe('overview', () => {
       ['tiny', 20, 20 / 1320],
       ['small', 100, 100 / 1320],
     ]);
-    expect(flow.overview({ flows: 1 }).bands[0]?.service).toMatchObject({
+    expect(overviewOf(flow, { flows: 1 }).bands[0]?.service).toMatchObject({
       tenants: [{ fairnessId: 'large' }],
       otherTenants: 2,
       others: { received: 120 },
@@ -174,11 +176,11 @@ describe('overview', () => {
       saturationDetector: concurrencyDetector({ maxConcurrency: 2 }),
       bands: [{ priority: 0, fairness }],
     });
-    flow.overview();
+    overviewOf(flow);
     for (let i = 0; i < 2; i++) runNow(flow, { fairnessId: 'a' });
     void flow.enqueue(request, key('b'));
     void flow.enqueue(request, key('a'));
-    const tenants = flow.overview().bands[0]?.service?.tenants;
+    const tenants = overviewOf(flow).bands[0]?.service?.tenants;
     expect(tenants?.map(({ fairnessId, waiting, lead }) => [fairnessId, waiting, lead])).toEqual([
       ['a', 1, 1],
       ['b', 1, 0],
@@ -200,7 +202,7 @@ describe('overview', () => {
       void flow.enqueue(request, key(id));
       clock.advance(10);
     }
-    const { standings, otherStandings } = flow.overview();
+    const { standings, otherStandings } = overviewOf(flow);
     expect(standings).toEqual([
       standing('b', { weight: 3, waiting: 1, waitingBytes: 10, oldestWaitMs: 30, inFlight: 1 }),
       standing('a', { waiting: 2, waitingBytes: 20, oldestWaitMs: 20 }),
@@ -214,7 +216,7 @@ describe('overview', () => {
     for (const fairnessId of ['small', 'hog', 'hog']) runNow(flow, { fairnessId });
     flow.reconfigure({ saturationDetector: dial(1) });
     for (const id of ['a', 'b', 'c']) void flow.enqueue(request, key(id));
-    const { standings, otherStandings } = flow.overview({ flows: 2 });
+    const { standings, otherStandings } = overviewOf(flow, { flows: 2 });
     expect(standings.map(({ fairnessId }) => fairnessId)).toEqual(['a', 'b', 'hog']);
     expect(otherStandings).toBe(2);
   });
@@ -230,7 +232,7 @@ describe('overview', () => {
       void flow.enqueue(request, key(id));
       clock.advance(10);
     }
-    expect(flow.overview({ flows: 2 }).standings).toMatchObject([
+    expect(overviewOf(flow, { flows: 2 }).standings).toMatchObject([
       { fairnessId: 'a', oldestWaitMs: 40 },
       { fairnessId: 'b', oldestWaitMs: 30 },
       { fairnessId: 'hog', waiting: 1, inFlight: 2, oldestWaitMs: 10 },
@@ -248,8 +250,8 @@ describe('overview', () => {
       defaultBand: { fairness: roundRobin() },
     });
     for (const model of ['m', 'n', 'm', 'n', 'n']) void flow.enqueue({ byteSize: 1, model } as FlowRequest, key('a'));
-    expect(flow.overview().standings).toMatchObject([{ fairnessId: 'a', waiting: 3, inFlight: 2 }]);
-    expect(flow.overview().bands[0]).toMatchObject({ waiting: 3, inFlight: 2 });
+    expect(overviewOf(flow).standings).toMatchObject([{ fairnessId: 'a', waiting: 3, inFlight: 2 }]);
+    expect(overviewOf(flow).bands[0]).toMatchObject({ waiting: 3, inFlight: 2 });
   });
 });
 

@@ -4,6 +4,7 @@ import {
   concurrencyDetector,
   EndpointPool,
   maxOf,
+  overviewOf,
   type SaturationDetector,
   utilizationDetector,
   withHysteresis,
@@ -14,9 +15,9 @@ function seats(saturationDetector: SaturationDetector): (number | undefined)[] {
   const pool = new EndpointPool();
   pool.add('a', { weight: 1 });
   pool.add('b', { weight: 3 });
-  return makeFlow({ pool, saturationDetector })
-    .flow.overview({ flows: 'all' })
-    .endpoints.map((endpoint) => endpoint.seats);
+  return overviewOf(makeFlow({ pool, saturationDetector }).flow, { flows: 'all' }).endpoints.map(
+    (endpoint) => endpoint.seats,
+  );
 }
 
 describe('the seats of an endpoint', () => {
@@ -44,7 +45,7 @@ describe('the seats of an endpoint', () => {
     const { flow } = makeFlow({ pool, saturationDetector: { ...dial(0), seatsOf: () => Number.NaN } });
     const errors: unknown[] = [];
     flow.on('pluginError', ({ error }) => errors.push(error));
-    expect(flow.overview({ flows: 'all' }).endpoints[0]?.seats).toBeUndefined();
+    expect(overviewOf(flow, { flows: 'all' }).endpoints[0]?.seats).toBeUndefined();
     expect(String(errors[0])).toContain('seatsOf must return a number from 0 up, or undefined');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, edf, roundRobin } from '../../../src/index.js';
+import { EndpointPool, edf, overviewOf, roundRobin } from '../../../src/index.js';
 import { dial, key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 
 describe('stats', () => {
@@ -99,7 +99,7 @@ describe('an overview of all flows', () => {
     clock.advance(50);
     void flow.enqueue({ byteSize: 6 }, key('b', 3));
     void flow.enqueue({ byteSize: 8 }, key('a', 3));
-    const { atMs, stats, limits, bands, endpoints } = flow.overview({ flows: 'all' });
+    const { atMs, stats, limits, bands, endpoints } = overviewOf(flow, { flows: 'all' });
     expect(atMs).toBe(150);
     expect(stats).toMatchObject({ waiting: 3, waitingBytes: 18, inFlight: 1, saturation: 1.5, isGateClosed: true });
     expect(limits).toEqual({ maxRequests: 100, maxBytes: 2 ** 30 });
@@ -137,7 +137,7 @@ describe('an overview of all flows', () => {
   it('shows no endpoint where there is no pool', () => {
     const { flow } = makeFlow();
     runNow(flow);
-    expect(flow.overview({ flows: 'all' }).endpoints).toEqual([]);
+    expect(overviewOf(flow, { flows: 'all' }).endpoints).toEqual([]);
   });
 
   it('costs no flow its place, and a request its', () => {
@@ -149,7 +149,7 @@ describe('an overview of all flows', () => {
       queueMicrotask(() => lease.release());
     });
     for (const name of ['a', 'a', 'b']) void flow.enqueue(request, key(name));
-    for (let i = 0; i < 5; i++) flow.overview({ flows: 'all' });
+    for (let i = 0; i < 5; i++) overviewOf(flow, { flows: 'all' });
     held.release();
     return flow.close({ drainMs: 100 }).then(() => expect(order).toEqual(['a', 'b', 'a']));
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leastService, programAware, roundRobin, virtualTokenCounter } from '../../../src/index.js';
+import { leastService, overviewOf, programAware, roundRobin, virtualTokenCounter } from '../../../src/index.js';
 import { key, leaseOf, makeFlow, request } from '../../support/flow.js';
 
 describe('stats().fairnessIndex', () => {
@@ -47,7 +47,7 @@ describe('stats().ignoredReports', () => {
     lease.report({ promptTokens: 9 });
     lease.release();
     clock.advance(3_600_000);
-    expect(flow.overview({ flows: 'all' }).bands.map(({ priority }) => priority)).toEqual([0]);
+    expect(overviewOf(flow, { flows: 'all' }).bands.map(({ priority }) => priority)).toEqual([0]);
     expect(flow.stats().ignoredReports).toBe(1);
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
   EndpointPool,
+  explainWait,
   FlowConfigError,
   type FlowController,
   type FlowControllerOptions,
@@ -10,6 +11,7 @@ import {
   type Lease,
   labelFilter,
   type Outcome,
+  overviewOf,
   shadow,
   utilizationDetector,
 } from '../../../src/index.js';
@@ -162,11 +164,11 @@ describe('in shadow mode', () => {
     passed(flow);
     const second = { byteSize: 3 };
     leaseOf(flow.tryEnqueue(second, key('b')));
-    expect(flow.explain(second)).toMatchObject({
+    expect(explainWait(flow, second)).toMatchObject({
       decidedBy: 'gate',
       text: expect.stringMatching(/^would wait: band 0 gated/),
     });
-    expect(flow.overview().waits[0]?.text).toMatch(/^would wait: /);
+    expect(overviewOf(flow).waits[0]?.text).toMatch(/^would wait: /);
   });
 
   it('no headroom of bands is told, because nothing is held', () => {

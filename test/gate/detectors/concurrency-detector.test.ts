@@ -8,6 +8,7 @@ import {
   concurrencyDetector,
   defaultRegistry,
   EndpointPool,
+  explainWait,
   FlowConfigError,
   type FlowController,
   type FlowControllerOptions,
@@ -214,7 +215,7 @@ describe('concurrencyDetector', () => {
       const { flow } = loaded([60]);
       const large = { byteSize: 1, tokens: 50 };
       void flow.enqueue(large, key());
-      expect(JSON.stringify(flow.explain(large))).toContain('room for its 50 tokens');
+      expect(JSON.stringify(explainWait(flow, large))).toContain('room for its 50 tokens');
     });
 
     it('looks at both figures in mode hybrid', () => {

@@ -8,8 +8,9 @@ import express4 from 'express4';
 import fastify from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
-import { afterEach, describe, expect, it } from 'vitest';
-import type { FlowController } from '../../../src/index.js';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Engine } from '../../../src/core/engine/engine.js';
+import { engineOf } from '../../../src/core/inspect/engine-of.js';
 import { type Inspector, inspector } from '../../../src/observability/inspector/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { key, makeFlow, request, runNow } from '../../support/flow.js';
@@ -173,19 +174,15 @@ describe('a page that cannot be sent', () => {
   it('breaks its stream off, and ends no process, when the controller cannot be looked at any more', async () => {
     const { flow } = makeFlow();
     const clock = new ManualClock();
-    let isBroken = false;
-    const overview: FlowController['overview'] = (bounds) => {
-      if (isBroken) throw new Error('cannot look');
-      return flow.overview(bounds);
-    };
-    const looked = { overview, stats: () => flow.stats(), on: flow.on.bind(flow), explain: () => undefined };
-    const page = inspector(looked as never, { authorize: () => true, clock });
+    const page = inspector(flow, { authorize: () => true, clock, history: false });
     const ends: Promise<void>[] = [];
     const url = await serve(page, (done) => ends.push(done));
     const response = await fetch(`${url}/?view=events`);
     const reader = response.body!.getReader();
     await reader.read();
-    isBroken = true;
+    vi.spyOn(engineOf(flow) as Engine, 'figures').mockImplementation(() => {
+      throw new Error('cannot look');
+    });
     clock.advance(500);
     await expect(reader.read()).rejects.toThrow();
     await expect(ends[0]).resolves.toBeUndefined();

@@ -1,8 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import type { Engine } from '../../../src/core/engine/engine.js';
+import { engineOf } from '../../../src/core/inspect/engine-of.js';
 import {
   EndpointPool,
   FlowConfigError,
-  type FlowController,
   type FlowRequest,
   quotaDetector,
   roundRobin,
@@ -11,7 +12,6 @@ import {
 } from '../../../src/index.js';
 import {
   basicLogin,
-  type InspectedFlow,
   type InspectedShares,
   type InspectorFrame,
   type InspectorOptions,
@@ -28,17 +28,11 @@ const limits = { maxRequests: 1e6, maxBytes: 1e9 };
 function setUp(options: Partial<InspectorOptions> = {}) {
   const clock = new CountingClock();
   const { flow, clock: flowClock } = makeFlow({ limits, bands: [{ ...bands[0]!, limits }] });
-  let looks = 0;
-  const overview: FlowController['overview'] = (bounds) => {
-    looks++;
-    return flow.overview(bounds);
-  };
-  const { stats, on, explain } = flow;
-  const inspected = { overview, stats: stats.bind(flow), on: on.bind(flow), explain: explain.bind(flow) };
-  const page = inspector(inspected as InspectedFlow, { authorize: () => true, clock, history: false, ...options });
+  const looks = vi.spyOn(engineOf(flow) as Engine, 'figures');
+  const page = inspector(flow, { authorize: () => true, clock, history: false, ...options });
   const get = (query = '', init: RequestInit = {}) => page.fetch(new Request(`http://gateway/inspector${query}`, init));
   runNow(flow);
-  return { flow, flowClock, clock, page, get, looks: () => looks };
+  return { flow, flowClock, clock, page, get, looks: () => looks.mock.calls.length };
 }
 
 /** One event of a stream, as its frame. */
@@ -403,23 +397,12 @@ describe('the stream', () => {
 
     const clock = new ManualClock();
     const { flow } = makeFlow();
-    let isBroken = false;
-    const overview: FlowController['overview'] = (bounds) => {
-      if (isBroken) throw new Error('cannot look');
-      return flow.overview(bounds);
-    };
-    const broken = inspector(
-      {
-        overview,
-        stats: () => flow.stats(),
-        on: (event, listener) => flow.on(event, listener),
-        explain: () => undefined,
-      },
-      { authorize: () => true, clock },
-    );
+    const broken = inspector(flow, { authorize: () => true, clock, history: false });
     const other = await readerOf(broken.fetch(new Request('http://gateway/?view=events')));
     await next(other);
-    isBroken = true;
+    vi.spyOn(engineOf(flow) as Engine, 'figures').mockImplementation(() => {
+      throw new Error('cannot look');
+    });
     clock.advance(500);
     await expect(other.read()).rejects.toThrow('cannot look');
     expect(broken.watchers).toBe(0);

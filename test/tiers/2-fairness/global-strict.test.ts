@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { edf, fcfs, globalStrict, type OrderingPolicy, sloDeadline } from '../../../src/index.js';
+import { edf, fcfs, globalStrict, type OrderingPolicy, overviewOf, sloDeadline } from '../../../src/index.js';
 import { dial, dispatchOrder, key, makeFlow } from '../../support/flow.js';
 
 describe('globalStrict', () => {
@@ -33,7 +33,7 @@ describe('globalStrict', () => {
       bands: [{ priority: 0, flowLimits: { maxRequests: 2 } }],
     });
     for (const name of ['a', 'a', 'a', 'b']) void flow.enqueue({ byteSize: 3 }, key(name));
-    expect(flow.overview({ flows: 'all' }).bands[0]?.flows).toMatchObject([
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.flows).toMatchObject([
       { fairnessId: 'a', waiting: 2, waitingBytes: 6 },
       { fairnessId: 'b', waiting: 1, waitingBytes: 3 },
     ]);

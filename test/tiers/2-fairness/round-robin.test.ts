@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type FlowController, type FlowControllerOptions, type Lease, roundRobin } from '../../../src/index.js';
+import {
+  type FlowController,
+  type FlowControllerOptions,
+  type Lease,
+  overviewOf,
+  roundRobin,
+} from '../../../src/index.js';
 import { engineOf } from '../../property/inside.js';
 import { Random } from '../../property/random.js';
 import { collectGarbage } from '../../support/collect-garbage.js';
@@ -121,7 +127,7 @@ describe('roundRobin', () => {
       /** Since its last turn, for every flow that has waited without a break: who else was served. */
       const since = new Map<string, string[]>();
       const waiting = (): Set<string> =>
-        new Set(flow.overview({ flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId));
+        new Set(overviewOf(flow, { flows: 'all' }).bands[0]?.flows.map(({ fairnessId }) => fairnessId));
       for (let step = 0; step < 200; step++) {
         if (random.chance(0.55)) join(random.pick(names));
         else if (random.chance(0.1)) join(...Array.from({ length: random.int(20) }, (_, i) => `burst${step}-${i}`));

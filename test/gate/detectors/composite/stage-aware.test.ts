@@ -5,6 +5,7 @@ import {
   concurrencyDetector,
   EndpointPool,
   type EndpointView,
+  explainWait,
   type PoolView,
   roleLabel,
   type SaturationDetector,
@@ -224,7 +225,7 @@ describe('servers that do not report', () => {
     const { flow } = gated('prefill', 'decode');
     expect(flow.figures()).toMatchObject({ stats: { saturation: 1 }, pool: { available: 0 } });
     void flow.enqueue(request, key());
-    expect(flow.explain(request)).toMatchObject({ decidedBy: 'pool' });
+    expect(explainWait(flow, request)).toMatchObject({ decidedBy: 'pool' });
   });
 
   it('make their stage full when it has no others, and free when one of them reports', () => {

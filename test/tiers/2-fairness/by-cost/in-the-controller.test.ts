@@ -4,6 +4,7 @@ import {
   type FlowFairnessPolicy,
   inFlightEviction,
   type Lease,
+  overviewOf,
   shadow,
   virtualTokenCounter,
 } from '../../../../src/index.js';
@@ -184,7 +185,7 @@ describe('in a controller, requests of a size', () => {
 
   it('show their policy by its type', () => {
     const { flow } = makeFlow({ bands: [{ priority: 0, fairness: virtualTokenCounter() }] });
-    expect(flow.overview({ flows: 'all' }).bands[0]?.fairness).toBe('virtual-token-counter-fairness-policy');
+    expect(overviewOf(flow, { flows: 'all' }).bands[0]?.fairness).toBe('virtual-token-counter-fairness-policy');
   });
 
   it('tell of a function that fails, and go on', () => {
