@@ -18,6 +18,7 @@ const folders = {
   inspector: 'observability/inspector',
   endpoints: 'upstream',
   redis: 'redis',
+  workers: 'redis/workers',
   gateway: 'gateway',
   testing: 'testing',
   simulator: 'simulator',

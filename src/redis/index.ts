@@ -23,7 +23,11 @@ export {
   type SharedConcurrencyOptions,
   sharedConcurrency,
 } from './leases/shared-concurrency.js';
-export { type SharedEndpointsOptions, sharedEndpointConcurrency } from './leases/shared-endpoints.js';
+export {
+  type SharedEndpoints,
+  type SharedEndpointsOptions,
+  sharedEndpointConcurrency,
+} from './leases/shared-endpoints.js';
 export {
   type SharedMarks,
   type SharedMarksOptions,
@@ -50,3 +54,4 @@ export {
 export type { Store, StoreMessages, StoreScript } from './store/store.js';
 export type { LinkFigures } from './store/store-link.js';
 export type { StoreProblem, StoreProblemCode } from './store/store-problem.js';
+export { storeScripts } from './store-scripts.js';

@@ -21,6 +21,7 @@ import { finiteText } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
 
 export const bucketScript: StoreScript = {
+  name: 'buckets',
   local: bucketInMemory,
   text: `
 local time = redis.call('TIME')

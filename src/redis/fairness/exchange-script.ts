@@ -10,6 +10,7 @@ import { scriptHead } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
 
 export const exchangeScript: StoreScript = {
+  name: 'exchange',
   local: exchangeInMemory,
   text: `
 ${scriptHead}

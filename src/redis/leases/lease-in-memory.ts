@@ -42,7 +42,7 @@ export function leaseInMemory(
   const table = tables(memory);
   return keys.flatMap((key, index) => {
     const from = fixed + index * perKey;
-    return visit(table, key, args, args.slice(from, from + perKey).map(Number), nowUs);
+    return visit(table, key, args, args.slice(from, from + perKey).map(Number), nowUs, 'isLasting' in memory);
   });
 }
 
@@ -81,6 +81,7 @@ function visit(
   [self = '', ...common]: readonly string[],
   told: readonly number[],
   nowUs: number,
+  isLasting: boolean,
 ): string[] {
   const now = Math.floor(nowUs / 1_000);
   const [lease = 0, drain = 0, forget = 0] = common.slice(0, 3).map(Number);
@@ -99,7 +100,7 @@ function visit(
     return [self, ...[before.sequence, -1, 0, pool.epoch?.began ?? 0, 0, 0, 0, 0, 0, 0, 0].map(String)];
   const hasLost = acknowledged > 0 && (before?.sequence ?? 0) < acknowledged;
   const called = otherWeight + (before === undefined ? 0 : weight);
-  const epoch = epochOf(pool.epoch, hasLost, now, { ...ends, learnsUntil: now + lease, called });
+  const epoch = epochOf(pool.epoch, hasLost, now, { ...ends, learnsUntil: isLasting ? now : now + lease, called });
   pool.epoch = epoch;
   if (knownEpoch > 0 && knownEpoch !== epoch.began) {
     epoch.expected = Math.max(epoch.expected, knownWeight);

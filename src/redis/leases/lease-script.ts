@@ -28,6 +28,8 @@ import { leaseInMemory } from './lease-in-memory.js';
 export const replyWidth = 12;
 
 export const leaseScript: StoreScript = {
+  name: 'leases',
+  farewell: leaveWith,
   local: leaseInMemory,
   text: `
 ${scriptHead}
@@ -167,6 +169,15 @@ end
 return reply
 `,
 };
+
+/** The same replica leaves by its next call, with nothing in flight. */
+function leaveWith(args: readonly string[]): string[] {
+  return args.map((arg, at) => {
+    const figure = at < 5 ? undefined : (at - 5) % 10;
+    if (figure === 0) return String(Number(arg) + 1);
+    return figure === 5 ? '0' : at === 4 ? 'leave' : arg;
+  });
+}
 
 /** The terms of a call that its answer is held against. */
 type Asked = Pick<CapacityLease, 'toldLimit'>;

@@ -3,6 +3,8 @@
  *
  * Invariant: the endpoints of the pool's last view have a lease each, and no others have; one call serves them all.
  */
+import { parse } from '../../base/schema/element.js';
+import { positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView, PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
@@ -17,6 +19,11 @@ export interface SharedEndpointsOptions extends LeaseOptions {
   maxTokens?: number | undefined;
 }
 
+export interface SharedEndpoints extends LeasedDetector {
+  /** Sets the limit at weight 1; while replicas disagree, the smallest is in force. @throws FlowConfigError */
+  setLimit(limit: number): void;
+}
+
 /**
  * `sharedConcurrency` with a limit for each endpoint, times its weight; endpoints are known by their IDs, which all
  * replicas must use alike. With `headroom: 'required'` no endpoint gets more than its limit. Otherwise a request goes
@@ -26,23 +33,22 @@ export interface SharedEndpointsOptions extends LeaseOptions {
 export function sharedEndpointConcurrency(
   client: RedisClient | Store,
   options: SharedEndpointsOptions,
-): LeasedDetector {
+): SharedEndpoints {
   const held = new HeldLeases(client, options, 'sharedEndpointConcurrency');
-  const { limit, client: leases } = held;
+  const { client: leases } = held;
+  let { limit } = held;
   const byEndpoint = new Map<string, { readonly lease: CapacityLease; endpoint: EndpointView }>();
   let members: readonly EndpointView[] = [];
   let isHungry = false;
 
   const inFlight = (endpoint: EndpointView): number => held.inFlight(endpoint);
-  const limitOf = (endpoint: EndpointView): number => Math.max(1, Math.round(limit * endpoint.weight));
+  const limitOf = (endpoint: EndpointView): number => Math.max(1, Math.floor(limit * endpoint.weight));
 
   /** Every endpoint could get the waiting requests; which one will is not known yet. */
   function wants(endpoint: EndpointView): number {
     const waiting = held.waiting();
-    return Math.min(
-      limitOf(endpoint),
-      inFlight(endpoint) + (isHungry && !held.isAttached ? limitOf(endpoint) : waiting),
-    );
+    const more = isHungry && !held.isAttached ? limitOf(endpoint) : waiting;
+    return Math.min(limitOf(endpoint), inFlight(endpoint) + more);
   }
 
   function follow(pool: PoolView): void {
@@ -99,5 +105,8 @@ export function sharedEndpointConcurrency(
     },
     filter: (endpoints, nowMs) => endpoints.filter((endpoint) => inFlight(endpoint) < capOf(endpoint, nowMs)),
     seatsOf: capOf,
+    setLimit(next) {
+      limit = parse(positiveInteger(), next, 'setLimit');
+    },
   };
 }

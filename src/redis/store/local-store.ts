@@ -13,7 +13,8 @@ export function localStore({ clock = realClock }: { readonly clock?: Clock | und
     throw new FlowConfigError('localStore', [issue]);
   }
   const listeners = new Map<string, Set<(message: string) => void>>();
-  const memory = {};
+  /** Nothing of it is ever lost while the process lives: leases need not learn who holds what. */
+  const memory = { isLasting: true };
   /** As an instant of a real store, so that 0 is long ago. */
   const startUs = Date.now() * 1_000 - clock.now() * 1_000;
   return {

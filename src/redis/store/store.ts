@@ -6,10 +6,14 @@
 
 /** A step of the store, in both of its forms. Every form makes the same of the same. */
 export interface StoreScript {
+  /** Processes that share one memory ask each other for it by this name. */
+  readonly name: string;
   /** In Lua, for a server. */
   readonly text: string;
   /** For the memory of a process, which `memory` stands for. */
   readonly local: (memory: object, keys: readonly string[], args: readonly string[], nowUs: number) => string[];
+  /** Arguments that take the call with `args` back, once its caller is known to be gone with all that it ran. */
+  readonly farewell?: ((args: readonly string[]) => string[]) | undefined;
 }
 
 export interface Store {

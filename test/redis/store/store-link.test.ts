@@ -7,7 +7,7 @@ import { type IoRedisClient, redisStore } from '../../../src/redis/index.js';
 import { StoreLink } from '../../../src/redis/store/store-link.js';
 import { ManualClock } from '../../../src/testing/index.js';
 
-const script = { text: 'return 1', local: () => [] };
+const script = { name: 'probe', text: 'return 1', local: () => [] };
 const timeoutMs = 50;
 
 /** A client that leaves without a reply, for ever, the calls that `isLost` names; they are counted from 0. */
