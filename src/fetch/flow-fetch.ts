@@ -15,15 +15,7 @@ import {
 } from '../adapters/http/index.js';
 import { describeValue } from '../base/faults/flow-config-error.js';
 import { pause } from '../base/pause.js';
-import {
-  type Drop,
-  FlowConfigError,
-  FlowControlError,
-  type FlowKey,
-  type Lease,
-  type Outcome,
-  tokenEstimator,
-} from '../index.js';
+import { type Drop, FlowConfigError, FlowControlError, type Lease, type Outcome } from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
 import { FetchCall } from './fetch-call.js';
 import {
@@ -33,6 +25,7 @@ import {
   type FetchSettings,
   type FlowFetchOptions,
 } from './fetch-options.js';
+import { turnFor } from './turn.js';
 
 /** The request that policies see, in `item.request`: the call in `req`, its model and its size. */
 export interface FetchRequest extends HttpFlowRequest<FetchCall> {
@@ -57,7 +50,6 @@ export interface FlowFetch extends Fetch {
   readonly counts: FetchCounts;
 }
 
-const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 const bytesPerToken = 4;
 
 /**
@@ -89,9 +81,14 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
     const call = new FetchCall(input, init, context?.signal);
     if (settings.skip?.(call) === true) return (settings.fetch ?? platform)(input, init);
     if (call.signal?.aborted) leave(call);
-    const { request, key } = describe(call, settings, context);
+    const { byteSize, signal, model, maxOutputTokens } = call;
+    // Of JSON bodies; what other bodies hold is not known.
+    const inputTokens = model === undefined ? undefined : Math.ceil(byteSize / bytesPerToken);
+    const facts = { byteSize, signal, model, inputTokens, maxOutputTokens, req: call };
+    const { estimate } = settings;
+    const ask = turnFor(flow, classified(call, settings, context), facts, estimate && (() => estimate(call)));
     const mostRetries = call.isReplayable ? settings.retry.max : 0;
-    let outcome = await ask(flow, request, key);
+    let outcome = await ask();
     for (let retries = 0; ; retries++) {
       if (outcome.type !== 'Dispatched') return dropped(outcome, call);
       const { lease, queuedMs } = outcome;
@@ -100,7 +97,7 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
       sent.add(attempt.end.signal);
       const result = await attempt.run();
       if (result.type === 'answered') return result.response;
-      const again = mayRetry ? await waitAgain(attempt, result, call, () => ask(flow, request, key)) : undefined;
+      const again = mayRetry ? await waitAgain(attempt, result, call, ask) : undefined;
       if (again === undefined) return giveUp(result, lease, queuedMs, call);
       counts.retried += 1;
       outcome = again;
@@ -154,31 +151,6 @@ function leave(call: FetchCall): never {
   const reason: unknown = call.signal?.reason;
   call.leaveBody(reason);
   throw reason;
-}
-
-async function ask(flow: AdapterGate<FetchRequest>, request: FetchRequest, key: FlowKey): Promise<Outcome> {
-  return flow.enter?.(request, key) ?? flow.enqueue(request, key);
-}
-
-function describe(
-  call: FetchCall,
-  settings: FetchSettings,
-  context: CallContext | undefined,
-): { readonly request: FetchRequest; readonly key: FlowKey } {
-  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } =
-    classified(call, settings, context);
-  const { byteSize, signal, model, maxOutputTokens } = call;
-  const named = tokens ?? settings.estimate?.(call);
-  const isOwn = tokens === undefined && settings.estimate === undefined;
-  // Of JSON bodies; what other bodies hold is not known.
-  const inputTokens = isOwn && model !== undefined ? Math.ceil(byteSize / bytesPerToken) : undefined;
-  const estimate = inputTokens === undefined ? named : estimateTokens({ inputTokens, maxOutputTokens });
-  const placement = { affinityKey, sessionId, endpointSubset };
-  const size = { byteSize, tokens: estimate, inputTokens, maxOutputTokens };
-  return {
-    request: { signal, ttlMs, maxWaitMs, sloTtftMs, ...placement, ...size, model, req: call },
-    key: { fairnessId, priority },
-  };
 }
 
 function classified(call: FetchCall, { classify }: FetchSettings, context: CallContext | undefined): Classification {

@@ -187,12 +187,6 @@ export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, opti
   }
 }
 
-/** The error for a wrong answer of `classify`; it says what `classify` must return. */
-export function wrongClassification(got: string): FlowConfigError {
-  const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
-  return new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]);
-}
-
 /** An async function is an error, because its promise is truthy: `trust` would believe everybody. */
 function atOnce(expected: string, isRight: (given: unknown) => boolean): Schema<unknown> {
   return element((given, report) => {

@@ -57,25 +57,19 @@ export function errorObject({ status, detail, code }: { status: number; detail: 
   return { message: detail, type, param: null, code };
 }
 
-/** The problem type of a status: two are registered by the IETF's draft on rate limit headers, the others need none. */
+const registered = 'https://iana.org/assignments/http-problem-types#';
+const reducedCapacity = { type: `${registered}temporary-reduced-capacity`, title: 'No capacity for now' };
+
+/** The problem types: two are registered by the IETF's draft on rate limit headers, the others need none. */
+const problemTypes: Readonly<Record<number, { readonly type: string; readonly title: string }>> = {
+  429: { type: `${registered}quota-exceeded`, title: 'Too many requests are waiting' },
+  503: reducedCapacity,
+  529: reducedCapacity,
+  500: { type: 'about:blank', title: 'Internal Server Error' },
+};
+
 export function problemType(status: number): { readonly type: string; readonly title: string } {
-  switch (status) {
-    case 429:
-      return {
-        type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-        title: 'Too many requests are waiting',
-      };
-    case 503:
-    case 529:
-      return {
-        type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
-        title: 'No capacity for now',
-      };
-    case 500:
-      return { type: 'about:blank', title: 'Internal Server Error' };
-    default:
-      return { type: 'about:blank', title: 'Request dropped by flow control' };
-  }
+  return problemTypes[status] ?? { type: 'about:blank', title: 'Request dropped by flow control' };
 }
 
 /** An error body `{ message, type, code }`, in the documented words for overload; at 529 in those of later releases. */

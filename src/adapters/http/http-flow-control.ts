@@ -11,7 +11,7 @@ import { realClock } from '../../base/clock.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type StopWatching, UploadWatch } from '../../base/stream/upload-watch.js';
 import { whenAborted } from '../../base/when-aborted.js';
-import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
+import { type Drop, FlowConfigError, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
 import {
   type AdapterGate,
   type Classification,
@@ -20,7 +20,6 @@ import {
   type FlowControlOptions,
   type HttpFlowRequest,
   type PlacementHints,
-  wrongClassification,
 } from './adapter-options.js';
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
@@ -231,11 +230,12 @@ function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowContro
 
 /** A request whose class is not known must not pass for one that needs no lease. */
 function classified(classification: Classification): Classification {
-  if (typeof classification !== 'object' || classification === null)
-    throw wrongClassification(describeValue(classification));
-  if (!isPromise(classification)) return classification;
-  abandon(classification);
-  throw wrongClassification('a promise');
+  const isLater = isPromise(classification);
+  if (typeof classification === 'object' && classification !== null && !isLater) return classification;
+  if (isLater) abandon(classification);
+  const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
+  const got = isLater ? 'a promise' : describeValue(classification);
+  throw new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]);
 }
 
 /** Holds the lease of a request until its response has ended, and tells the lease how it ended. */

@@ -12,58 +12,50 @@ const unreadMs = 60_000;
 /** `isSent`: to the last byte. Otherwise it was cancelled, or failed with `error`. */
 type Ended = (isSent: boolean, error?: unknown) => void;
 
-export class WatchedBody {
+export interface WatchedBody {
   /** To be sent in place of the one watched. */
   readonly stream: ReadableStream<Uint8Array>;
-  private readonly ahead: ReadAhead<Uint8Array>;
-  private readonly ended: Ended;
-  private isOver = false;
-  private unread: unknown = undefined;
-
-  /** Calls `ended` once. */
-  constructor(body: ReadableStream<Uint8Array>, ended: Ended) {
-    this.ended = ended;
-    this.ahead = new ReadAhead(body.getReader(), [], { over: (isSent, error) => this.end(isSent, error) });
-    this.stream = new ReadableStream<Uint8Array>(
-      {
-        pull: (controller) => this.pull(controller),
-        cancel: (reason) => {
-          this.end(false);
-          return this.ahead.cancel(reason);
-        },
-      },
-      { highWaterMark: 0 },
-    );
-    this.awaitReader();
-  }
-
   /** Fails the stream, and tells its source to stop. */
-  abortResponse(reason: unknown): void {
-    if (this.isOver) return;
-    this.end(false, reason);
-    this.ahead.stop(reason);
+  abortResponse(reason: unknown): void;
+}
+
+/** Calls `ended` once. */
+export function watchedBody(body: ReadableStream<Uint8Array>, ended: Ended): WatchedBody {
+  let isOver = false;
+  let unread: ReturnType<typeof setTimeout> | undefined;
+
+  function end(isSent: boolean, error?: unknown): void {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(unread);
+    ended(isSent, error);
+  }
+  function abortResponse(reason: unknown): void {
+    if (isOver) return;
+    end(false, reason);
+    ahead.stop(reason);
+  }
+  function awaitReader(): void {
+    if (isOver) return;
+    const abort = (): void => abortResponse(new DOMException('Nobody reads the response', 'TimeoutError'));
+    unread = letProcessEnd(setTimeout(abort, unreadMs));
   }
 
-  private awaitReader(): void {
-    if (this.isOver) return;
-    const abort = (): void => this.abortResponse(new DOMException('Nobody reads the response', 'TimeoutError'));
-    this.unread = letProcessEnd(setTimeout(abort, unreadMs));
-  }
-
-  private async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    this.stopTimer();
-    await this.ahead.pull(controller);
-    this.awaitReader();
-  }
-
-  private end(isSent: boolean, error?: unknown): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.stopTimer();
-    this.ended(isSent, error);
-  }
-
-  private stopTimer(): void {
-    clearTimeout(this.unread as ReturnType<typeof setTimeout> | undefined);
-  }
+  const ahead = new ReadAhead(body.getReader(), [], { over: end });
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        clearTimeout(unread);
+        await ahead.pull(controller);
+        awaitReader();
+      },
+      cancel(reason) {
+        end(false);
+        return ahead.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  awaitReader();
+  return { stream, abortResponse };
 }

@@ -8,7 +8,7 @@ import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-s
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import { WatchedBody } from './watched-body.js';
+import { type WatchedBody, watchedBody } from './watched-body.js';
 
 export class WebExchange implements Exchange<Request> {
   req: Request;
@@ -76,7 +76,7 @@ export class WebExchange implements Exchange<Request> {
     }
     let { body } = response;
     if (body !== null && this.done !== undefined && this.req.method !== 'HEAD') {
-      this.body = new WatchedBody(body, this.bodyEnded);
+      this.body = watchedBody(body, this.bodyEnded);
       body = this.body.stream;
     } else {
       this.end(true);

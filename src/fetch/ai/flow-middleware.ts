@@ -20,7 +20,6 @@ import {
   type Lease,
   type Outcome,
   realClock,
-  tokenEstimator,
 } from '../../index.js';
 import { callerSignal } from '../fetch-call.js';
 import {
@@ -33,13 +32,14 @@ import {
 } from '../fetch-options.js';
 import { LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
+import { turnFor } from '../turn.js';
 import {
   type CallParams,
   type GenerateResult,
   type Model,
   type StreamPart,
   type StreamResult,
-  StreamUsage,
+  streamUsage,
   usageOf,
 } from './language-model.js';
 
@@ -109,7 +109,6 @@ const optionsSchema = object({
   ...responseShape,
 } satisfies Record<keyof FlowMiddlewareOptions, unknown>);
 
-const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 const lettersPerToken = 4;
 
 /**
@@ -141,9 +140,13 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       ...params.providerOptions?.headgate,
       ...classify?.(params, model),
     };
-    const { fairnessId, priority } = named;
-    const request = requestOf(params, model, signal, named, estimate);
-    return flow.enter?.(request, { fairnessId, priority }) ?? flow.enqueue(request, { fairnessId, priority });
+    const { prompt, maxOutputTokens } = params;
+    // In letters: as long as JSON, which is what most providers send.
+    const byteSize = JSON.stringify(prompt)?.length ?? 0;
+    const inputTokens = Math.ceil(byteSize / lettersPerToken);
+    const of = { model: model.modelId, provider: model.provider };
+    const facts = { byteSize, signal, inputTokens, maxOutputTokens, ...of };
+    return turnFor(flow, named, facts, estimate && (() => estimate(params)))();
   }
 
   /** Runs `work` with a lease, once more where it can wait again. The answer of `work` then holds the lease. */
@@ -192,41 +195,12 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
         const result = await model.doStream({ ...params, abortSignal: end.signal });
         end.signal.throwIfAborted();
         tellAnswer(end.lease, result.response?.headers && { status: 200, headers: result.response.headers });
-        end.reader = new StreamUsage(end.lease);
+        end.reader = streamUsage(end.lease);
         end.awaitPieces(realClock, idleMs);
         end.isAnswered = true;
         return { ...result, stream: leasedStream(result.stream.getReader(), [], end, counts) };
       });
     },
-  };
-}
-
-function requestOf(
-  params: CallParams,
-  { modelId: model, provider }: Model,
-  signal: AbortSignal | undefined,
-  { tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset }: Classification,
-  estimate: FlowMiddlewareOptions['estimate'],
-): ModelRequest {
-  const { prompt, maxOutputTokens } = params;
-  // In letters: as long as JSON, which is what most providers send.
-  const byteSize = JSON.stringify(prompt)?.length ?? 0;
-  const isOwn = tokens === undefined && estimate === undefined;
-  const inputTokens = isOwn ? Math.ceil(byteSize / lettersPerToken) : undefined;
-  const times = { ttlMs, maxWaitMs, sloTtftMs };
-  return {
-    byteSize,
-    signal,
-    tokens:
-      inputTokens === undefined ? (tokens ?? estimate?.(params)) : estimateTokens({ inputTokens, maxOutputTokens }),
-    inputTokens,
-    maxOutputTokens,
-    ...times,
-    affinityKey,
-    sessionId,
-    endpointSubset,
-    model,
-    provider,
   };
 }
 

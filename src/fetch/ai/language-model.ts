@@ -66,42 +66,34 @@ function isTokens(value: unknown): value is number {
 }
 
 /** Parts that bring what the model wrote. */
-function isContent({ type }: StreamPart): boolean {
-  return type === 'text-delta' || type === 'reasoning-delta' || type === 'tool-input-delta' || type === 'tool-call';
-}
+const content: readonly string[] = ['text-delta', 'reasoning-delta', 'tool-input-delta', 'tool-call'];
 
 /** A lease is told of tokens when so many came since. */
 const reportEvery = 32;
 
 /** Reads the usage out of a stream while it passes, and tells the lease: at the first token, and at the end. */
-export class StreamUsage<P extends StreamPart> implements AnswerReader<P> {
-  private readonly lease: Lease;
-  private pieces = 0;
-  private reported = 0;
-  private isTold = false;
-
-  constructor(lease: Lease) {
-    this.lease = lease;
-  }
-
-  push(part: P): void {
-    if (part.type === 'finish' && part.usage !== undefined) {
-      const usage = usageOf(part.usage);
-      this.isTold = usage.completionTokens !== undefined;
-      this.lease.report(usage);
-    } else if (isContent(part)) {
-      this.pieces += 1;
-      if (this.pieces === 1 || this.pieces - this.reported >= reportEvery) this.report();
-    }
-  }
-
-  end(): void {
-    if (!this.isTold && this.pieces > this.reported) this.report();
-  }
-
+export function streamUsage(lease: Lease): AnswerReader<StreamPart> {
+  let pieces = 0;
+  let reported = 0;
+  let isTold = false;
   /** About one token in each piece, until the provider tells. */
-  private report(): void {
-    this.reported = this.pieces;
-    this.lease.report({ completionTokens: this.pieces });
-  }
+  const report = (): void => {
+    reported = pieces;
+    lease.report({ completionTokens: pieces });
+  };
+  return {
+    push({ type, usage: told }) {
+      if (type === 'finish' && told !== undefined) {
+        const usage = usageOf(told);
+        isTold = usage.completionTokens !== undefined;
+        lease.report(usage);
+      } else if (content.includes(type)) {
+        pieces += 1;
+        if (pieces === 1 || pieces - reported >= reportEvery) report();
+      }
+    },
+    end() {
+      if (!isTold && pieces > reported) report();
+    },
+  };
 }
