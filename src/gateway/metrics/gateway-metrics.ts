@@ -10,9 +10,8 @@ import {
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { RequestState } from '../request-state.js';
 import type { SharedState } from '../shared/shared-state.js';
-import type { GatewayCounters } from './gateway-counters.js';
+import type { GatewayCounters, LabelledCounter } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
-import type { LabelledCounter } from './labelled-counter.js';
 
 export type PromClient = typeof import('prom-client');
 
