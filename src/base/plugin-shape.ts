@@ -19,18 +19,9 @@ export interface PluginShape<P extends { readonly type: string }> {
 /** The names of the members of every variant of a contract. */
 type MethodsOf<P> = P extends unknown ? Exclude<keyof P & string, 'type'> : never;
 
-/** A schema of plugins of this shape. */
+/** A schema of plugins of this shape; it reports what the candidate lacks. */
 export function pluginOfShape<P extends { readonly type: string }>(shape: PluginShape<P>): Schema<P> {
-  return element((candidate, report) => readPlugin(shape, candidate, report));
-}
-
-/** The plugin that `candidate` is; otherwise reports what it lacks and returns undefined. */
-export function readPlugin<P extends { readonly type: string }>(
-  shape: PluginShape<P>,
-  candidate: unknown,
-  report: Report,
-): P | undefined {
-  return hasShape(shape, candidate, report) ? candidate : undefined;
+  return element((candidate, report) => (hasShape(shape, candidate, report) ? candidate : undefined));
 }
 
 function hasShape<P extends { readonly type: string }>(

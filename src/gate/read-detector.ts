@@ -2,12 +2,13 @@
 import { abandon, isAsyncFunction, isPromise } from '../base/async-function.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { memberOf } from '../base/faults/foreign-values.js';
-import { readPlugin } from '../base/plugin-shape.js';
-import type { Report } from '../base/schema/element.js';
+import { pluginOfShape } from '../base/plugin-shape.js';
+import { type Report, readBy } from '../base/schema/element.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import { type SaturationDetector, type SaturationFunction, saturationDetectorShape } from './saturation-detector.js';
 
 const { noun, example } = saturationDetectorShape;
+const detector = pluginOfShape(saturationDetectorShape);
 
 /** The detector that `candidate` is; otherwise reports what it lacks and returns undefined. */
 export function readDetector(candidate: unknown, report: Report): SaturationDetector | undefined {
@@ -16,7 +17,7 @@ export function readDetector(candidate: unknown, report: Report): SaturationDete
     report(expected, [], got);
     return undefined;
   }
-  if (typeof candidate !== 'function') return readPlugin(saturationDetectorShape, candidate, report);
+  if (typeof candidate !== 'function') return readBy(detector, candidate, report);
   const mistake = mistakeOf(candidate as SaturationFunction);
   if (mistake !== undefined) report(...mistake);
   return { type: 'function', saturation: candidate as SaturationFunction };

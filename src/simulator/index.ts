@@ -25,6 +25,7 @@ export type { Ending, SimRequest } from './requests/sim-request.js';
 export { type LoadScenarioOptions, loadScenario, type Scenario } from './scenario/load-scenario.js';
 /** @internal */
 export { scenarioFileTable, withTraceFiles } from './scenario/scenario-json.js';
+export { scenarioValue, withScenarioValue } from './scenario/value-path.js';
 export { type Condition, failuresOf, parseConditions, withServedDefault, worstMiss } from './search/condition.js';
 export {
   type FindOptions,
@@ -33,15 +34,13 @@ export {
   type TriedValue,
   type ValueRange,
 } from './search/find-value.js';
-export { type Measure, parseMeasure } from './search/measure.js';
-export { scenarioValue, withScenarioValue } from './search/scenario-value.js';
-export { type Spread, simulateSeeds, spreadOf } from './search/seeds.js';
+export { type Measure, parseMeasure, type Spread, spreadOf } from './search/measure.js';
 export { combinations, parseSweepAxis, type SweepAxis } from './search/sweep.js';
 export type { Outage, Slowdown } from './servers/server-faults.js';
 export { type ServerRoomDetector, serverRoomDetector } from './servers/server-room-detector.js';
 export type { ServerSpec } from './servers/server-spec.js';
 export type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './servers/sim-server.js';
-export { type SimulateHooks, simulate } from './simulate.js';
+export { type SimulateHooks, simulate, simulateSeeds } from './simulate.js';
 export { type CalibrateOptions, type Calibration, calibrate } from './traces/calibrate.js';
 export { leftOut, type ReadTrace, type ReadTraceOptions, readTrace } from './traces/read-trace.js';
 export { type ScenarioFromTraceOptions, scenarioFromTrace } from './traces/scenario-from-trace.js';

@@ -1,6 +1,7 @@
-/** Runs a simulation to its end. */
+/** Runs a simulation to its end; also with several seeds, to tell which part of a figure is chance. */
 import { parse } from '../base/schema/element.js';
-import { hooks as ofHooks } from './check-arguments.js';
+import { positiveInteger } from '../base/schema/types.js';
+import { checkArguments, fields, hooks as ofHooks } from './check-arguments.js';
 import type { SimulationResult } from './engine/result.js';
 import { Simulation } from './engine/simulation.js';
 import type { SimulationOptions } from './engine/simulation-options.js';
@@ -35,4 +36,21 @@ export function simulate(options: SimulationOptions, hooks: SimulateHooks = {}):
     if (onProgress !== undefined && ++events % eventsPerReport === 0) onProgress(simulation.progress);
   }
   return simulation.result();
+}
+
+/** The seed of the scenario and those that follow it. @throws FlowConfigError */
+export function simulateSeeds(
+  options: SimulationOptions,
+  seeds: number,
+  hooks: SimulateHooks = {},
+): SimulationResult[] {
+  const shape = { options: fields, seeds: positiveInteger(), hooks: ofHooks };
+  checkArguments('simulateSeeds', { options, seeds, hooks }, shape);
+  const first = options.seed ?? 1;
+  return Array.from({ length: seeds }, (_, index) =>
+    simulate(
+      { ...options, seed: first + index },
+      { onProgress: hooks.onProgress && ((done) => hooks.onProgress?.((index + done) / seeds)) },
+    ),
+  );
 }

@@ -51,7 +51,7 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   peek(): T | undefined {
     while (this.front !== undefined && !this.front.isWaiting) {
-      this.shift();
+      this.front = this.rest?.shift();
       this.tombstones--;
     }
     return this.front;
@@ -81,7 +81,7 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   }
 
   remove(member: T): void {
-    if (this.front === member) this.shift();
+    if (this.front === member) this.front = this.rest?.shift();
     else this.discard();
   }
 

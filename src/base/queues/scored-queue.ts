@@ -3,10 +3,11 @@
  *
  *     first │ second │ … │ last of the lookahead │ …        `first` is passed by a bounded number, then it goes
  *
- * Scores are asked for anew at each choice, so they may change while members wait.
+ * Scores are asked for anew at each choice, so they may change while members wait. Who is ahead of a member is told by
+ * arrival, because the scores of later choices are not known yet.
  */
 import { FifoQueue } from './fifo-queue.js';
-import type { ItemQueue, Queued } from './item-queue.js';
+import type { Queued } from './item-queue.js';
 
 export interface Scores<T> {
   /** Members that are compared at each choice. */
@@ -19,8 +20,7 @@ export interface Scores<T> {
 }
 
 /** push O(1) amortized; the next choice after a push or a shift O(lookahead). */
-export class ScoredQueue<T extends Queued> implements ItemQueue<T> {
-  private readonly line = new FifoQueue<T>();
+export class ScoredQueue<T extends Queued> extends FifoQueue<T> {
   /** The choice, until something comes or goes. */
   private chosen: T | undefined = undefined;
   private first: T | undefined = undefined;
@@ -28,25 +28,18 @@ export class ScoredQueue<T extends Queued> implements ItemQueue<T> {
   private readonly scores: Scores<T>;
 
   constructor(scores: Scores<T>) {
+    super();
     this.scores = scores;
   }
 
-  get length(): number {
-    return this.line.length;
-  }
-
-  get tombstones(): number {
-    return this.line.tombstones;
-  }
-
-  push(member: T): void {
-    this.line.push(member);
+  override push(member: T): void {
+    super.push(member);
     this.chosen = undefined;
   }
 
-  peek(): T | undefined {
+  override peek(): T | undefined {
     if (this.chosen?.isWaiting === true) return this.chosen;
-    const first = this.line.peek();
+    const first = super.peek();
     if (first !== this.first) {
       this.first = first;
       this.passedFirst = 0;
@@ -55,44 +48,19 @@ export class ScoredQueue<T extends Queued> implements ItemQueue<T> {
     return this.chosen;
   }
 
-  shift(): void {
+  override shift(): void {
     const { chosen } = this;
     if (chosen === undefined) return;
     this.chosen = undefined;
     if (chosen !== this.first) this.passedFirst++;
-    this.line.remove(chosen);
+    this.remove(chosen);
     this.scores.dispatched(chosen);
-  }
-
-  discard(): void {
-    this.line.discard();
-  }
-
-  remove(member: T): void {
-    this.line.remove(member);
-  }
-
-  members(): T[] {
-    return this.line.members();
-  }
-
-  newestFirst(): Iterable<T> {
-    return this.line.newestFirst();
-  }
-
-  leading(count: number): T[] {
-    return this.line.leading(count);
-  }
-
-  /** The order is by arrival, because the scores of later choices are not known yet. */
-  ahead(member: T, most: number): number | undefined {
-    return this.line.ahead(member, most);
   }
 
   private best(first: T): T {
     let best = first;
     let highest = this.scores.score(first);
-    for (const member of this.line.leading(this.scores.lookahead)) {
+    for (const member of this.leading(this.scores.lookahead)) {
       const score = member === first ? highest : this.scores.score(member);
       if (score <= highest) continue;
       best = member;

@@ -166,14 +166,7 @@ export function toFrame(
       why: text,
     })),
     shadow: stats.shadow === undefined ? null : shadowOf(stats.shadow),
-    oldestLease:
-      oldestLease === undefined
-        ? null
-        : {
-            flow: nameOf(oldestLease.fairnessId),
-            heldMs: Math.round(oldestLease.heldMs),
-            isOverdue: oldestLease.isOverdue,
-          },
+    oldestLease: oldestLease === undefined ? null : oldestLeaseOf(oldestLease, nameOf),
   };
 }
 
@@ -181,6 +174,13 @@ function shadowOf(figures: ShadowFigures): InspectorFrame['shadow'] {
   const { passed, running, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = figures;
   const dropped = wouldHaveBeenDropped.reduce((sum, { requests }) => sum + requests, 0);
   return { passed, running, wouldHaveWaited, wouldHaveBeenDropped: dropped, wouldHaveBeenEvicted };
+}
+
+function oldestLeaseOf(
+  { fairnessId, heldMs, isOverdue }: NonNullable<ControllerOverview['oldestLease']>,
+  nameOf: (fairnessId: string) => string,
+): InspectorFrame['oldestLease'] {
+  return { flow: nameOf(fairnessId), heldMs: Math.round(heldMs), isOverdue };
 }
 
 function troubleOf({

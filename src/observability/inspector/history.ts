@@ -4,8 +4,8 @@
  *
  *     [3, 5, 4, …]   one number for each span of five seconds; `current` is being filled
  *
- * Invariant: one timer, which does not keep the process; a reading costs what `stats()` costs. What counted nothing in a
- * whole ring is forgotten, and at most `mostFlows` flows are kept apart: later ones wait until another one is forgotten.
+ * Invariant: one timer, which does not keep the process; a reading costs what `stats()` costs. What counted nothing in
+ * a whole ring is forgotten, and at most `mostFlows` flows are kept apart: later ones wait until another is forgotten.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock, DropReason, FlowController, FlowStats } from '../../index.js';

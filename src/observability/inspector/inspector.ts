@@ -7,7 +7,7 @@ import { History } from './history.js';
 import { Aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
 import { type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
-import { pageHtml, pagePolicy } from './page/document.js';
+import { builtPage } from './page/built-page.js';
 import { sharedTable } from './shared-limits.js';
 
 /** Mount one of the two. Neither reads a body, and neither changes anything. */
@@ -134,9 +134,25 @@ function hostOf({ headers, url }: InspectorRequest): string {
   return named.replace(/:\d+$/, '').toLowerCase();
 }
 
+/** Nothing but what has the nonce runs or styles; nothing is loaded but the page's own stream. */
+function pagePolicy(nonce: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'nonce-${nonce}'`,
+    `style-src 'nonce-${nonce}'`,
+    "connect-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+/** One document with its style and its script inside, for a nonce that is made for every answer. */
 function page(): Response {
   const nonce = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(18))));
-  return respond(200, 'text/html; charset=utf-8', pageHtml(nonce), { 'content-security-policy': pagePolicy(nonce) });
+  const policy = { 'content-security-policy': pagePolicy(nonce) };
+  return respond(200, 'text/html; charset=utf-8', builtPage.replaceAll('%nonce%', nonce), policy);
 }
 
 function rejection(status: number, error: string, headers: Readonly<Record<string, string>> = {}): Response {

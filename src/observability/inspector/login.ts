@@ -2,6 +2,7 @@
  * A login that every browser knows: the answer 401 makes it ask for name and password, which it then sends along, to
  * the stream as well.
  */
+import { GcraWindow } from '../../base/gcra-window.js';
 import { headerText } from '../../base/headers/header-source.js';
 import { object, optional, parse } from '../../base/schema/element.js';
 import { clock as aClock, text } from '../../base/schema/types.js';
@@ -89,58 +90,36 @@ async function isSame(a: string, b: string): Promise<boolean> {
   return difference === 0;
 }
 
-interface Pace {
-  /** Wrong passwords in a row. */
-  readonly burst: number;
-  /** Then one in that time, ms. */
-  readonly everyMs: number;
-}
-
-const ofOne: Pace = { burst: 10, everyMs: 6_000 };
-const ofAll: Pace = { burst: 100, everyMs: 200 };
 const mostAddresses = 1_000;
 
 /**
- * How often a password may be tried: from each address, and in all, because one client may have many addresses.
- *
- * Each wrong one moves an instant forward, by the time after which another try is free. While it lies further ahead
- * than `burst` of them, nothing is tried. Invariant: at most `mostAddresses` are kept.
+ * How often a password may be tried: from each address, and in all, because one client may have many addresses. A wrong
+ * one takes a unit of a bucket that leaks. Invariant: at most `mostAddresses` are kept.
  */
 class LoginAttempts {
-  /** The instants, ms, by address; the longest untouched first. */
-  private readonly byAddress = new Map<string, number>();
-  private allAtMs = Number.NEGATIVE_INFINITY;
+  /** The longest untouched first. */
+  private readonly byAddress = new Map<string, GcraWindow>();
+  private readonly ofAll = new GcraWindow(5, 1_000, 100);
 
   /** Takes a try, and returns 0; or, where none may be taken, how long to wait, ms. */
   take(address: string, nowMs: number): number {
-    const oneAtMs = Math.max(this.byAddress.get(address) ?? nowMs, nowMs) + ofOne.everyMs;
-    const allAtMs = Math.max(this.allAtMs, nowMs) + ofAll.everyMs;
-    const waitMs = Math.max(beyond(ofOne, oneAtMs, nowMs), beyond(ofAll, allAtMs, nowMs));
+    const own = this.byAddress.get(address) ?? new GcraWindow(1, 6_000, 10);
+    const waitMs = Math.max(own.roomAtMs(1, nowMs), this.ofAll.roomAtMs(1, nowMs)) - nowMs;
     if (waitMs > 0) return waitMs;
-    this.keep(address, oneAtMs);
-    this.allAtMs = allAtMs;
+    own.take(1, nowMs);
+    this.ofAll.take(1, nowMs);
+    this.byAddress.delete(address);
+    this.byAddress.set(address, own);
+    const [longestUntouched] = this.byAddress.keys();
+    if (this.byAddress.size > mostAddresses) this.byAddress.delete(longestUntouched as string);
     return 0;
   }
 
   /** The password was right: the try was none. */
   giveBack(address: string, nowMs: number): void {
-    const atMs = (this.byAddress.get(address) ?? nowMs) - ofOne.everyMs;
-    if (atMs > nowMs) this.keep(address, atMs);
-    else this.byAddress.delete(address);
-    this.allAtMs -= ofAll.everyMs;
+    const own = this.byAddress.get(address);
+    own?.giveBack(1, nowMs);
+    if (own?.used(nowMs) === 0) this.byAddress.delete(address);
+    this.ofAll.giveBack(1, nowMs);
   }
-
-  private keep(address: string, atMs: number): void {
-    this.byAddress.delete(address);
-    this.byAddress.set(address, atMs);
-    if (this.byAddress.size <= mostAddresses) return;
-    for (const longestUntouched of this.byAddress.keys()) {
-      this.byAddress.delete(longestUntouched);
-      return;
-    }
-  }
-}
-
-function beyond({ burst, everyMs }: Pace, atMs: number, nowMs: number): number {
-  return atMs - nowMs - burst * everyMs;
 }

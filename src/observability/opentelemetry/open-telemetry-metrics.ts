@@ -17,8 +17,7 @@ import { bucketBounds } from '../metrics/duration-buckets.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
 import * as instruments from './instruments.js';
-import { observables, type Readings } from './observables.js';
-import { ZeroFilledSeries } from './zero-filled-series.js';
+import { observables, type Readings, ZeroFilledSeries } from './observables.js';
 
 const { attributes } = instruments;
 /** Priorities kept apart; the rest is `other`. */

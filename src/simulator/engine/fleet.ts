@@ -24,7 +24,7 @@ export class Fleet {
       const make = factoryOf(spec);
       return namesOf(spec).map((id) => {
         this.pool.add(id, spec.labels === undefined ? {} : { labels: spec.labels });
-        return make(id, host, streams.of(`server/${id}`));
+        return make(id, host, streams(`server/${id}`));
       });
     });
     this.byId = new Map(this.servers.map((server) => [server.id, server]));

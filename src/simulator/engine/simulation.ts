@@ -12,7 +12,7 @@ import { parse } from '../../base/schema/element.js';
 import { type Drop, FlowController } from '../../index.js';
 import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
-import { type Random, RandomStreams } from '../random/random-streams.js';
+import { type Random, type RandomStreams, randomStreams } from '../random/random-streams.js';
 import { type Ending, type OnEnd, type RequestDraft, SimRequest } from '../requests/sim-request.js';
 import { scheduleSlowdowns } from '../servers/server-faults.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
@@ -63,7 +63,7 @@ export class Simulation implements ServerHost, TrafficHost {
     const flow = typeof given === 'function' ? given() : given;
     checkArguments('simulate', { flow }, { flow: fields });
     this.trafficEndsAtMs = this.options.durationMs;
-    const streams = new RandomStreams(this.options.seed);
+    const streams = randomStreams(this.options.seed);
     this.measures = new RunMeasures(this.options);
     this.fleet = new Fleet(this.options, flow, this, streams);
     this.byLease = flow.eviction === undefined ? undefined : new Map();
@@ -346,7 +346,7 @@ export class Simulation implements ServerHost, TrafficHost {
         const twins = names.get(plain) ?? 0;
         names.set(plain, twins + 1);
         const name = twins === 0 ? plain : `${plain}#${twins}`;
-        const random = (part: string): Random => streams.of(`${name}/${part}`);
+        const random = (part: string): Random => streams(`${name}/${part}`);
         const index = this.clients.push(new Clients(spec, traffic, random)) - 1;
         startTraffic(spec, index, tenant, this, random);
       }

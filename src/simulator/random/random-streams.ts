@@ -5,17 +5,11 @@ import { textHash } from '../../base/text-hash.js';
 /** A source of 0 <= value < 1. */
 export type Random = () => number;
 
-export class RandomStreams {
-  private readonly seed: number;
+/** The stream of a name: the same numbers for the same seed and name. */
+export type RandomStreams = (name: string) => Random;
 
-  constructor(seed: number) {
-    this.seed = seed;
-  }
-
-  /** The stream of that name: the same numbers for the same seed and name. */
-  of(name: string): Random {
-    return seededRandom(textHash(`${this.seed}/${name}`));
-  }
+export function randomStreams(seed: number): RandomStreams {
+  return (name) => seededRandom(textHash(`${seed}/${name}`));
 }
 
 /** Above 0 and at most 1, so that it has a logarithm. */

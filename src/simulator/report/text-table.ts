@@ -2,8 +2,7 @@
 import { list, openObject } from '../../base/schema/element.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
-import { parseMeasure } from '../search/measure.js';
-import { spreadOf } from '../search/seeds.js';
+import { parseMeasure, spreadOf } from '../search/measure.js';
 import { columns, count, decimals, figure, ms, percent } from './format.js';
 import { groupTable } from './group-table.js';
 

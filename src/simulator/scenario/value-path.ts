@@ -1,7 +1,12 @@
-/** Paths into a scenario, such as `traffic[acme].arrivals.rate`: to read, to replace, and to find in the text. */
+/**
+ * Paths into a scenario, such as `traffic[acme].arrivals.rate`: to read, to find in the text, and to replace by another
+ * value, as `--sweep` and `--find` do.
+ */
+import { FlowConfigError } from '../../index.js';
+import { anyText, checkArguments, fields } from '../check-arguments.js';
 
 /** Keys of objects, and indices or names of list entries. */
-export type ValuePath = readonly (string | number)[];
+type ValuePath = readonly (string | number)[];
 
 /** Names by which entries of a list can be meant instead of their index. */
 const nameKeys = ['name', 'tenant', 'class', 'type', 'id', 'model', 'priority'] as const;
@@ -28,7 +33,7 @@ function indexIn(list: readonly unknown[], part: string | number): number {
 }
 
 /** The value at a path, or undefined. */
-export function valueAt(root: unknown, path: ValuePath): unknown {
+function valueAt(root: unknown, path: ValuePath): unknown {
   return path.reduce<unknown>((here, part) => {
     if (Array.isArray(here)) return here[indexIn(here, part)];
     return typeof here === 'object' && here !== null ? Reflect.get(here, part) : undefined;
@@ -36,7 +41,7 @@ export function valueAt(root: unknown, path: ValuePath): unknown {
 }
 
 /** A copy with another value at the path; undefined when it leads nowhere. Missing objects on the way are made. */
-export function withValue(root: unknown, path: ValuePath, value: unknown): unknown {
+function withValue(root: unknown, path: ValuePath, value: unknown): unknown {
   const [part, ...rest] = path;
   if (part === undefined) return value;
   if (Array.isArray(root)) {
@@ -50,4 +55,38 @@ export function withValue(root: unknown, path: ValuePath, value: unknown): unkno
     return entry === undefined ? undefined : { ...Object(root), [part]: entry };
   }
   return undefined;
+}
+
+/**
+ * The scenario file with another value at `path`: `servers[0].slots`, `traffic[acme].arrivals.rate`, entries of lists
+ * by index, name, tenant, type or priority. `gate.NAME` is the parameter of that name of the saturation detector.
+ * @throws FlowConfigError when the path leads nowhere
+ */
+export function withScenarioValue(
+  source: Readonly<Record<string, unknown>>,
+  path: string,
+  value: unknown,
+): Record<string, unknown> {
+  checkArguments('withScenarioValue', { source, path }, { source: fields, path: anyText });
+  const parts = resolvePath(source, path);
+  const changed = parts && withValue(source, parts, value);
+  if (changed !== undefined) return changed as Record<string, unknown>;
+  const expected = 'a path in the scenario such as servers[0].slots or gate.maxConcurrency';
+  throw new FlowConfigError('path', [{ path, expected, got: 'a path that leads nowhere' }]);
+}
+
+/** The value that stands there now, if any. @throws FlowConfigError */
+export function scenarioValue(source: Readonly<Record<string, unknown>>, path: string): unknown {
+  checkArguments('scenarioValue', { source, path }, { source: fields, path: anyText });
+  const parts = resolvePath(source, path);
+  return parts && valueAt(source, parts);
+}
+
+function resolvePath(source: Readonly<Record<string, unknown>>, path: string): ValuePath | undefined {
+  const parts = parsePath(path);
+  if (parts?.[0] !== 'gate' || parts.length < 2) return parts;
+  const detector =
+    valueAt(source, ['flowControl', 'saturationDetector', 'pluginRef']) ??
+    valueAt(source, ['saturationDetector', 'pluginRef']);
+  return detector === undefined ? undefined : ['plugins', String(detector), 'parameters', ...parts.slice(1)];
 }

@@ -2,8 +2,8 @@
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { objectWith } from '../../base/schema/element.js';
 import { FlowConfigError, type Schema } from '../../index.js';
-import { anyText, checkArguments } from '../check-arguments.js';
-import type { SimulationResult } from '../engine/result.js';
+import { anyText, checkArguments, some } from '../check-arguments.js';
+import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
 import type { Latency } from '../measures/samples.js';
 
@@ -20,7 +20,7 @@ export interface Measure {
   read(result: SimulationResult): number;
 }
 
-export const oneMeasure: Schema<Measure> = objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
+const oneMeasure: Schema<Measure> = objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
 
 const latencies = ['ttft', 'perToken', 'total', 'queued'] as const;
 const statistics: Readonly<Record<string, (latency: Latency) => number>> = {
@@ -93,6 +93,23 @@ function measured(group: GroupFigures | undefined, read: (group: GroupFigures) =
 }
 
 /** The mean of figures; NaN of none, and where one of them is. */
-export function meanOf(figures: readonly number[]): number {
+function meanOf(figures: readonly number[]): number {
   return figures.reduce((sum, figure) => sum + figure, 0) / figures.length;
+}
+
+/** A figure over several seeds. */
+export interface Spread {
+  readonly mean: number;
+  readonly least: number;
+  readonly greatest: number;
+}
+
+/**
+ * Reads the figure from each result; NaN when one of them does not have it. Needs one at least.
+ * @throws FlowConfigError
+ */
+export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
+  checkArguments('spreadOf', { measure, results }, { measure: oneMeasure, results: some(someResults) });
+  const figures = results.map((result) => measure.read(result));
+  return { mean: meanOf(figures), least: Math.min(...figures), greatest: Math.max(...figures) };
 }

@@ -2,7 +2,8 @@
 import type { BandOrderPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
-import { Random } from './random.js';
+import { type Random, repeatedly } from './random.js';
+import { randomPriorities } from './views.js';
 
 interface Ranking {
   readonly saturation: number;
@@ -17,8 +18,7 @@ function orderOf(policy: BandOrderPolicy, { saturation, priorities, ceilings }: 
 }
 
 function randomRanking(random: Random): Ranking {
-  const all = new Set(Array.from({ length: 2 + random.int(6) }, () => random.int(2000) - 1000));
-  const priorities = Object.freeze([...all].sort((a, b) => b - a));
+  const priorities = randomPriorities(random, 2);
   const ceilings = Object.freeze(priorities.map((_, rank) => 1 - rank * random.next() * 0.1));
   return { saturation: random.next() * 0.3, priorities, ceilings };
 }
@@ -28,37 +28,32 @@ export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCa
   return [
     typeCase(make),
     promises('leaves every band in the order once, and changes nothing else', () => {
-      const random = new Random(1);
       const policy = make();
-      for (let i = 0; i < 500; i++) {
+      repeatedly(500, 1, (random) => {
         const ranking = randomRanking(random);
         const order = orderOf(policy, ranking);
         expectSame([...order].sort(byNumber), [...ranking.priorities.keys()], 'the members of the order');
         policy.recordDispatch?.(ranking.priorities[order[0] as number] as number);
-      }
+      });
     }),
     promises('ranks alike until a dispatch is recorded', () => {
-      const random = new Random(2);
       const policy = make();
-      for (let i = 0; i < 200; i++) {
+      repeatedly(200, 2, (random) => {
         const ranking = randomRanking(random);
         const order = orderOf(policy, ranking);
         expectSame(orderOf(policy, ranking), order, 'the order of the second look');
         if (random.chance(0.7)) policy.recordDispatch?.(random.pick(ranking.priorities));
-      }
+      });
     }),
     promises('never leaves the order of priorities where it says strict', () => {
-      const random = new Random(3);
       const policy = make();
       if (policy.strict !== true) return;
-      for (let i = 0; i < 100; i++) {
+      repeatedly(100, 3, (random) => {
         const ranking = randomRanking(random);
-        expectThat(
-          orderOf(policy, ranking).every((place, rank) => place === rank),
-          'a strict policy that reorders bands is not asked to',
-        );
+        const isInOrder = orderOf(policy, ranking).every((place, rank) => place === rank);
+        expectThat(isInOrder, 'a strict policy that reorders bands is not asked to');
         policy.recordDispatch?.(random.pick(ranking.priorities));
-      }
+      });
     }),
     ...controllerCases(make, (each) => ({ bandOrder: each() }), {
       served: 'lets the requests of every band go in the end, and is never at fault',

@@ -2,8 +2,8 @@
 import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
 import { type ContractCase, expectPart, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { sabotaged, serveAll, survivalCase } from './controller-fixture.js';
-import { Random } from './random.js';
-import { endpointView, itemView } from './views.js';
+import { type Random, repeatedly } from './random.js';
+import { endpointView, itemView, randomEndpoints } from './views.js';
 
 const words = ['a', 'b', 'a,b', '', ' ', 'e0', 'e1:80, e2:80', undefined, null, 7, ['e0', 'e3'], [], {}];
 
@@ -17,27 +17,19 @@ function randomItem(random: Random): ItemView {
   );
 }
 
-function randomEndpoints(random: Random): readonly EndpointView[] {
-  const labelled = (): Record<string, string> =>
-    random.chance(0.3) ? {} : { model: random.pick(['a', 'b', 'a, b', '']) };
-  const all = Array.from({ length: random.int(8) }, (_, index) =>
-    Object.freeze(endpointView(`e${index}`, { labels: Object.freeze(labelled()), inFlightRequests: random.int(9) })),
-  );
-  return Object.freeze(all);
-}
-
 /** Calls `check` for random endpoints and the class of a random request. */
 function withClasses(
   seed: number,
   filter: EndpointFilter,
   check: (endpoints: readonly EndpointView[], requestClass: string) => void,
 ): void {
-  const random = new Random(seed);
-  for (let i = 0; i < 300; i++) {
-    const endpoints = randomEndpoints(random);
+  repeatedly(300, seed, (random) => {
+    const labels = (): Record<string, string> =>
+      random.chance(0.3) ? {} : { model: random.pick(['a', 'b', 'a, b', '']) };
+    const endpoints = randomEndpoints(random, 0, 0, () => ({ labels: Object.freeze(labels()) }));
     const requestClass = filter.classOf(randomItem(random));
     if (requestClass !== undefined) check(endpoints, requestClass);
-  }
+  });
 }
 
 function ids(endpoints: readonly EndpointView[]): string[] {
@@ -49,10 +41,9 @@ export function endpointFilterContract(make: () => EndpointFilter): ContractCase
   return [
     typeCase(make),
     promises('finds a class, or none, for every request, whatever it carries, and the same one again', () => {
-      const random = new Random(1);
       const filter = make();
       const other = make();
-      for (let i = 0; i < 300; i++) {
+      repeatedly(300, 1, (random) => {
         const item = randomItem(random);
         const requestClass: unknown = filter.classOf(item);
         expectThat(requestClass === undefined || typeof requestClass === 'string', `a class of ${typeof requestClass}`);
@@ -62,7 +53,7 @@ export function endpointFilterContract(make: () => EndpointFilter): ContractCase
           'the class of a like request',
         );
         expectSame(other.classOf(item), requestClass, 'the class that another filter finds');
-      }
+      });
     }),
     promises('keeps some of what it was given, in its order, and changes nothing in it', () => {
       const filter = make();

@@ -2,8 +2,8 @@
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
 import { type ContractCase, expectThat, promises, typeCase } from './contract-case.js';
 import { controllerCases, expectBalanced, expectNoFaults, makeFixture } from './controller-fixture.js';
-import { Random } from './random.js';
-import { endpointView, itemView } from './views.js';
+import { Random, repeatedly } from './random.js';
+import { itemView, randomEndpoints } from './views.js';
 
 /** The contract of endpoint pickers, as cases for any test framework. */
 export function endpointPickerContract(make: () => EndpointPicker): ContractCase[] {
@@ -21,35 +21,15 @@ export function endpointPickerContract(make: () => EndpointPicker): ContractCase
 }
 
 function pickFromRandom(picker: EndpointPicker): void {
-  const random = new Random(1);
   const requests = [{ byteSize: 1 }, {}, Object.freeze({ byteSize: 1, model: 7, prompt: null })];
-  for (let i = 0; i < 300; i++) {
-    const endpoints = Object.freeze(
-      Array.from({ length: 1 + random.int(8) }, (_, index) =>
-        Object.freeze(
-          endpointView(`e${index}`, {
-            inFlightRequests: random.int(4),
-            inFlightTokens: random.int(100),
-            dispatchedRequests: random.int(50),
-            weight: random.pick([1, 1, 0.1, 1000]),
-            metrics: random.chance(0.5)
-              ? {
-                  waitingQueueSize: random.int(9),
-                  runningRequests: random.int(9),
-                  kvCacheUsage: random.next(),
-                  sampledAtMs: 0,
-                }
-              : undefined,
-          }),
-        ),
-      ),
-    );
+  repeatedly(300, 1, (random, i) => {
+    const endpoints = randomEndpoints(random, 1, i, () => ({ weight: random.pick([1, 1, 0.1, 1000]) }));
     const picked = picker.pick(endpoints, Object.freeze(itemView({ sequence: i, request: random.pick(requests) })), i);
     expectThat(
       picked !== undefined && endpoints.includes(picked),
       `of ${endpoints.length} endpoints it picks ${JSON.stringify(picked)}`,
     );
-  }
+  });
 }
 
 function changePool(endpointPicker: EndpointPicker): void {

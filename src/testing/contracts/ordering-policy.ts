@@ -81,22 +81,10 @@ function dispatchInOrder(ordering: OrderingPolicy): void {
   });
   const waiting: ItemView[] = [];
   const order: number[] = [];
-  // These are copies, because an item drops its request when it leaves.
+  // Copies, because an item drops its request when it leaves; what it has getters for is not copied by itself.
   flow.on('queued', ({ item }) => {
-    const { fairnessId, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs, request } =
-      item;
-    waiting.push({
-      fairnessId,
-      priority: 0,
-      byteSize,
-      tokens,
-      sequence,
-      receivedAtMs,
-      enqueuedAtMs,
-      ttlMs,
-      ttftDeadlineAtMs,
-      request,
-    });
+    const { receivedAtMs, ttftDeadlineAtMs } = item;
+    waiting.push({ ...item, receivedAtMs, ttftDeadlineAtMs });
   });
   flow.on('dispatched', ({ item }) => order.push(item.sequence));
   for (let i = 0; i < 60; i++) {

@@ -22,3 +22,9 @@ export class Random {
     return from[this.int(from.length)] as T;
   }
 }
+
+/** Acts so many times, each time with further numbers of the same seed. */
+export function repeatedly(times: number, seed: number, act: (random: Random, i: number) => void): void {
+  const random = new Random(seed);
+  for (let i = 0; i < times; i++) act(random, i);
+}

@@ -1,33 +1,15 @@
 /** The contract of every saturation detector. */
-import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
+import type { PoolView, SaturationDetector } from '../../index.js';
 import { type ContractCase, expectPart, expectThat, promises, subscriptionCase, typeCase } from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
-import { Random } from './random.js';
+import { Random, repeatedly } from './random.js';
 import { seatCases } from './seat-listener.js';
-import { endpointView, poolView } from './views.js';
+import { endpointView, poolView, randomEndpoints } from './views.js';
 
 const nowMs = 10_000;
 
-function randomEndpoint(random: Random, id: string): EndpointView {
-  const metrics = {
-    waitingQueueSize: random.int(12),
-    runningRequests: random.int(12),
-    kvCacheUsage: random.next(),
-    sampledAtMs: nowMs - random.pick([0, 100, 5000]),
-  };
-  return Object.freeze(
-    endpointView(id, {
-      metrics: random.chance(0.85) ? Object.freeze(metrics) : undefined,
-      inFlightRequests: random.int(30),
-      inFlightTokens: random.int(5000),
-      unsampledRequests: random.int(6),
-      dispatchedRequests: random.int(100),
-    }),
-  );
-}
-
 function randomPool(random: Random): PoolView {
-  return poolView(...Array.from({ length: 1 + random.int(6) }, (_, index) => randomEndpoint(random, `e${index}`)));
+  return poolView(...randomEndpoints(random, 1, nowMs));
 }
 
 /** The same pool with more of everything on one endpoint, as fresh as before. */
@@ -87,22 +69,20 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
       expectThat(reading < 1, `it reads ${reading}`);
     }),
     promises('never reads less where there is more to do', () => {
-      const random = new Random(2);
-      for (let i = 0; i < 300; i++) {
+      repeatedly(300, 2, (random) => {
         const detector = make();
         const pool = randomPool(random);
         const before = detector.saturation(pool, nowMs);
         const after = detector.saturation(busier(pool, random), nowMs);
         expectThat(after >= before - 1e-12, `it reads ${before}, and ${after} with more to do`);
-      }
+      });
     }),
     promises('filters from what it was given, in the same order', () => {
-      const random = new Random(3);
       const detector = make();
-      for (let i = 0; i < 200; i++) {
-        const endpoints = Object.freeze([...randomPool(random).endpoints]);
+      repeatedly(200, 3, (random) => {
+        const endpoints = randomEndpoints(random, 1, nowMs);
         expectPart(detector.filter?.(endpoints, nowMs) ?? endpoints, endpoints);
-      }
+      });
     }),
     subscriptionCase(make),
     ...seatCases(make),

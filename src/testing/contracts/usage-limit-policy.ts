@@ -2,7 +2,8 @@
 import type { UsageLimitPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
 import { controllerCases } from './controller-fixture.js';
-import { Random } from './random.js';
+import { repeatedly } from './random.js';
+import { randomPriorities } from './views.js';
 
 function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[]): number[] {
   const ceilings = priorities.map(() => 1);
@@ -10,20 +11,14 @@ function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: re
   return ceilings;
 }
 
-function randomPriorities(random: Random): readonly number[] {
-  const all = new Set(Array.from({ length: 1 + random.int(8) }, () => random.int(2000) - 1000));
-  return Object.freeze([...all].sort((a, b) => b - a));
-}
-
 /** The contract of usage-limit policies, as cases for any test framework. */
 export function usageLimitPolicyContract(make: () => UsageLimitPolicy): ContractCase[] {
   return [
     typeCase(make),
     promises('sets a ceiling for every band, none rising as priority falls, and changes nothing else', () => {
-      const random = new Random(1);
       const policy = make();
-      for (let i = 0; i < 500; i++) {
-        const priorities = randomPriorities(random);
+      repeatedly(500, 1, (random, i) => {
+        const priorities = randomPriorities(random, 1);
         const saturation = i === 0 ? Number.MAX_VALUE : random.next() * random.pick([0, 0.5, 1, 3]);
         const ceilings = ceilingsOf(policy, saturation, priorities);
         expectSame(ceilings.length, priorities.length, 'the number of ceilings');
@@ -32,25 +27,20 @@ export function usageLimitPolicyContract(make: () => UsageLimitPolicy): Contract
           expectThat(!Number.isNaN(ceiling) && ceiling <= above, `a ceiling of ${ceiling} below one of ${above}`);
         }
         if (random.chance(0.3)) policy.dispatched?.(random.pick(priorities));
-      }
+      });
     }),
     promises('leaves the highest band open on an idle pool, and the only one', () => {
-      const random = new Random(2);
-      for (let i = 0; i < 100; i++) expectOpen(ceilingsOf(make(), 0, randomPriorities(random)));
+      repeatedly(100, 2, (random) => expectOpen(ceilingsOf(make(), 0, randomPriorities(random, 1))));
       expectOpen(ceilingsOf(make(), 0, [0]));
     }),
     promises('is not moved by the saturation where it says constant', () => {
       const policy = make();
       if (policy.constant !== true) return;
-      const random = new Random(3);
-      for (let i = 0; i < 100; i++) {
-        const priorities = randomPriorities(random);
-        expectSame(
-          ceilingsOf(policy, random.next() * 2, priorities),
-          ceilingsOf(policy, 0, priorities),
-          'ceilings of a constant policy',
-        );
-      }
+      repeatedly(100, 3, (random) => {
+        const priorities = randomPriorities(random, 1);
+        const moved = ceilingsOf(policy, random.next() * 2, priorities);
+        expectSame(moved, ceilingsOf(policy, 0, priorities), 'ceilings of a constant policy');
+      });
     }),
     ...controllerCases(make, (each) => ({ usageLimitPolicy: each() }), {
       served: 'lets the requests of every band go in the end, and is never at fault',

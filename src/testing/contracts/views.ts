@@ -1,5 +1,6 @@
-/** Requests, endpoints and pools as plugins see them, made of figures. */
+/** Requests, endpoints and pools as plugins see them, made of figures, or at random: frozen, as none may be changed. */
 import type { EndpointView, ItemView, PoolView } from '../../index.js';
+import type { Random } from './random.js';
 
 export function itemView(figures: Partial<ItemView> = {}): ItemView {
   return {
@@ -36,4 +37,38 @@ export function poolView(...endpoints: EndpointView[]): PoolView {
   const sum = (figure: 'inFlightRequests' | 'inFlightTokens'): number =>
     endpoints.reduce((total, endpoint) => total + endpoint[figure], 0);
   return { endpoints, inFlightRequests: sum('inFlightRequests'), inFlightTokens: sum('inFlightTokens') };
+}
+
+/** Busy or idle, with fresh figures, old ones or none. */
+export function randomEndpoints(
+  random: Random,
+  least: number,
+  nowMs: number,
+  more: () => Partial<EndpointView> = () => ({}),
+): readonly EndpointView[] {
+  const metrics = (): EndpointView['metrics'] =>
+    Object.freeze({
+      waitingQueueSize: random.int(12),
+      runningRequests: random.int(12),
+      kvCacheUsage: random.next(),
+      sampledAtMs: nowMs - random.pick([0, 100, 5000]),
+    });
+  const one = (_: unknown, index: number): EndpointView =>
+    Object.freeze(
+      endpointView(`e${index}`, {
+        metrics: random.chance(0.85) ? metrics() : undefined,
+        inFlightRequests: random.int(random.pick([4, 30])),
+        inFlightTokens: random.int(5000),
+        unsampledRequests: random.int(6),
+        dispatchedRequests: random.int(100),
+        ...more(),
+      }),
+    );
+  return Object.freeze(Array.from({ length: least + random.int(7) }, one));
+}
+
+/** Highest first. */
+export function randomPriorities(random: Random, least: number): readonly number[] {
+  const all = new Set(Array.from({ length: least + random.int(7) }, () => random.int(2000) - 1000));
+  return Object.freeze([...all].sort((a, b) => b - a));
 }

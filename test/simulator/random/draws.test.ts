@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type Distribution, samplerOf } from '../../../src/simulator/random/distributions.js';
-import { RandomStreams } from '../../../src/simulator/random/random-streams.js';
+import { randomStreams } from '../../../src/simulator/random/random-streams.js';
 import { type Rate, RateWalk } from '../../../src/simulator/random/rate-profile.js';
 
-const random = () => new RandomStreams(1).of('test');
+const random = () => randomStreams(1)('test');
 
 describe('a distribution', () => {
   it.each<[Distribution, number, number]>([
