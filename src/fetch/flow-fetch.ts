@@ -81,12 +81,7 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
     const call = new FetchCall(input, init, context?.signal);
     if (settings.skip?.(call) === true) return (settings.fetch ?? platform)(input, init);
     if (call.signal?.aborted) leave(call);
-    const { byteSize, signal, model, maxOutputTokens } = call;
-    // Of JSON bodies; what other bodies hold is not known.
-    const inputTokens = model === undefined ? undefined : Math.ceil(byteSize / bytesPerToken);
-    const facts = { byteSize, signal, model, inputTokens, maxOutputTokens, req: call };
-    const { estimate } = settings;
-    const ask = turnFor(flow, classified(call, settings, context), facts, estimate && (() => estimate(call)));
+    const ask = turnOf(flow, call, settings, context);
     const mostRetries = call.isReplayable ? settings.retry.max : 0;
     let outcome = await ask();
     for (let retries = 0; ; retries++) {
@@ -151,6 +146,20 @@ function leave(call: FetchCall): never {
   const reason: unknown = call.signal?.reason;
   call.leaveBody(reason);
   throw reason;
+}
+
+function turnOf(
+  flow: AdapterGate<FetchRequest>,
+  call: FetchCall,
+  settings: FetchSettings,
+  context: CallContext | undefined,
+): () => Promise<Outcome> {
+  const { byteSize, signal, model, maxOutputTokens } = call;
+  // Of JSON bodies; what other bodies hold is not known.
+  const inputTokens = model === undefined ? undefined : Math.ceil(byteSize / bytesPerToken);
+  const facts = { byteSize, signal, model, inputTokens, maxOutputTokens, req: call };
+  const { estimate } = settings;
+  return turnFor(flow, classified(call, settings, context), facts, estimate && (() => estimate(call)));
 }
 
 function classified(call: FetchCall, { classify }: FetchSettings, context: CallContext | undefined): Classification {

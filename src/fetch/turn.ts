@@ -5,7 +5,7 @@ import { type FlowRequest, type Outcome, tokenEstimator } from '../index.js';
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 
 /** What every call tells of itself; `inputTokens`: of the prompt, as far as the call knows. */
-interface CallFacts extends Pick<FlowRequest, 'byteSize' | 'signal'> {
+export interface CallFacts extends Pick<FlowRequest, 'byteSize' | 'signal'> {
   readonly inputTokens?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
 }

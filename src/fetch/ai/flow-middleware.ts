@@ -32,7 +32,7 @@ import {
 } from '../fetch-options.js';
 import { LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
-import { turnFor } from '../turn.js';
+import { type CallFacts, turnFor } from '../turn.js';
 import {
   type CallParams,
   type GenerateResult,
@@ -140,12 +140,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       ...params.providerOptions?.headgate,
       ...classify?.(params, model),
     };
-    const { prompt, maxOutputTokens } = params;
-    // In letters: as long as JSON, which is what most providers send.
-    const byteSize = JSON.stringify(prompt)?.length ?? 0;
-    const inputTokens = Math.ceil(byteSize / lettersPerToken);
-    const of = { model: model.modelId, provider: model.provider };
-    const facts = { byteSize, signal, inputTokens, maxOutputTokens, ...of };
+    const facts = { ...factsOf(params), signal, model: model.modelId, provider: model.provider };
     return turnFor(flow, named, facts, estimate && (() => estimate(params)))();
   }
 
@@ -202,6 +197,12 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       });
     },
   };
+}
+
+function factsOf({ prompt, maxOutputTokens }: CallParams): CallFacts {
+  // In letters: as long as JSON, which is what most providers send.
+  const byteSize = JSON.stringify(prompt)?.length ?? 0;
+  return { byteSize, inputTokens: Math.ceil(byteSize / lettersPerToken), maxOutputTokens };
 }
 
 function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | undefined): void {
