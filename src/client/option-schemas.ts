@@ -1,18 +1,13 @@
 /** The elements of the client's options. They take Infinity, which the numbers of the other options do not. */
 import { type Schema, value } from '../base/schema/element.js';
 
-/** A span of time; Infinity: without end. */
 // @__NO_SIDE_EFFECTS__
-export function msFromZero(): Schema<number> {
-  return value('ms from 0 up', (given): given is number => typeof given === 'number' && given >= 0);
+export function numberFrom(from: number, what = 'a number'): Schema<number> {
+  return value(`${what} from ${from} up`, (given): given is number => typeof given === 'number' && given >= from);
 }
 
+/** A span of time; Infinity: without end. */
 // @__NO_SIDE_EFFECTS__
 export function msAboveZero(): Schema<number> {
   return value('ms above 0', (given): given is number => typeof given === 'number' && given > 0);
-}
-
-// @__NO_SIDE_EFFECTS__
-export function numberFrom(from: number): Schema<number> {
-  return value(`a number from ${from} up`, (given): given is number => typeof given === 'number' && given >= from);
 }

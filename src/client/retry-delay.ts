@@ -4,7 +4,7 @@ import { type HeaderSource, headerValue } from '../base/headers/header-source.js
 import { isRefusal, retryAfterMs } from '../base/headers/retry-after.js';
 import { callable, optional, type Schema } from '../base/schema/element.js';
 import { type Backoff, fullJitter } from './backoff.js';
-import { msFromZero } from './option-schemas.js';
+import { numberFrom } from './option-schemas.js';
 
 /** The part of a response that is read: of a web `Response`, or of another client's. */
 export interface RefusedResponse {
@@ -32,7 +32,7 @@ export interface RetryPolicy {
 export const retryPolicyShape: Readonly<Record<keyof RetryPolicy, Schema<unknown>>> = {
   rejected: optional(callable()),
   evicted: optional(callable()),
-  maxRetryAfterMs: optional(msFromZero()),
+  maxRetryAfterMs: optional(numberFrom(0, 'ms')),
   random: optional(callable()),
   nowEpochMs: optional(callable()),
 };

@@ -7,7 +7,7 @@ import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
 import { awaitsTokenMs, type FirstTokenTimeouts, fetchToFirstToken } from './first-token.js';
-import { msAboveZero, msFromZero } from './option-schemas.js';
+import { msAboveZero, numberFrom } from './option-schemas.js';
 import { replayableInput, signalOf } from './replayable-input.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
@@ -37,7 +37,7 @@ export interface RetryOptions extends RetryPolicy {
 
 const shape = {
   maxAttempts: optional(positiveInteger(), 4),
-  deadlineMs: optional(msFromZero(), 120_000),
+  deadlineMs: optional(numberFrom(0, 'ms'), 120_000),
   budget: optional(objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
   timeouts: optional(
     object({ firstToken: optional(msAboveZero()), firstTokenByModel: optional(record(msAboveZero())) }),

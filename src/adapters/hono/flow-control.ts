@@ -34,12 +34,28 @@ export function flowControl<Ctx extends Context = Context>(
   options: FlowControlOptions<Ctx> = {},
 ): MiddlewareHandler {
   const control = new HttpFlowControl<Ctx, Request>(flow, options);
+
+  async function run(c: Context, next: Next, exchange: HonoExchange, own: RequestFlow): Promise<void> {
+    c.set('flow', own);
+    exchange.begin({ ...queueDurationHeaders(own), ...bandHeadroomHeaders(own.bandHeadroom) });
+    try {
+      const mayBeEnded = own.lease.isEvictable || (exchange.upload !== undefined && exchange.bodyBytes(1) > 0);
+      if (mayBeEnded) await Promise.race([control.enter(own, next), evicted(c, exchange)]);
+      else await control.enter(own, next);
+    } catch (error) {
+      // Hono turns errors into responses before they get here, except what is no Error.
+      exchange.close?.();
+      throw error;
+    }
+    exchange.finish?.();
+  }
+
   return async function flowControlMiddleware(c: Context, next) {
     const exchange = exchangeOf(c);
     const verdict = await control.judge(c as Ctx, exchange);
     if (verdict.type === 'pass') {
       if (verdict.flow === undefined) await next();
-      else await run(control, c, next, exchange, verdict.flow);
+      else await run(c, next, exchange, verdict.flow);
       return;
     }
     exchange.close?.();
@@ -59,27 +75,6 @@ function exchangeOf(c: Context): HonoExchange {
   const { incoming, outgoing }: NodeBindings = c.env ?? {};
   if (incoming === undefined || outgoing === undefined || !('rawHeaders' in incoming)) return new HonoWebExchange(c);
   return new HonoNodeExchange(c, incoming, outgoing);
-}
-
-async function run(
-  control: HttpFlowControl<never, Request>,
-  c: Context,
-  next: Next,
-  exchange: HonoExchange,
-  flow: RequestFlow,
-): Promise<void> {
-  c.set('flow', flow);
-  exchange.begin({ ...queueDurationHeaders(flow), ...bandHeadroomHeaders(flow.bandHeadroom) });
-  try {
-    const mayBeEnded = flow.lease.isEvictable || (exchange.upload !== undefined && exchange.bodyBytes(1) > 0);
-    if (mayBeEnded) await Promise.race([control.enter(flow, next), evicted(c, exchange)]);
-    else await control.enter(flow, next);
-  } catch (error) {
-    // Hono turns errors into responses before they get here, except what is no Error.
-    exchange.close?.();
-    throw error;
-  }
-  exchange.finish?.();
 }
 
 async function evicted(c: Context, exchange: HonoExchange): Promise<void> {

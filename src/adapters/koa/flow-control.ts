@@ -42,39 +42,33 @@ export function flowControl<Ctx extends KoaContext = KoaContext>(
   options: FlowControlOptions<Ctx> = {},
 ): KoaMiddleware {
   const control = new HttpFlowControl<Ctx, NodeRequest>(flow, options);
+
+  /** No async function: its promise would be one more for each request (bench: http). */
+  function follow(verdict: Verdict, ctx: KoaContext, next: () => Promise<unknown>): Promise<unknown> {
+    switch (verdict.type) {
+      case 'pass':
+        if (verdict.flow === undefined) return next();
+        ctx.flow = verdict.flow;
+        ctx.state.flow = verdict.flow;
+        setFlowHeaders(ctx.res, verdict.flow);
+        return control.enter(verdict.flow, next);
+      case 'reject':
+        ctx.status = verdict.response.status;
+        ctx.set({ ...verdict.response.headers });
+        ctx.body = verdict.response.body;
+        return Promise.resolve();
+      case 'fail':
+        return Promise.reject(verdict.error);
+      case 'gone':
+        // It is for programs that log responses; otherwise they would log 404.
+        ctx.status = 503;
+        return Promise.resolve();
+    }
+  }
+
   return function flowControlMiddleware(ctx, next) {
     const exchange = new NodeExchange<NodeRequest>(ctx.req, ctx.res, ctx.req, ctx.flow);
     const verdict = control.judge(ctx as Ctx, exchange);
-    return 'then' in verdict
-      ? verdict.then((awaited) => follow(control, awaited, ctx, next))
-      : follow(control, verdict, ctx, next);
+    return 'then' in verdict ? verdict.then((awaited) => follow(awaited, ctx, next)) : follow(verdict, ctx, next);
   };
-}
-
-/** No async function: its promise would be one more for each request (bench: http). */
-function follow(
-  control: HttpFlowControl<never, NodeRequest>,
-  verdict: Verdict,
-  ctx: KoaContext,
-  next: () => Promise<unknown>,
-): Promise<unknown> {
-  switch (verdict.type) {
-    case 'pass':
-      if (verdict.flow === undefined) return next();
-      ctx.flow = verdict.flow;
-      ctx.state.flow = verdict.flow;
-      setFlowHeaders(ctx.res, verdict.flow);
-      return control.enter(verdict.flow, next);
-    case 'reject':
-      ctx.status = verdict.response.status;
-      ctx.set({ ...verdict.response.headers });
-      ctx.body = verdict.response.body;
-      return Promise.resolve();
-    case 'fail':
-      return Promise.reject(verdict.error);
-    case 'gone':
-      // It is for programs that log responses; otherwise they would log 404.
-      ctx.status = 503;
-      return Promise.resolve();
-  }
 }

@@ -26,40 +26,40 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
   options: FlowControlOptions<Req> = {},
 ): FlowControlMiddleware {
   const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
+
+  function follow(
+    verdict: Verdict,
+    req: WithFlow<NodeRequest>,
+    res: NodeResponse,
+    next: (error?: unknown) => void,
+  ): void {
+    switch (verdict.type) {
+      case 'pass':
+        if (verdict.flow === undefined) {
+          next();
+          return;
+        }
+        req.flow = verdict.flow;
+        setFlowHeaders(res, verdict.flow);
+        control.enter(verdict.flow, next);
+        return;
+      case 'reject':
+        respond(req, res, verdict.response);
+        return;
+      case 'fail':
+        next(verdict.error);
+        return;
+      case 'gone':
+        // It is for programs that log responses; otherwise they would log 200.
+        if (!res.headersSent) res.statusCode = 503;
+    }
+  }
+
   return function flowControlMiddleware(req: WithFlow<NodeRequest>, res, next) {
     const verdict = control.judge(req as Req, new NodeExchange<NodeRequest>(req, res, req, req.flow));
-    if ('then' in verdict) void verdict.then((awaited) => follow(control, awaited, req, res, next));
-    else follow(control, verdict, req, res, next);
+    if ('then' in verdict) void verdict.then((awaited) => follow(awaited, req, res, next));
+    else follow(verdict, req, res, next);
   };
-}
-
-function follow(
-  control: HttpFlowControl<never, NodeRequest>,
-  verdict: Verdict,
-  req: WithFlow<NodeRequest>,
-  res: NodeResponse,
-  next: (error?: unknown) => void,
-): void {
-  switch (verdict.type) {
-    case 'pass':
-      if (verdict.flow === undefined) {
-        next();
-        return;
-      }
-      req.flow = verdict.flow;
-      setFlowHeaders(res, verdict.flow);
-      control.enter(verdict.flow, next);
-      return;
-    case 'reject':
-      respond(req, res, verdict.response);
-      return;
-    case 'fail':
-      next(verdict.error);
-      return;
-    case 'gone':
-      // It is for programs that log responses; otherwise they would log 200.
-      if (!res.headersSent) res.statusCode = 503;
-  }
 }
 
 /**
