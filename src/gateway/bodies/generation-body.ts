@@ -1,7 +1,7 @@
 /** The facts that the gateway keeps of a JSON request: its model, the beginning of its prompt, its length in tokens. */
 import { prefixKey } from '../../index.js';
 import { ApiError } from '../shared/api-error.js';
-import { JsonFault, JsonScanner, type Span } from './json-scanner.js';
+import { JsonScanner, type Span } from './json-scanner.js';
 
 export interface GenerationBody {
   readonly model: string | undefined;
@@ -39,12 +39,12 @@ export class GenerationBodyReader {
 
   /** @throws ApiError 400 when it is no JSON object */
   push(chunk: Buffer): void {
-    asApiError(() => this.scanner.push(chunk));
+    this.scanner.push(chunk);
   }
 
   /** @param bytes all that was pushed @throws ApiError 400 */
   end(bytes: Buffer): GenerationBody {
-    const spans = asApiError(() => this.scanner.end());
+    const spans = this.scanner.end();
     const textOf = (name: string, mostBytes: number): string | undefined => {
       const span = spans.get(name);
       return span && bytes.toString('utf8', span.start, Math.min(span.end, span.start + mostBytes));
@@ -53,13 +53,15 @@ export class GenerationBodyReader {
     const prompt = prompts.find((name) => spans.has(name));
     const begin = prompt === undefined ? undefined : textOf(prompt, prefixBytes);
     const countOf = (name: string): number | undefined => readCount(name, textOf(name, longestNumber));
+    const limit = largest(outputLimits.map(countOf));
+    const answers = Math.max(largest(answerCounts.map(countOf)) ?? 1, 1);
     return {
       model,
       modelSpan: spans.get('model'),
       prefixKey: begin === undefined ? undefined : prefixKey(begin),
       inputTokens: Math.ceil(bytes.length / bytesPerToken),
       isStream: textOf('stream', 8) === 'true',
-      maxOutputTokens: outputTokens(largest(outputLimits.map(countOf)), largest(answerCounts.map(countOf))),
+      maxOutputTokens: limit && Math.min(limit * answers, Number.MAX_SAFE_INTEGER),
     };
   }
 }
@@ -92,20 +94,7 @@ function readCount(name: string, text: string | undefined): number | undefined {
   throw new ApiError(400, 'invalid_value', `${name} must be an integer.`);
 }
 
-function outputTokens(limit: number | undefined, answers: number | undefined): number | undefined {
-  return limit && Math.min(limit * Math.max(answers ?? 1, 1), Number.MAX_SAFE_INTEGER);
-}
-
 function largest(counts: readonly (number | undefined)[]): number | undefined {
   const known = counts.filter((count) => count !== undefined);
   return known.length === 0 ? undefined : Math.max(...known);
-}
-
-function asApiError<T>(scan: () => T): T {
-  try {
-    return scan();
-  } catch (error) {
-    if (error instanceof JsonFault) throw new ApiError(400, 'invalid_json', error.message);
-    throw error;
-  }
 }

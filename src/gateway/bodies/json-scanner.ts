@@ -7,6 +7,7 @@
  *
  * Invariant: what `end` accepts is JSON by its structure (strings, numbers and nesting included); UTF-8 is not checked.
  */
+import { ApiError } from '../shared/api-error.js';
 
 /** Where the value of a field stands: bytes from `start` up to `end`, white space around it not included. */
 export interface Span {
@@ -14,8 +15,12 @@ export interface Span {
   readonly end: number;
 }
 
-/** The text is no JSON object, or not one that a gateway takes. `message` is for the client. */
-export class JsonFault extends Error {}
+/** The text is no JSON object, or not one that a gateway takes. */
+export class JsonFault extends ApiError {
+  constructor(message: string) {
+    super(400, 'invalid_json', message);
+  }
+}
 
 /** No honest request is deeper; schemas of tools nest a few dozen levels. */
 const maxDepth = 256;

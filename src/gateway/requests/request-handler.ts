@@ -34,7 +34,7 @@ import {
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader, withModel } from '../bodies/generation-body.js';
-import { type ContentEncoding, checkMediaType, encodingOf } from '../bodies/media-types.js';
+import { checkMediaType, encodingOf } from '../bodies/media-types.js';
 import { Attempt, type AttemptOptions, type AttemptResult } from '../forwarding/attempt.js';
 import { type RefusalTracker, refusalTracker } from '../forwarding/refusal-tracker.js';
 import type { Upstreams } from '../forwarding/upstreams.js';
@@ -205,53 +205,43 @@ export class RequestHandler {
   /** Every body is received before the gate, so that no upload holds a seat. */
   private enter(state: RequestState): void {
     if (!isSafePath(state.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
-    this.parts.bodies.checkDeclared(state.req);
+    const { bodies } = this.parts;
+    bodies.checkDeclared(state.req);
     checkMediaType(state);
     const encoding = state.isJson ? encodingOf(state) : undefined;
     if (state.awaitsContinue) state.res.writeContinue();
-    this.receive(state, encoding);
-  }
-
-  private receive(state: RequestState, encoding: ContentEncoding | undefined): void {
     const reader = state.isJson ? new GenerationBodyReader() : undefined;
-    const look = reader && ((bytes: Buffer): void => reader.push(bytes));
+    const look = (bytes: Buffer): void => reader?.push(bytes);
     const fail = (error: unknown): void => this.fail(state, error);
     const done = (bytes: Buffer): void => {
       try {
-        this.received(state, bytes, reader?.end(bytes));
+        state.bytes = reader === undefined ? bytes : this.routed(state, bytes, reader.end(bytes));
+        this.askFlowControl(state);
       } catch (error) {
         fail(error);
       }
     };
     const from = { sender: state.share, mostBytes: undefined, fail };
-    if (encoding === undefined || look === undefined) this.parts.bodies.receive(state.req, { ...from, look, done });
+    if (encoding === undefined) bodies.receive(state.req, { ...from, look: reader && look, done });
     else {
-      const unpack = (packed: Buffer): unknown =>
-        this.parts.bodies.unpack(packed, encoding, state.share, look).then(done, fail);
-      this.parts.bodies.receive(state.req, { ...from, look: undefined, done: unpack });
+      const unpack = (packed: Buffer): unknown => bodies.unpack(packed, encoding, state.share, look).then(done, fail);
+      bodies.receive(state.req, { ...from, look: undefined, done: unpack });
     }
   }
 
-  /** @throws ApiError 404 for a model that no server has */
-  private received(state: RequestState, bytes: Buffer, body: GenerationBody | undefined): void {
-    if (body === undefined) {
-      state.bytes = bytes;
-      this.askFlowControl(state);
-      return;
-    }
+  /** The body for the server, which may know the model by another name. @throws ApiError 404 for one that none has */
+  private routed(state: RequestState, bytes: Buffer, body: GenerationBody): Buffer {
     state.body = body;
     state.model = body.model;
     const { aliases } = this.setup.config.models;
     const named = state.modelRewrite ?? state.model;
-    state.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
-    state.bytes =
-      state.targetModel === undefined || state.targetModel === state.model
-        ? bytes
-        : withModel(bytes, body, state.targetModel);
-    if (state.targetModel !== undefined && !this.parts.upstreams.serves(state.targetModel)) {
+    const target = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
+    state.targetModel = target;
+    if (target === undefined) return bytes;
+    if (!this.parts.upstreams.serves(target)) {
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
     }
-    this.askFlowControl(state);
+    return target === state.model ? bytes : withModel(bytes, body, target);
   }
 
   /** It is called again when a server has refused. */
