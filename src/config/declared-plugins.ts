@@ -75,12 +75,8 @@ export class DeclaredPlugins implements PluginReferences {
     if (!verdict.ok) return () => this.problems.add(...verdict.issues);
     const { type, name = type, parameters } = verdict.value;
     if (this.instances.has(name)) {
-      return () =>
-        this.problems.add({
-          path: `${at}.name`,
-          expected: 'a name that no other plugin has',
-          got: JSON.stringify(name),
-        });
+      const expected = 'a name that no other plugin has';
+      return () => this.problems.add({ path: `${at}.name`, expected, got: JSON.stringify(name) });
     }
     const kind = this.registry.kindOf(type);
     if (kind === undefined) foreignTypes.add(type);
@@ -156,22 +152,12 @@ export class DeclaredPlugins implements PluginReferences {
   private create({ type, parameters, at }: Instance): Plugins[ConfigurableKind] | undefined {
     try {
       const silent = this.silent[type];
-      return this.registry.create(
-        type,
-        silent === undefined ? parameters : { ...silent, ...(parameters as object | undefined) },
-        this,
-      );
+      const all = silent === undefined ? parameters : { ...silent, ...(parameters as object | undefined) };
+      return this.registry.create(type, all, this);
     } catch (error) {
-      const issues =
-        error instanceof FlowConfigError
-          ? error.issues
-          : [
-              {
-                path: 'parameters',
-                expected: `parameters that ${type} can be made with`,
-                got: `the error ${String(error)}`,
-              },
-            ];
+      const expected = `parameters that ${type} can be made with`;
+      const failed = { path: 'parameters', expected, got: `the error ${String(error)}` };
+      const issues = error instanceof FlowConfigError ? error.issues : [failed];
       this.problems.add(...issues.map((issue) => ({ ...issue, path: below(at, issue.path) })));
       return undefined;
     }

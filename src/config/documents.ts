@@ -29,21 +29,16 @@ export function readDocuments(source: ConfigSource, problems: Problems): ConfigD
 }
 
 function readDocument(value: unknown, index: number, problems: Problems): ConfigDocument | undefined {
+  const start = `document ${index + 1}`;
   if (!isRecord(value)) {
     const expected = 'an object with apiVersion and kind';
-    problems.add({ path: `document ${index + 1}`, expected, got: describeValue(value) });
+    problems.add({ path: start, expected, got: describeValue(value) });
     return undefined;
   }
-  const body = withoutNulls(value, ({ path, ...issue }) =>
-    problems.add({ ...issue, path: `document ${index + 1}: ${path}` }),
-  );
+  const body = withoutNulls(value, ({ path, ...issue }) => problems.add({ ...issue, path: `${start}: ${path}` }));
   const { kind } = body;
   if (typeof kind !== 'string' || kind === '') {
-    problems.add({
-      path: `document ${index + 1}: kind`,
-      expected: 'text that is not empty',
-      got: describeValue(kind),
-    });
+    problems.add({ path: `${start}: kind`, expected: 'text that is not empty', got: describeValue(kind) });
     return undefined;
   }
   const name = isRecord(body.metadata) ? body.metadata.name : undefined;

@@ -115,14 +115,11 @@ export function readEndpointPickerConfig(
 function noteOtherSections(keys: readonly string[], problems: Problems, at: string): void {
   const known = Object.keys(own);
   const others = keys.filter((key) => !known.includes(key));
-  const isSlip = (key: string): boolean => didYouMean(key, known) !== '';
-  for (const key of others.filter(isSlip)) {
-    problems.add({
-      path: `${at}${key}`,
-      expected: `a known section${didYouMean(key, known)}`,
-      got: 'an unknown key',
-    });
+  const ignored: string[] = [];
+  for (const key of others) {
+    const meant = didYouMean(key, known);
+    if (meant === '') ignored.push(key);
+    else problems.add({ path: `${at}${key}`, expected: `a known section${meant}`, got: 'an unknown key' });
   }
-  const ignored = others.filter((key) => !isSlip(key));
   if (ignored.length > 0) problems.warn(at, `sections that are not flow control's are ignored: ${ignored.join(', ')}`);
 }

@@ -25,11 +25,8 @@ export function readObjectives(documents: readonly ConfigDocument[], problems: P
     if (read === undefined) continue;
     const { name } = read.metadata;
     if (objectives.has(name)) {
-      problems.add({
-        path: `${at}metadata.name`,
-        expected: 'a name that no other InferenceObjective has',
-        got: JSON.stringify(name),
-      });
+      const expected = 'a name that no other InferenceObjective has';
+      problems.add({ path: `${at}metadata.name`, expected, got: JSON.stringify(name) });
     }
     objectives.set(name, read.spec?.priority ?? 0);
   }

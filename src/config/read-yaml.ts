@@ -82,11 +82,8 @@ export function readOneObject(source: string | object, report: IssueSink): Recor
     const value = withoutNulls(first.value, note, (path, cycle) => note({ path, expected, got: describeValue(cycle) }));
     return isRight ? value : undefined;
   }
-  report({
-    path: '',
-    expected: 'one object',
-    got: first === undefined ? 'an empty text' : describeValue(first.value),
-  });
+  const got = first === undefined ? 'an empty text' : describeValue(first.value);
+  report({ path: '', expected: 'one object', got });
   return undefined;
 }
 
@@ -118,16 +115,11 @@ function aliasIssues(document: Document, at: (offset: number) => string): Config
   visit(document, (_key, node, path) => {
     if (!isAlias(node)) return;
     const target = node.resolve(document);
-    const place = at(node.range?.[0] ?? 0);
-    if (target === undefined) {
-      issues.push({ path: place, expected: 'an alias of an anchor that stands before it', got: `*${node.source}` });
-    } else if (path.some((above) => isNode(above) && above === target)) {
-      issues.push({
-        path: place,
-        expected: 'a value that does not contain itself',
-        got: `*${node.source}, inside of &${node.source}`,
-      });
-    }
+    const note = (expected: string, got: string): number =>
+      issues.push({ path: at(node.range?.[0] ?? 0), expected, got });
+    if (target === undefined) note('an alias of an anchor that stands before it', `*${node.source}`);
+    else if (path.some((above) => isNode(above) && above === target))
+      note('a value that does not contain itself', `*${node.source}, inside of &${node.source}`);
   });
   return issues;
 }
@@ -170,27 +162,23 @@ export function withoutNulls(
     }
     if (known !== undefined) return known;
     above.add(value);
-    const copy = Array.isArray(value) ? copyOfList(value, path) : copyOfRecord(value, path);
+    const copy = copyInside(value, path);
     above.delete(value);
     copies.set(value, copy);
     return copy;
   }
-  function copyOfList(entries: readonly unknown[], path: string): Copy {
-    const parts = entries.map((entry, index) => copyOf(entry, joinPath(path, [index])));
-    return { value: parts.map((part) => part.value), levels: levelsOver(parts) };
-  }
-  function copyOfRecord(record: Record<string, unknown>, path: string): Copy {
-    const given = Object.entries(record).filter(([, value]) => value !== null);
-    const parts = given.map(([key, value]) => [key, copyOf(value, joinPath(path, [key]))] as const);
-    return {
-      value: Object.fromEntries(parts.map(([key, part]) => [key, part.value])),
-      levels: levelsOver(parts.map(([, part]) => part)),
-    };
+  function copyInside(whole: readonly unknown[] | Record<string, unknown>, path: string): Copy {
+    const isList = Array.isArray(whole);
+    let levels = 0;
+    const entries = Object.entries(whole).flatMap(([key, given]) => {
+      if (given === null && !isList) return [];
+      const part = copyOf(given, joinPath(path, [isList ? Number(key) : key]));
+      levels = Math.max(levels, part.levels);
+      return [[key, part.value] as const];
+    });
+    const value = isList ? entries.map(([, part]) => part) : Object.fromEntries(entries);
+    return { value, levels: levels + 1 };
   }
 
   return copyOf(source, '').value as Record<string, unknown>;
-}
-
-function levelsOver(parts: readonly Copy[]): number {
-  return parts.reduce((most, { levels }) => Math.max(most, levels), 0) + 1;
 }

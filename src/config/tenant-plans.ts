@@ -98,9 +98,6 @@ function flowOf({ weight, limits, maxInFlight }: FileFlow): FlowSettings {
 }
 
 /** Limits for the constructor, where 0 means that nothing may wait. */
-export function unlimitedWhereZero({
-  maxRequests,
-  maxBytes,
-}: FileLimits): NonNullable<FlowControllerOptions['limits']> {
+export function unlimitedWhereZero({ maxRequests, maxBytes }: FileLimits): FileLimits {
   return { maxRequests: maxRequests || Infinity, maxBytes: maxBytes || Infinity };
 }
