@@ -34,13 +34,10 @@ export class BoundedLabel {
 
   of(value: string): string {
     if (value === '' || value === otherLabel || this.admitted.has(value) || this.pinned.has(value)) return value;
-    if (this.admitted.size >= this.max || value.length > longestValue || isOverflowFlow(value)) return otherLabel;
+    if (this.admitted.size >= this.max || value.length > longestValue) return otherLabel;
+    // Flows that many fairness IDs share have names that no fairness ID can have by HTTP.
+    if (value.charCodeAt(0) === 0) return otherLabel;
     this.admitted.add(value);
     return value;
   }
-}
-
-/** Flows that many fairness IDs share have names that no fairness ID can have by HTTP. */
-function isOverflowFlow(value: string): boolean {
-  return value.charCodeAt(0) === 0;
 }

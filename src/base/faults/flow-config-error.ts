@@ -19,7 +19,9 @@ export class FlowConfigError extends TypeError {
   readonly issues: readonly ConfigIssue[];
 
   constructor(subject: string, issues: readonly ConfigIssue[]) {
-    const lines = issues.map(describeIssue);
+    const lines = issues.map(({ path, expected, got }) => {
+      return `${path === '' ? '' : `${path}: `}expected ${expected}; got ${got}`;
+    });
     super(
       lines.length === 1 ? `${subject}: ${lines[0]}` : `${subject}: ${lines.length} problems\n  ${lines.join('\n  ')}`,
     );
@@ -31,10 +33,6 @@ export class FlowConfigError extends TypeError {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && brand in value;
   }
-}
-
-function describeIssue({ path, expected, got }: ConfigIssue): string {
-  return `${path === '' ? '' : `${path}: `}expected ${expected}; got ${got}`;
 }
 
 /** A value as an error message shows it: short, with its type, and without what URLs keep secret. Never throws. */

@@ -34,7 +34,9 @@ export class ServiceTotals {
         seen.set(fairnessId, settled);
         // The total is less than before: the band removed the tenant in the meantime, and counts it anew.
         const gained = settled < before ? settled : settled - before;
-        if (gained > 0) add(known.totals, this.labelOf(fairnessId), gained);
+        if (!(gained > 0)) continue;
+        const label = this.labelOf(fairnessId);
+        known.totals.set(label, (known.totals.get(label) ?? 0) + gained);
       }
       known.seen = seen;
     }
@@ -48,8 +50,4 @@ export class ServiceTotals {
     if (this.labels === undefined) return '';
     return fairnessId === '' ? otherLabel : this.labels.of(fairnessId);
   }
-}
-
-function add(totals: Map<string, number>, label: string, amount: number): void {
-  totals.set(label, (totals.get(label) ?? 0) + amount);
 }

@@ -86,7 +86,10 @@ export function serviceDifference(
     const atMs = (duration / ticks) * tick + warmUp;
     const [fromMs, toMs] = [atMs - window / 2, atMs + window / 2];
     const served = tenants.map((spans) => (servedIn(spans, fromMs, toMs) * 1000) / window);
-    const asked = tenants.map((spans) => (askedIn(spans, fromMs, toMs) * 1000) / window);
+    const asked = tenants.map((spans) => {
+      const inWindow = spans.filter(({ arrivedAtMs }) => arrivedAtMs >= fromMs && arrivedAtMs <= toMs);
+      return (inWindow.reduce((sum, { cost }) => sum + cost, 0) * 1000) / window;
+    });
     const most = Math.max(0, ...served);
     differences.push(
       served.reduce(
@@ -110,11 +113,4 @@ function servedIn(spans: readonly Span[], fromMs: number, toMs: number): number 
     if (overlap > 0) sum += (span.cost * overlap) / (span.toMs - span.fromMs);
   }
   return sum;
-}
-
-function askedIn(spans: readonly Span[], fromMs: number, toMs: number): number {
-  return spans.reduce(
-    (sum, { arrivedAtMs, cost }) => (arrivedAtMs >= fromMs && arrivedAtMs <= toMs ? sum + cost : sum),
-    0,
-  );
 }

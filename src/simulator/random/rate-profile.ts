@@ -143,7 +143,8 @@ export class RateWalk {
       }
       left -= area;
       emptyPieces = area > 0 ? 0 : emptyPieces + 1;
-      if (this.isLast()) return Number.POSITIVE_INFINITY;
+      const { pieces, repeats } = this.profile;
+      if (!repeats && this.index >= pieces.length) return Number.POSITIVE_INFINITY;
       this.pieceBeganAtMs += lengthMs;
       this.withinMs = 0;
       this.index++;
@@ -157,9 +158,5 @@ export class RateWalk {
     if (repeats) return pieces[this.index % pieces.length] as Piece;
     const { to } = pieces[pieces.length - 1] as Piece;
     return { lengthMs: 1e12, from: to, to };
-  }
-
-  private isLast(): boolean {
-    return !this.profile.repeats && this.index >= this.profile.pieces.length;
   }
 }

@@ -10,12 +10,12 @@ import { groupTable } from './group-table.js';
 export function resultTable(result: SimulationResult): string {
   checkArguments('resultTable', { result }, { result: oneResult });
   const { rows, unlisted } = groupTable(result);
+  const servers = result.servers.map(({ id, utilization, meanRunning, peakKvUsage, preemptions }) => {
+    return [id, percent(utilization), meanRunning.toFixed(1), percent(peakKvUsage), count(preemptions)];
+  });
   const lines = columns(rows);
   if (unlisted > 0) lines.push(`… and ${unlisted} tenants more`);
-  lines.push(
-    '',
-    ...columns([['server', 'in use', 'running', 'cache at most', 'preempted'], ...result.servers.map(serverRow)]),
-  );
+  lines.push('', ...columns([['server', 'in use', 'running', 'cache at most', 'preempted'], ...servers]));
   const drops = Object.entries(result.counts.dropped).map(([reason, number]) => `${number} ${reason}`);
   lines.push(
     '',
@@ -30,16 +30,6 @@ export function resultTable(result: SimulationResult): string {
   );
   if (result.pluginErrors > 0) lines.push(`Policies or detectors failed ${result.pluginErrors} times.`);
   return `${lines.join('\n')}\n`;
-}
-
-function serverRow({
-  id,
-  utilization,
-  meanRunning,
-  peakKvUsage,
-  preemptions,
-}: SimulationResult['servers'][number]): string[] {
-  return [id, percent(utilization), meanRunning.toFixed(1), percent(peakKvUsage), count(preemptions)];
 }
 
 /** The measures by which scenarios are compared. */

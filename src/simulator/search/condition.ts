@@ -37,11 +37,8 @@ export function withServedDefault(conditions: readonly Condition[]): Condition[]
   checkArguments('withServedDefault', { conditions }, { conditions: someConditions });
   if (conditions.some(({ measure }) => measure.name === 'served')) return [...conditions];
   const named = new Set(conditions.map(({ measure }) => measure.who));
-  return [...conditions, ...[...named.add(undefined)].map(servedOf)];
-}
-
-function servedOf(who: string | undefined): Condition {
-  return parseCondition(`served${who === undefined ? '' : `(${who})`} >= 95%`);
+  const served = [...named.add(undefined)].map((who) => `served${who === undefined ? '' : `(${who})`} >= 95%`);
+  return [...conditions, ...served.map(parseCondition)];
 }
 
 function parseCondition(text: string): Condition {

@@ -113,7 +113,8 @@ class VtcServer implements SimServer {
     this.inBatch.set(this.batch.length, now);
     this.working.set(1, now);
     if (this.joining.length > 0) {
-      clock.after(prefillMs(this.joiningTokens) * this.settings.timeFactor * this.slowness, this.endPrefill);
+      const prefillMs = prefill.fixed + prefill.token * this.joiningTokens;
+      clock.after(prefillMs * this.settings.timeFactor * this.slowness, this.endPrefill);
     } else if (this.batch.length > 0) {
       clock.after(this.decodeMs() * this.slowness, this.endDecode);
     } else {
@@ -206,8 +207,4 @@ class VtcServer implements SimServer {
     const { fixed, each, kvToken } = decode;
     return (fixed + each * this.batch.length + kvToken * this.kvHeld) * this.settings.timeFactor;
   }
-}
-
-function prefillMs(promptTokens: number): number {
-  return prefill.fixed + prefill.token * promptTokens;
 }

@@ -33,20 +33,16 @@ export function scenarioFromTrace(
   const measured = rows.some(({ ttftMs }) => ttftMs !== undefined) ? rows : rows.map(withServiceTime);
   const maxConcurrency = options.maxConcurrency ?? Math.max(1, Math.ceil(peakOf(measured) / servers));
   const duration = (rows.at(-1)?.arrivalMs ?? 0) + 1;
+  const longestMs = rows.reduce((longest, { totalMs = 0 }) => Math.max(longest, totalMs), 0);
   return {
     name,
     duration,
-    drain: 10 * (duration + longestOf(rows)),
+    drain: 10 * (duration + longestMs),
     servers: [{ count: servers, ...serverOf(measured, servers, maxConcurrency) }],
     traffic: [{ arrivals: { type: 'trace', rows: measured } }],
     plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
     saturationDetector: { pluginRef: 'concurrency-detector' },
   };
-}
-
-/** The longest answer, ms. */
-function longestOf(rows: readonly TraceRow[]): number {
-  return rows.reduce((longest, { totalMs = 0 }) => Math.max(longest, totalMs), 0);
 }
 
 function serverOf(rows: readonly TraceRow[], servers: number, maxConcurrency: number): Record<string, unknown> {

@@ -1,5 +1,5 @@
 /** The contract of every ordering policy. */
-import { globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
+import { type FlowControllerOptions, globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
 import { comparisonCases } from './comparison.js';
 import { type ContractCase, expectSame, promises, typeCase } from './contract-case.js';
 import { controllerCases, expectNoFaults, makeFixture, Valve } from './controller-fixture.js';
@@ -59,7 +59,7 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
       }
     }),
     promises('lets requests go in its order, ties by arrival', () => dispatchInOrder(make())),
-    ...controllerCases(make, (each) => ({ bands: bandsWith(each) }), {
+    ...controllerCases(make, bandsWith, {
       served: 'serves requests of every tenant and priority, and is never at fault',
       method: 'compare',
       lost: 'serves on when its comparisons are lost',
@@ -67,8 +67,8 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
   ];
 }
 
-function bandsWith(make: () => OrderingPolicy): { priority: number; ordering: OrderingPolicy }[] {
-  return [10, 5, 0, -10].map((priority) => ({ priority, ordering: make() }));
+function bandsWith(make: () => OrderingPolicy): Partial<FlowControllerOptions> {
+  return { bands: [10, 5, 0, -10].map((priority) => ({ priority, ordering: make() })) };
 }
 
 function dispatchInOrder(ordering: OrderingPolicy): void {

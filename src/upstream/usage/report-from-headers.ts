@@ -42,7 +42,9 @@ export function reportFromHeaders(pool: EndpointPool, server: string | EndpointV
 /** The format stands in front, `TEXT` or `JSON`; a server that leaves it out shows it by the first letter. */
 function parseLoad(text: string): ReadonlyMap<string, unknown> {
   const [, format = '', rest = ''] = /^(?:(TEXT|JSON)\s+)?(.*)$/is.exec(text.trim()) ?? [];
-  return format.toUpperCase() === 'JSON' || rest.startsWith('{') ? parseJsonLoad(rest) : parseTextLoad(rest);
+  return format.toUpperCase() === 'JSON' || rest.startsWith('{')
+    ? new Map(Object.entries(fieldsOf(fieldsOf(parseJson(rest))?.named_metrics) ?? {}))
+    : parseTextLoad(rest);
 }
 
 function parseTextLoad(text: string): ReadonlyMap<string, number> {
@@ -51,10 +53,6 @@ function parseTextLoad(text: string): ReadonlyMap<string, number> {
     return name === undefined ? [] : [[name, Number(value)] as const];
   });
   return new Map(pairs);
-}
-
-function parseJsonLoad(text: string): ReadonlyMap<string, unknown> {
-  return new Map(Object.entries(fieldsOf(fieldsOf(parseJson(text))?.named_metrics) ?? {}));
 }
 
 function figureOf(load: ReadonlyMap<string, unknown>, aliases: readonly string[]): number | undefined {

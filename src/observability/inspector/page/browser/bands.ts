@@ -116,11 +116,6 @@ function makeLane(): HTMLElement {
   return lane;
 }
 
-/** Dropped at a limit in the last five minutes. */
-function droppedText(dropped: number): string {
-  return dropped === 0 ? '' : ` · dropped ${count(dropped)}`;
-}
-
 /** The use of whichever limit is nearer. */
 function useOf({ waiting, maxRequests, bytes: waitingBytes, maxBytes }: FrameWhole): number {
   const use = (used: number, most: number | null): number => (most === null ? 0 : used / Math.max(most, 1));
@@ -187,7 +182,7 @@ function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
     band.waiting === 0 ? 0 : Math.min(Math.max(band.waiting / Math.max(most, 1), 0.006), 1).toFixed(4),
   );
   const end = band.maxRequests === null ? `no limit; the lane ends at ${count(most)}` : `limit ${count(most)}`;
-  write(limit, end + droppedText(band.dropped));
+  write(limit, band.dropped === 0 ? end : `${end} · dropped ${count(band.dropped)}`);
   mark(lane, 'drops', band.dropped > 0);
   mark(post, 'shut', band.gate !== 'open' && band.gate !== 'behind');
   mark(post, 'behind', band.gate === 'behind');

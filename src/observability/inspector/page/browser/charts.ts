@@ -2,10 +2,6 @@
 import type { FrameEndpoint, FrameWait, InspectorFrame } from '../../frame.js';
 import { byId, count, list, make, makeSvg, mark, more, parts, rate, set, share, tell, time, write } from './dom.js';
 
-function makeWait(): HTMLElement {
-  return make('li', '', make('span', 'time'), make('span', 'who', make('span'), make('small')), make('span', 'why'));
-}
-
 function showWait(row: HTMLElement, wait: FrameWait): void {
   const [waited, who, why] = parts(row);
   write(waited, time(wait.waitedMs));
@@ -15,6 +11,8 @@ function showWait(row: HTMLElement, wait: FrameWait): void {
 }
 
 export function showWaits(frame: InspectorFrame): void {
+  const makeWait = (): HTMLElement =>
+    make('li', '', make('span', 'time'), make('span', 'who', make('span'), make('small')), make('span', 'why'));
   list(byId('waits'), frame.slowest, (_, index) => String(index), makeWait, showWait);
   byId('no-waits').hidden = frame.slowest.length > 0;
 }

@@ -65,10 +65,6 @@ function showQuotas({ rows, others, refusals, unreported, ignored }: FrameQuotas
   write(byId('quota-counts'), told);
 }
 
-function makeFigure([name]: readonly [string, string]): HTMLElement {
-  return make('div', '', make('dt', '', name), make('dd'));
-}
-
 function showSessions({ resident, idle, elsewhere, maxSessions, waiting, tokens, expired }: FrameSessions): void {
   const rows = [
     ['resident', maxSessions === null ? count(resident) : `${count(resident)} of ${count(maxSessions)}`],
@@ -82,7 +78,7 @@ function showSessions({ resident, idle, elsewhere, maxSessions, waiting, tokens,
     byId('sessions'),
     rows,
     ([name]) => name,
-    makeFigure,
+    ([name]) => make('div', '', make('dt', '', name), make('dd')),
     (row, [, text]) => write(row.lastChild, text),
   );
 }
