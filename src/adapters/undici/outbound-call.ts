@@ -16,35 +16,42 @@ import type { Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { type DispatchHeaders, flattened, readable, stripped } from './dispatch-headers.js';
-import { LeasedHandler } from './leased-handler.js';
+
+type Handler = Dispatcher.DispatchHandler;
+type Controller = Dispatcher.DispatchController;
+type Parameter<Name extends keyof Handler, Index extends number> = Parameters<NonNullable<Handler[Name]>>[Index];
 
 /** Undici's own type has no read-only forms. */
 type UndiciHeaders = NonNullable<Dispatcher.DispatchOptions['headers']> | null;
 
-export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
+/** It is the handler of the dispatcher below, too: it passes everything to the caller, and learns of the end. */
+export class OutboundCall implements Exchange<Dispatcher.DispatchOptions>, Handler {
   readonly req: Dispatcher.DispatchOptions;
   private given: DispatchHeaders;
   readonly flow: RequestFlow | undefined;
   /** The answer of the dispatcher below: false when it wants no more calls for now. */
   hasRoom = true;
-  hasFailed = false;
-  reason: unknown = undefined;
+  /** Its lease, once it goes on. */
+  private leased: RequestFlow | undefined = undefined;
+  /** The caller has been told that it failed, whatever the dispatcher says now. */
+  private hasFailed = false;
+  private reason: unknown = undefined;
   /** Stops the work below, once it has started. */
-  stopWork: ((reason: Error) => void) | undefined = undefined;
-  private readonly handler: Dispatcher.DispatchHandler;
+  private stopWork: ((reason: Error) => void) | undefined = undefined;
+  private readonly handler: Handler;
   private readonly dispatch: Dispatcher.Dispatch;
-  private readonly controller: Dispatcher.DispatchController = waitingController((reason) => this.abort(reason));
+  private readonly controller: Controller = waitingController((reason) => this.abort(reason));
   private isAnnounced = false;
   private isOver = false;
   private done: ((isSent: boolean) => void) | undefined = undefined;
   private readonly stopWatching: (() => void)[] = [];
 
-  constructor(opts: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler, dispatch: Dispatcher.Dispatch) {
+  constructor(opts: Dispatcher.DispatchOptions, handler: Handler, dispatch: Dispatcher.Dispatch) {
     this.given = flattened(opts.headers);
     this.req = { ...opts, headers: this.given as UndiciHeaders };
     this.handler = handler;
     this.dispatch = dispatch;
-    this.flow = handler instanceof LeasedHandler ? handler.flow : undefined;
+    this.flow = handler instanceof OutboundCall ? handler.leased : undefined;
   }
 
   get headers(): HeaderSource {
@@ -94,7 +101,57 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
     }
   }
 
-  end(isSent: boolean, reason?: unknown): void {
+  onRequestStart(controller: Controller, context: object | undefined): void {
+    if (this.hasFailed) {
+      controller.abort(this.reason as Error);
+      return;
+    }
+    this.stopWork = (reason) => controller.abort(reason);
+    this.handler.onRequestStart?.(controller, { ...context, flow: this.leased });
+  }
+
+  onRequestUpgrade(
+    controller: Controller,
+    statusCode: number,
+    headers: Parameter<'onRequestUpgrade', 2>,
+    socket: Parameter<'onRequestUpgrade', 3>,
+  ): void {
+    // From here on the call is only a socket.
+    this.stopWork = (reason) => void socket.destroy(reason);
+    socket.once('close', () => this.end(socket.errored === null, socket.errored));
+    this.handler.onRequestUpgrade?.(controller, statusCode, headers, socket);
+  }
+
+  onResponseStarted(): void {
+    this.handler.onResponseStarted?.();
+  }
+
+  onResponseStart(
+    controller: Controller,
+    statusCode: number,
+    headers: Parameter<'onResponseStart', 2>,
+    statusMessage?: string,
+  ): void {
+    this.handler.onResponseStart?.(controller, statusCode, headers, statusMessage);
+  }
+
+  onResponseData(controller: Controller, chunk: Parameter<'onResponseData', 1>): void {
+    this.handler.onResponseData?.(controller, chunk);
+  }
+
+  onResponseEnd(controller: Controller, trailers: Parameter<'onResponseEnd', 1>): void {
+    this.end(true);
+    this.handler.onResponseEnd?.(controller, trailers);
+  }
+
+  /** Comes after `onResponseEnd` when that threw, as undici's own retry does. */
+  onResponseError(controller: Controller, error: Error): void {
+    if (this.hasFailed) return;
+    this.end(false, error);
+    this.handler.onResponseError?.(controller, error);
+  }
+
+  private end(isSent: boolean, reason?: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
     this.reason = reason;
@@ -104,8 +161,9 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
 
   private start(flow: RequestFlow): void {
     this.stopListening();
+    this.leased = flow;
     try {
-      this.hasRoom = this.dispatch(this.req, new LeasedHandler(this, this.handler, flow));
+      this.hasRoom = this.dispatch(this.req, this);
     } catch (error) {
       this.fail(error);
     }
@@ -168,7 +226,7 @@ function whenAborted(given: unknown, abort: (reason: Error) => void): () => void
 }
 
 /** The controller of a call that no dispatcher has taken yet: there is nothing to pause, but the caller may abort. */
-function waitingController(onAbort: (reason: Error) => void): Dispatcher.DispatchController {
+function waitingController(onAbort: (reason: Error) => void): Controller {
   let given: Error | null = null;
   return {
     get aborted() {
