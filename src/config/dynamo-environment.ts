@@ -38,7 +38,7 @@ export interface DynamoSettings {
   };
 }
 
-/** The variable of each threshold, and a limit that is never reached in practice: Dynamo sets it where none is given. */
+/** The variable of each threshold, and what Dynamo sets where none is given: a limit that is never reached. */
 const thresholds: Readonly<Record<keyof BusyThresholds, readonly [variable: string, unreached: number]>> = {
   activeDecodeBlocksThreshold: ['DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD', 1],
   activePrefillTokensThreshold: ['DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD', 10_000_000],

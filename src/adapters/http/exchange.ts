@@ -5,8 +5,8 @@ import type { RequestFlow } from './request-flow.js';
 import type { HttpErrorResponse } from './to-http-response.js';
 
 /**
- * *Contract*: one object for one request; what a runtime has no use for is left out. *Cost*: every member is on the path
- * of every request.
+ * *Contract*: one object for one request; what a runtime has no use for is left out. *Cost*: every member is on the
+ * path of every request.
  */
 export interface Exchange<Req> {
   /** The request as policies find it, in `item.request.req`. Read after `stripHeaders`. */

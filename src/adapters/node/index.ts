@@ -15,4 +15,4 @@ export { fromAddresses } from './from-addresses.js';
 export type { NodeRequest, NodeResponse } from './node-request.js';
 export { onResponseEnd } from './on-response-end.js';
 export { relay } from './relay.js';
-export { stripRequestHeaders } from './request-head.js';
+export { stripRequestHeaders } from './strip-request-headers.js';

@@ -11,8 +11,8 @@ import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
-import { RequestHead, stripRequestHeaders } from './request-head.js';
 import { abortResponse, mustAbortResponse, respond } from './respond.js';
+import { isFlowHeader, stripRequestHeaders } from './strip-request-headers.js';
 
 const over: UploadState = { type: 'over' };
 const unread: UploadState = { type: 'unread' };
@@ -27,14 +27,42 @@ export class NodeExchange<Req> implements Exchange<Req> {
   readonly flow: RequestFlow | undefined;
   protected readonly incoming: NodeRequest;
   protected readonly outgoing: NodeResponse;
-  private readonly head: RequestHead;
+  /** As the client wrote it; undefined without one. */
+  private contentLength: string | undefined = undefined;
+  /** There is a `Transfer-Encoding`: a body of unknown length follows. */
+  private isChunked = false;
+  /** There is an `Expect`: the client may wait for permission to upload. */
+  private hasExpectation = false;
+  private hasFlowHeaders = false;
 
   constructor(incoming: NodeRequest, outgoing: NodeResponse, req: Req, flow: RequestFlow | undefined) {
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.req = req;
     this.flow = flow;
-    this.head = new RequestHead(incoming);
+    const { rawHeaders } = incoming;
+    for (let i = 0; i < rawHeaders.length; i += 2) this.read(rawHeaders[i]!, rawHeaders[i + 1]!);
+    // A request that never was on a wire, as those of adapters for serverless platforms.
+    if (rawHeaders.length === 0) for (const name in incoming.headers) this.read(name, String(incoming.headers[name]));
+  }
+
+  /**
+   * Every request pays for this pass over the raw headers. Comparing lengths and first letters leaves next to nothing
+   * to lower-case. Node makes the object `req.headers` when it is first read, which not every handler does (bench:
+   * http).
+   */
+  private read(name: string, value: string): void {
+    switch (name.length) {
+      case 6:
+        if (name.toLowerCase() === 'expect') this.hasExpectation = true;
+        return;
+      case 14:
+        if (name.toLowerCase() === 'content-length') this.contentLength ??= value;
+        return;
+      case 17:
+        if (name.toLowerCase() === 'transfer-encoding') this.isChunked = true;
+    }
+    if (isFlowHeader(name)) this.hasFlowHeaders = true;
   }
 
   /**
@@ -59,17 +87,17 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   stripHeaders(): void {
-    if (this.head.hasFlowHeaders) stripRequestHeaders(this.incoming);
+    if (this.hasFlowHeaders) stripRequestHeaders(this.incoming);
   }
 
   /** Content-Length; 0 without a body; `unknownBodyBytes` for a body of unknown length. */
   bodyBytes(unknownBodyBytes: number): number {
-    const { contentLength, isChunked } = this.head;
+    const { contentLength } = this;
     if (contentLength !== undefined) {
       const bytes = Number(contentLength);
       return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : unknownBodyBytes;
     }
-    const isOpen = isChunked || http2StreamOf(this.incoming)?.endAfterHeaders === false;
+    const isOpen = this.isChunked || http2StreamOf(this.incoming)?.endAfterHeaders === false;
     return isOpen ? unknownBodyBytes : 0;
   }
 
@@ -115,7 +143,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   proceed(): void {
     const { incoming, outgoing } = this;
     // A body that has arrived needs no permission.
-    if (!this.head.hasExpectation || outgoing.headersSent || incoming.complete || continued.has(outgoing)) return;
+    if (!this.hasExpectation || outgoing.headersSent || incoming.complete || continued.has(outgoing)) return;
     const { server } = incoming.socket as { server?: Pick<Server, 'listenerCount'> };
     if ((server?.listenerCount('checkContinue') ?? 0) === 0) return;
     continued.add(outgoing);
