@@ -4,7 +4,7 @@ import type { ItemQueue, Queued } from '../base/queues/item-queue.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
 import type { FairnessPolicy } from './2-fairness/fairness-policy.js';
 import { GuardedSelector, type PickedBand } from './2-fairness/guarded-selector.js';
-import { roundRobin } from './2-fairness/round-robin.js';
+import { isRoundRobin, UnguardedRounds } from './2-fairness/round-robin.js';
 import { GuardedOrdering } from './3-ordering/guarded-ordering.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
 import type { ItemView } from './views.js';
@@ -21,7 +21,7 @@ export interface PolicySettings {
 
 export class BandPolicies {
   /** The fairness policy; undefined where one queue serves all flows. */
-  readonly selector: GuardedSelector | undefined;
+  readonly selector: GuardedSelector | UnguardedRounds | undefined;
   readonly ordering: GuardedOrdering;
   /** True when a policy hears of dispatches, also of requests that never waited. */
   hearsDispatches = false;
@@ -72,8 +72,8 @@ export class BandPolicies {
   }
 
   /** The order of flows of which some are held: that of the fairness policy, or else they take turns. */
-  orderOf(contenders: PickedBand): GuardedSelector {
-    return this.selector?.forHeld(contenders) ?? new GuardedSelector(roundRobin(), contenders, this.errors);
+  orderOf(contenders: PickedBand): GuardedSelector | UnguardedRounds {
+    return this.selector?.forHeld(contenders) ?? new UnguardedRounds();
   }
 
   /** Reports of usage that the fairness policy, and those before it, ignored. */
@@ -81,8 +81,9 @@ export class BandPolicies {
     return this.ignoredBefore + (this.selector?.ignoredReports ?? 0);
   }
 
-  private makeSelector(band: PickedBand): GuardedSelector | undefined {
+  private makeSelector(band: PickedBand): GuardedSelector | UnguardedRounds | undefined {
     const { fairness } = this.settings;
+    if (isRoundRobin(fairness)) return new UnguardedRounds();
     if (!('sharedQueue' in fairness)) return new GuardedSelector(fairness, band, this.errors);
     if (!queuesApart(this.settings)) return undefined;
     return new GuardedSelector(earliestHead(fairness.type, this.ordering.compare), band, this.errors);

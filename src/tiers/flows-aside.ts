@@ -14,7 +14,8 @@
  * waits, its first request is of another class, or it is parked. A class lives while flows contend in it.
  */
 import { LinkedList } from '../base/queues/linked-list.js';
-import type { GuardedSelector, PickedBand } from './2-fairness/guarded-selector.js';
+import type { PickedBand } from './2-fairness/guarded-selector.js';
+import type { BandPolicies } from './band-policies.js';
 import { Flow } from './flow.js';
 import type { WaitingItem } from './waiting-item.js';
 
@@ -26,7 +27,7 @@ export interface Reason {
 }
 
 /** Makes the order of the flows of one class. */
-export type MakeOrder = (flows: PickedBand) => GuardedSelector;
+export type MakeOrder = BandPolicies['orderOf'];
 
 /** Room for requests of one class. The flows that contend for it are a band to the selector that orders them. */
 export class HeldClass implements PickedBand, Reason {
@@ -36,7 +37,7 @@ export class HeldClass implements PickedBand, Reason {
   readonly contenders: Set<Flow> = new Set();
   readonly requestClass: string | undefined;
   readonly priority: number;
-  private order: GuardedSelector | undefined = undefined;
+  private order: ReturnType<MakeOrder> | undefined = undefined;
   private readonly makeOrder: MakeOrder;
 
   constructor(requestClass: string | undefined, priority: number, makeOrder: MakeOrder) {

@@ -16,11 +16,11 @@ import type { ResolvedOptions } from '../options.js';
 import type { Backlog } from './backlog.js';
 import { type Drops, overQuota } from './drops.js';
 import { GatePoller } from './gate-poller.js';
-import type { LeaseDesk } from './lease-desk.js';
 import type { Operation } from './operation.js';
 import type { Parts } from './parts.js';
 import type { Placement } from './placement.js';
 import type { QueueItem } from './queue-item.js';
+import type { Seats } from './seats.js';
 import type { Shutdown } from './shutdown.js';
 
 /** Times one operation in sixteen: timing all costs half a dispatch. */
@@ -34,7 +34,7 @@ export interface DispatcherParts {
   readonly selector: BandSelector;
   readonly drops: Drops;
   readonly parts: Parts;
-  readonly desk: LeaseDesk;
+  readonly seats: Seats;
   readonly wakeups: Wakeups;
 }
 
@@ -78,7 +78,8 @@ export class Dispatcher {
   }
 
   walk(): void {
-    const { operation, backlog, drops, parts, gate, wakeups } = this.engine;
+    const { operation, backlog, drops, parts, gate, selector, wakeups } = this.engine;
+    const { bands } = backlog;
     wakeups.walkBegins();
     // What became overdue since the reading that this operation shares must not go.
     if (operation.isBehind && backlog.expiry.isUsed) operation.read();
@@ -87,7 +88,10 @@ export class Dispatcher {
     let floor = Number.NEGATIVE_INFINITY;
     while (backlog.waiting > 0) {
       if (wakeups.isPaused) return;
-      const band = this.nextBand(floor);
+      // Tier 1 and the gate: a band above `floor` that may dispatch now.
+      let band = bands.highestWaiting;
+      if (!selector.isPlain) band = selector.next(nowMs, floor);
+      else if (band === undefined || band.priority <= floor || !gate.admits(band, nowMs)) band = undefined;
       if (band === undefined) break;
       const item = band.next(nowMs) as QueueItem;
       if (backlog.expiry.isDue(item, nowMs)) drops.evictOverdue(item);
@@ -98,30 +102,20 @@ export class Dispatcher {
         if (band.policies.ordering.dropsInfeasible) wakeups.mayGiveUp();
       }
     }
-    const isClosed = backlog.waiting > backlog.bands.parked;
+    const isClosed = backlog.waiting > bands.parked;
     if (this.isGateClosed !== isClosed) this.noteGate(isClosed);
     if (isClosed) for (const part of parts.gateClosed) part.gateClosed(nowMs);
   }
 
-  /** Tier 1 and the gate: a band above `floor` that may dispatch now. */
-  private nextBand(floor: number): PriorityBand | undefined {
-    const { operation, backlog, gate, selector } = this.engine;
-    if (!selector.isPlain) return selector.next(operation.nowMs, floor);
-    const highest = backlog.bands.highestWaiting;
-    return highest !== undefined && highest.priority > floor && gate.admits(highest, operation.nowMs)
-      ? highest
-      : undefined;
-  }
-
   /** False when no endpoint can take the request. */
   private dispatch(item: QueueItem, band: PriorityBand): boolean {
-    const { operation, backlog, desk, parts, placement, wakeups } = this.engine;
+    const { operation, backlog, seats, parts, placement, wakeups } = this.engine;
     const endpoint = placement.direct ?? placement.choose(item, operation.nowMs);
     if (endpoint === undefined) return false;
     for (const part of parts.revokes) if (part.revokes(item)) return true;
     wakeups.spend();
     const settle = backlog.take(item, band, operation.nowMs);
-    settle(desk.grant(item, band, band.policies.hearsSettlements ? item.flow : undefined, endpoint));
+    settle(seats.grant(item, band, band.policies.hearsSettlements ? item.flow : undefined, endpoint));
     return true;
   }
 
@@ -229,23 +223,19 @@ export class Wakeups {
   }
 
   end(): void {
-    const { operation, backlog, shutdown } = this.engine;
-    if (backlog.waiting > 0) {
-      backlog.expiry.arm(operation.nowMs);
-      if (this.isPollDue) this.poll();
+    const { operation, backlog, gate, placement, parts, shutdown } = this.engine;
+    const { nowMs } = operation;
+    const { waiting, isPoolEmpty, bands, expiry } = backlog;
+    if (waiting === 0) {
+      if (!operation.tellsTurns) this.renewAllowance();
+      // Requests that wait later in this turn find the timers set (bench: wake-up).
+      if (!operation.isTurnAwaited) this.turnOff();
+      if (shutdown.state === 'draining') shutdown.finish();
       return;
     }
-    if (!operation.tellsTurns) this.renewAllowance();
-    // Requests that wait later in this turn find the timers set (bench: wake-up).
-    if (!operation.isTurnAwaited) this.turnOff();
-    if (shutdown.state === 'draining') shutdown.finish();
-  }
-
-  private poll(): void {
+    expiry.arm(nowMs);
+    if (!this.isPollDue) return;
     this.isPollDue = false;
-    const { operation, backlog, gate, placement, parts } = this.engine;
-    const { nowMs } = operation;
-    const { waiting, isPoolEmpty, bands } = backlog;
     // A flow at its cap waits for its own leases, whatever the gate says.
     const isGateAwaited = !isPoolEmpty && waiting > bands.parked;
     let delayMs = isGateAwaited ? gate.recheckMs : Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 /**
  * The parts of a controller, made and configured together.
  *
- *     operation ─┬─ intake ── may it come in? ──► backlog ── what waits ──► dispatcher ── the walk ──► lease desk ── seats
+ *     operation ─┬─ intake ── may it come in? ──► backlog ── what waits ──► dispatcher ── the walk ──► seats
  *                └─ wakeups ── when the walk runs although nobody calls
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
@@ -19,7 +19,6 @@ import { Dispatcher, Wakeups } from './dispatcher.js';
 import { Drops } from './drops.js';
 import type { InFlightEviction } from './in-flight-eviction.js';
 import { Intake } from './intake.js';
-import { LeaseDesk } from './lease-desk.js';
 import { LeaseTracer } from './lease-tracer.js';
 import { takeBack } from './lease-watch.js';
 import { Operation } from './operation.js';
@@ -49,7 +48,6 @@ export class Engine {
   readonly parking: Parking;
   readonly admission: GuardedAdmission;
   readonly drops: Drops;
-  readonly desk: LeaseDesk;
   readonly wakeups: Wakeups;
   readonly dispatcher: Dispatcher;
   readonly intake: Intake;
@@ -82,7 +80,7 @@ export class Engine {
     );
     const { bands } = this.backlog;
     this.gate = new Gate(available, bands, events, options, this.onPoolChange);
-    this.seats = new Seats(pool, this.gate, this.onPoolChange);
+    this.seats = new Seats(this, pool, options, (item, lease, settle) => this.intake.waitAgain(item, lease, settle));
     this.placement = new Placement(pool, this.gate, events, options);
     this.selector = new BandSelector(bands, this.gate, this.placement, options.bandOrder);
     this.admission = new GuardedAdmission(options.admission, available, this.gate, events);
@@ -90,9 +88,6 @@ export class Engine {
     this.drops = new Drops(operation, this.backlog, this.parking, this.gate, this.parts, events);
     const evictAll = (): void => operation.perform(() => this.drops.evictAll());
     this.shutdown = new Shutdown(clock, evictAll, () => this.closed(detach));
-    this.desk = new LeaseDesk(this, options, events, (item, lease, settle) =>
-      this.intake.waitAgain(item, lease, settle),
-    );
     this.wakeups = new Wakeups(this, options);
     this.dispatcher = new Dispatcher(this, events);
     this.intake = new Intake(this, options, events);
@@ -176,7 +171,7 @@ export class Engine {
     this.selector.configure(options.bandOrder);
     this.intake.configure(options);
     this.admission.configure(options.admission);
-    this.desk.configure(options);
+    this.seats.configure(options);
     this.installParts(options);
     this.operation.want();
   }
@@ -225,7 +220,7 @@ export class Engine {
   /** The last request has left a closing controller. */
   private closed(detachFromPool: () => void): void {
     this.gate.stop();
-    this.desk.stop();
+    this.seats.stop();
     detachFromPool();
   }
 }

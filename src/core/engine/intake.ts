@@ -26,7 +26,6 @@ import type { Backlog } from './backlog.js';
 import { type Dispatcher, timedOneIn, type Wakeups } from './dispatcher.js';
 import { type Drops, overQuota } from './drops.js';
 import type { InFlightCaps } from './in-flight-caps.js';
-import type { LeaseDesk } from './lease-desk.js';
 import type { Operation } from './operation.js';
 import type { Displacement } from './overflow.js';
 import type { Parking } from './parking.js';
@@ -48,7 +47,6 @@ export interface IntakeParts {
   readonly drops: Drops;
   readonly parking: Parking;
   readonly parts: Parts;
-  readonly desk: LeaseDesk;
   readonly wakeups: Wakeups;
   readonly dispatcher: Dispatcher;
   readonly shutdown: Shutdown;
@@ -207,19 +205,19 @@ export class Intake {
 
   /** Dispatches a request that never waited. */
   private dispatch(item: QueueItem, endpoint: Endpoint): Dispatched {
-    const { operation, backlog, desk } = this.engine;
+    const { operation, backlog, seats } = this.engine;
     const band = item.band as PriorityBand;
-    if (!band.policies.hearsDispatches) return desk.grant(item, band, undefined, endpoint);
+    if (!band.policies.hearsDispatches) return seats.grant(item, band, undefined, endpoint);
     const { flows } = backlog.bands;
     const flow = this.terms.flow ?? flows.flowOf(band, item, operation.nowMs);
     if (band.policies.hearsSettlements) {
       if (flow.isIdle) flows.markBusy(flow);
       band.policies.selector?.dispatched(flow, item, operation.nowMs);
-      return desk.grant(item, band, flow, endpoint);
+      return seats.grant(item, band, flow, endpoint);
     }
     if (flow.isIdle) flows.touch(flow, operation.nowMs);
     band.policies.selector?.dispatched(flow, item, operation.nowMs);
-    return desk.grant(item, band, undefined, endpoint);
+    return seats.grant(item, band, undefined, endpoint);
   }
 
   private wait(item: QueueItem, settle: Settle): void {

@@ -1,9 +1,9 @@
 /**
- * The running requests: a seat is taken at dispatch and given back at release, and every part that counts seats is told
- * here.
+ * The running requests. A seat is taken at dispatch and given back at release, every part that counts seats is told
+ * here, and here is all that a lease can be asked for. Each call is an operation of its own; only `bind` acts at once,
+ * because its caller reads the lease next.
  *
- *     take ──► ledger ──► endpoint's seat ──► detectors ──► fairness policy's lease count
- *     giveBack undoes each of them, once
+ *     grant ── ledger ── endpoint's seat ── detectors ── parts ──► host ──► report, answered, bind, requeue ──► release undoes each, once
  *
  * Longer than most files, because a lease and the ledger that it stands in are one structure.
  *
@@ -16,97 +16,232 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, SeatPool, UnsampledSeat } from '../../endpoints/seat-pool.js';
 import type { Candidate } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
-import { checkAnswer, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
+import { checkAnswer, isPuttingOff, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
+import type { EventHub } from '../event-hub.js';
 import type { FlowRequest } from '../flow-request.js';
+import type { ResolvedOptions } from '../options.js';
 import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
 import type { Lease } from '../outcome/lease.js';
-import type { Outcome } from '../outcome/outcome.js';
-import type { QueueItem } from './queue-item.js';
+import type { Dispatched, Outcome } from '../outcome/outcome.js';
+import type { Backlog } from './backlog.js';
+import { LeaseWatch } from './lease-watch.js';
+import type { Operation } from './operation.js';
+import type { Parts } from './parts.js';
+import type { QueueItem, Settle } from './queue-item.js';
 
-export class Seats {
+interface SeatsParts {
+  readonly operation: Operation;
+  readonly backlog: Backlog;
+  readonly gate: Gate;
+  readonly parts: Parts;
+  readonly events: EventHub;
+  /** The pool's listener of this controller; it is not called for a seat that is given back here. */
+  readonly onPoolChange: () => void;
+}
+
+type WaitAgain = (item: QueueItem, lease: SeatLease, settle: Settle) => void;
+
+export class Seats implements LeaseOwner {
   inFlight = 0;
   inFlightTokens = 0;
   /** Leases handed out so far, and leases that ended. */
   dispatched = 0;
   released = 0;
+  /** Leases that were held longer than `maxLeaseMs` so far. */
+  overdue = 0;
   /** Running requests that were asked to leave so far. Written by InFlightEviction. */
   evicted = 0;
   /** Unreleased leases, oldest first, for readers: a list costs a request less than a count for each fairness ID. */
   readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
   readonly pool: SeatPool;
-  private readonly gate: Gate;
-  private readonly onPoolChange: () => void;
+  /** Undefined without `maxLeaseMs`. */
+  private watch: LeaseWatch | undefined = undefined;
+  private readonly engine: SeatsParts;
+  private readonly waitAgain: WaitAgain;
 
-  /** `onPoolChange`: the pool's listener of this controller; it is not called for a seat that is given back here. */
-  constructor(pool: SeatPool, gate: Gate, onPoolChange: () => void) {
+  /** `waitAgain` lets a request wait once more whose lease has just ended. */
+  constructor(engine: SeatsParts, pool: SeatPool, options: ResolvedOptions, waitAgain: WaitAgain) {
+    this.engine = engine;
     this.pool = pool;
-    this.gate = gate;
-    this.onPoolChange = onPoolChange;
+    this.waitAgain = waitAgain;
+    this.configure(options);
   }
 
-  /** Takes a seat. `flow` is given when the fairness policy is told of the end; `owner` serves the lease's calls. */
-  take(item: QueueItem, flow: Flow | undefined, endpoint: Endpoint, owner: LeaseOwner, nowMs: number): SeatLease {
-    const lease = new SeatLease(owner, item, flow, endpoint, nowMs);
+  configure({ maxLeaseMs, overdueLeases, clock }: ResolvedOptions): void {
+    this.stop();
+    this.watch = undefined;
+    if (maxLeaseMs === Number.POSITIVE_INFINITY) return;
+    const look = (): void => this.engine.operation.perform(() => this.lookAtLeases());
+    this.watch = new LeaseWatch(maxLeaseMs, overdueLeases === 'release', clock, look);
+    this.lookAtLeases();
+  }
+
+  stop(): void {
+    this.watch?.stop();
+  }
+
+  /** Tells of leases that are held too long, and sets the timer for the next. */
+  private lookAtLeases(): void {
+    const { events, operation } = this.engine;
+    if (this.watch !== undefined) this.overdue += this.watch.look(this.running.first, events, operation.nowMs);
+  }
+
+  /** Takes the seat and hands out the lease. `flow` is given when its fairness policy is told of the end. */
+  grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
+    const { operation, gate, parts, events } = this.engine;
+    const { nowMs } = operation;
     const { tokens } = item;
+    const lease = new SeatLease(this, item, flow, endpoint, nowMs);
     this.dispatched++;
     this.inFlight++;
     this.inFlightTokens += tokens;
     this.running.push(lease);
-    (item.band as PriorityBand).traffic.dispatched++;
+    band.traffic.dispatched++;
     lease.booking = this.pool.book(endpoint, tokens, nowMs);
     if (flow !== undefined) {
       flow.trackedInFlight++;
       flow.band.trackedInFlight++;
     }
-    if (this.gate.hearsDispatches) this.gate.dispatched(endpoint, lease, nowMs);
-    return lease;
+    if (gate.hearsDispatches) gate.dispatched(endpoint, lease, nowMs);
+    if (this.watch !== undefined && !this.watch.isSet) this.watch.wait(0);
+    const queuedMs = nowMs - item.enqueuedAtMs;
+    const given = parts.areUsed ? this.tellSeated(lease) : lease;
+    if (events.heard.dispatched) events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
+    const isKept = parts.areUsed && (parts.keepPayload || item.admittedBy !== undefined);
+    if (!isKept && !gate.seats.hears.answered && !band.policies.ordering.hearsFirstTokens) item.releasePayload();
+    return { type: 'Dispatched', lease: given, queuedMs };
   }
 
-  /** Gives the seat back, and settles the request with its fairness policy. */
-  giveBack(lease: SeatLease, nowMs: number, ending: Ending): void {
-    const { flow, seat, item } = lease;
-    this.released++;
-    this.inFlight--;
-    this.inFlightTokens -= item.tokens;
-    this.running.remove(lease);
-    if (flow !== undefined) {
-      flow.trackedInFlight--;
-      flow.band.trackedInFlight--;
-      const how = ending === 'released' ? lease.ending : ending;
-      flow.band.policies.selector?.settled(flow, lease.usage, nowMs, item.tokens, item, how);
-      const isUnreported =
-        flow.band.policies.ordering.hearsFirstTokens && how === 'released' && lease.usage.completionTokens === 0;
-      if (isUnreported) flow.band.policies.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
+  release(lease: SeatLease): void {
+    const { operation, gate, backlog, parts, events } = this.engine;
+    if (operation.isBusy) {
+      operation.perform(() => this.settle(lease));
+      return;
     }
-    if (this.gate.seats.hears.released) this.gate.seats.released(seat, nowMs, lease);
-    this.pool.unbook(seat, lease.booking, item.tokens, this.onPoolChange);
+    // A reading of the clock is a third of an uncontended release (bench: uncontended).
+    const isTimed = lease.flow !== undefined || parts.ended.length > 0 || gate.seats.hears.released;
+    operation.begin(isTimed || events.heard.released || backlog.waiting > 0);
+    try {
+      this.settle(lease);
+    } finally {
+      operation.leave();
+    }
+  }
+
+  /** A victim that produced nothing waits again, before the requests that came after it. */
+  requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome> {
+    const { operation, parts } = this.engine;
+    return new Promise((resolve) =>
+      operation.perform(() => {
+        const before = lease.item;
+        const item = before.again(operation.nowMs, request);
+        for (const part of parts.putBack) part.putBack(item, before);
+        this.settle(lease, 'requeued');
+        this.waitAgain(item, lease, resolve);
+      }),
+    );
   }
 
   /** Books the lease where the host sent its request. @throws FlowConfigError: no such endpoint, or released */
-  move(lease: SeatLease, to: string | EndpointView, nowMs: number): void {
+  bind(lease: SeatLease, to: string | EndpointView): void {
     const endpoint = destination(this.pool, lease, to);
     const { seat: from, booking } = lease;
     if (endpoint === from) return;
+    const nowMs = this.engine.operation.now();
     moveTo(lease, endpoint);
     lease.booking = this.pool.book(endpoint, lease.tokens, nowMs);
-    this.gate.seats.moved(from, endpoint, nowMs, lease);
+    this.engine.gate.seats.moved(from, endpoint, nowMs, lease);
     this.pool.unbook(from, booking, lease.tokens);
   }
 
+  get hearsReports(): boolean {
+    return this.engine.gate.seats.hears.reported;
+  }
+
+  consumed(lease: SeatLease, usage: Usage): void {
+    const { operation } = this.engine;
+    const { usage: total } = lease;
+    if (operation.isBusy) {
+      operation.perform(() => this.tellConsumed(lease, usage, total));
+      return;
+    }
+    operation.begin();
+    try {
+      this.tellConsumed(lease, usage, total);
+    } finally {
+      operation.leave();
+    }
+  }
+
+  answered(lease: SeatLease, answer: ServerAnswer): boolean {
+    const { operation, gate } = this.engine;
+    if (!gate.seats.hears.answered) return false;
+    const isPutOff = isPuttingOff(answer) && lease.item.request !== undefined;
+    operation.perform(() => gate.answered(lease.seat, lease, answer, operation.nowMs));
+    return isPutOff;
+  }
+
+  endSession(lease: SeatLease): void {
+    const { operation, gate } = this.engine;
+    operation.perform(() => gate.seats.tell('sessionEnded', lease.seat, operation.nowMs, lease));
+  }
+
+  private tellSeated(lease: SeatLease): Lease {
+    const { parts } = this.engine;
+    for (const part of parts.seated) part.seated(lease);
+    let given: Lease = lease;
+    for (const part of parts.handle) given = part.handle(lease);
+    return given;
+  }
+
   /** Tells detectors and policies what a running request has consumed: `usage` now, `total` so far. */
-  consumed(lease: SeatLease, usage: Usage, total: Usage, nowMs: number): void {
+  private tellConsumed(lease: SeatLease, usage: Usage, total: Usage): void {
+    const { gate, operation } = this.engine;
+    const { nowMs } = operation;
     const { band, item, flow } = lease;
-    if (this.gate.seats.hears.reported) this.gate.seats.tell('reported', lease.seat, nowMs, lease);
+    if (gate.seats.hears.reported) gate.seats.tell('reported', lease.seat, nowMs, lease);
     if (flow === undefined) return;
     band.policies.selector?.consumed(flow, usage, nowMs, item, total);
     const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
     if (isFirstToken && band.policies.ordering.hearsFirstTokens)
       band.policies.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
   }
+
+  /** Gives the seat back. */
+  private settle(lease: SeatLease, ending: Ending = 'released'): void {
+    const { operation, backlog, gate, parts, events, onPoolChange } = this.engine;
+    const { flow, item, seat } = lease;
+    const { nowMs } = operation;
+    this.released++;
+    this.inFlight--;
+    this.inFlightTokens -= item.tokens;
+    this.running.remove(lease);
+    if (flow !== undefined) tellFlow(lease, flow, ending, nowMs);
+    if (gate.seats.hears.released) gate.seats.released(seat, nowMs, lease);
+    this.pool.unbook(seat, lease.booking, item.tokens, onPoolChange);
+    if (flow !== undefined) backlog.bands.flows.markIdle(flow, nowMs);
+    if (parts.areUsed) for (const part of parts.ended) part.ended(lease, ending, nowMs);
+    if (item.request !== undefined) item.releasePayload();
+    if (backlog.waiting > 0) operation.want();
+    if (events.heard.released)
+      events.emit('released', { lease, usage: lease.usage, heldMs: nowMs - lease.dispatchedAtMs });
+  }
+}
+
+/** Settles the request with its policies. */
+function tellFlow(lease: SeatLease, flow: Flow, ending: Ending, nowMs: number): void {
+  const { item, usage } = lease;
+  const { band } = flow;
+  flow.trackedInFlight--;
+  band.trackedInFlight--;
+  const how = ending === 'released' ? lease.ending : ending;
+  band.policies.selector?.settled(flow, usage, nowMs, item.tokens, item, how);
+  const isUnreported = band.policies.ordering.hearsFirstTokens && how === 'released' && usage.completionTokens === 0;
+  if (isUnreported) band.policies.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
 }
 
 /** The endpoint to move a lease to. @throws FlowConfigError when the pool has none, or the lease was released */
@@ -129,7 +264,7 @@ export function moveTo(lease: SeatLease, endpoint: Endpoint): void {
   lease.seat = endpoint;
 }
 
-/** The giver of a lease: the lease desk, or a shadow before it. */
+/** The giver of a lease: the seats, or a shadow before them. */
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;

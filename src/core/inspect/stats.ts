@@ -76,7 +76,7 @@ export function takeStats(
     inFlightByFlow: listInFlight(inFlight),
     released: seats.released,
     oldestLeaseMs: oldestLease(seats, nowMs)?.heldMs,
-    overdueLeases: engine.desk.overdue,
+    overdueLeases: seats.overdue,
     evictedInFlight: seats.evicted,
     reclaim: engine.reclaimFigures,
     bands: backlog.bands.size,

@@ -2,7 +2,8 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView } from '../views.js';
-import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { FairnessDefinition, FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { GuardedSelector } from './guarded-selector.js';
 
 /** A flow's place in the rounds; it is in a list while the flow is active. */
 class Turn implements Linked<Turn> {
@@ -19,12 +20,6 @@ class Turn implements Linked<Turn> {
   constructor(flow: FlowView) {
     this.flow = flow;
   }
-
-  moveTo(list: LinkedList<Turn> | undefined): void {
-    this.list?.remove(this);
-    this.list = list;
-    list?.push(this);
-  }
 }
 
 /** Invariant: a turn is in `current` when its flow was not served in this round, else in `upcoming`. */
@@ -40,13 +35,21 @@ class RoundRobinSelector implements FlowSelector {
   private latest: Turn | undefined = undefined;
 
   pick(): FlowView | undefined {
-    if (this.current.size === 0) this.startRound();
+    if (this.current.size === 0) {
+      const emptied = this.current;
+      this.current = this.upcoming;
+      this.upcoming = emptied;
+      this.round++;
+      // An empty set makes a new table when it is cleared; with one flow, every request begins a round (bench: keyed).
+      if (this.servedAndGone.size > 0) this.servedAndGone.clear();
+      this.newcomersLeft = this.current.size;
+    }
     this.latest = this.current.first;
     return this.latest?.flow;
   }
 
   flowActivated(flow: FlowView): void {
-    let turn = this.turnOf(flow);
+    let turn = this.latest?.flow === flow ? this.latest : this.find(flow);
     if (turn === undefined) {
       turn = new Turn(flow);
       if (this.servedAndGone.delete(flow.fairnessId)) turn.servedInRound = this.round;
@@ -57,13 +60,16 @@ class RoundRobinSelector implements FlowSelector {
       this.newcomersLeft--;
       turn.joinedRound = this.round;
     }
-    turn.moveTo(joinsThisRound ? this.current : this.upcoming);
+    turn.list?.remove(turn);
+    turn.list = joinsThisRound ? this.current : this.upcoming;
+    turn.list.push(turn);
   }
 
   flowDeactivated(flow: FlowView): void {
-    const turn = this.turnOf(flow);
+    const turn = this.latest?.flow === flow ? this.latest : this.find(flow);
     if (turn === undefined) return;
-    turn.moveTo(undefined);
+    turn.list?.remove(turn);
+    turn.list = undefined;
     if (flow.waiting === 0 || turn.joinedRound !== this.round) return;
     // If a newcomer is held back or parked before its turn, its place in the round is free again.
     turn.joinedRound = 0;
@@ -71,12 +77,15 @@ class RoundRobinSelector implements FlowSelector {
   }
 
   dispatched(flow: FlowView): void {
-    const turn = this.turnOf(flow);
+    const turn = this.latest?.flow === flow ? this.latest : this.find(flow);
     if (turn === undefined) return;
     if (turn.servedInRound !== this.round) turn.left = flow.weight;
     turn.servedInRound = this.round;
     turn.left--;
-    if (turn.list !== undefined && turn.left <= 0) turn.moveTo(this.upcoming);
+    if (turn.list === undefined || turn.left > 0) return;
+    turn.list.remove(turn);
+    turn.list = this.upcoming;
+    turn.list.push(turn);
   }
 
   flowRemoved(flow: FlowView): void {
@@ -85,20 +94,34 @@ class RoundRobinSelector implements FlowSelector {
     if (this.latest?.flow === flow) this.latest = undefined;
   }
 
-  private turnOf(flow: FlowView): Turn | undefined {
-    if (this.latest?.flow !== flow) this.latest = this.turns.get(flow);
+  private find(flow: FlowView): Turn | undefined {
+    this.latest = this.turns.get(flow);
     return this.latest;
   }
+}
 
-  private startRound(): void {
-    const emptied = this.current;
-    this.current = this.upcoming;
-    this.upcoming = emptied;
-    this.round++;
-    // An empty set makes a new table when it is cleared; with one flow, every request begins a round (bench: keyed).
-    if (this.servedAndGone.size > 0) this.servedAndGone.clear();
-    this.newcomersLeft = this.current.size;
-  }
+/** The same for a band that asks without a guard, because it is ours and does not fail. */
+export class UnguardedRounds extends RoundRobinSelector implements Pick<GuardedSelector, keyof GuardedSelector> {
+  readonly hearsDispatches = true;
+  readonly hearsItems = false;
+  readonly hearsSettlements = false;
+  readonly keepsAccount = false;
+  readonly fairnessIndex = undefined;
+  readonly ignoredReports = 0;
+  itemAdded(): void {}
+  itemRemoved(): void {}
+  consumed(): void {}
+  settled(): void {}
+  lead(): undefined {}
+  service(): undefined {}
+  forHeld(): undefined {}
+}
+
+/** Those that `roundRobin` made: what a host wraps or changes is none of them. */
+const made = new WeakSet<FairnessPolicy>();
+
+export function isRoundRobin(policy: FairnessPolicy): boolean {
+  return made.has(policy);
 }
 
 /**
@@ -113,7 +136,9 @@ class RoundRobinSelector implements FlowSelector {
  * llm-d-router, round-robin-fairness-policy.
  */
 export function roundRobin(): FlowFairnessPolicy {
-  return { type: 'round-robin-fairness-policy', createSelector: () => new RoundRobinSelector() };
+  const policy = Object.freeze({ type: 'round-robin-fairness-policy', createSelector: () => new RoundRobinSelector() });
+  made.add(policy);
+  return policy;
 }
 
 export const roundRobinPlugin: FairnessDefinition = withoutParameters('fairness', roundRobin);
