@@ -14,6 +14,11 @@ export function isSpan(value: unknown): value is number {
 
 /** Describes a call that Intake did not take. */
 export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
+  return wrongCall(method, request, key) ?? failure(method, 'request', 'properties that stay as they are', request);
+}
+
+/** Undefined for a call that can be right. For those whom a description does not cost too much. */
+export function wrongCall(method: string, request: FlowRequest, key: FlowKey): FlowConfigError | undefined {
   try {
     return describeWrong(method, request, key);
   } catch (error) {
@@ -25,7 +30,7 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
-function describeWrong(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
+function describeWrong(method: string, request: FlowRequest, key: FlowKey): FlowConfigError | undefined {
   if (!isObject(request)) return failure(method, 'request', 'an object with a byteSize', request);
   if (!isObject(key)) return failure(method, 'key', 'an object with a fairnessId', key);
   const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs } = request;
@@ -53,8 +58,7 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
     fairnessId,
   );
   check(priority === undefined || Number.isSafeInteger(priority), 'key.priority', 'a safe integer', priority);
-  if (issues.length === 0) return failure(method, 'request', 'properties that stay as they are', request);
-  return new FlowConfigError(method, issues);
+  return issues.length === 0 ? undefined : new FlowConfigError(method, issues);
 }
 
 /** @throws FlowConfigError for arguments of `run` that cannot be right */

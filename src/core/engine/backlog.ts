@@ -6,14 +6,13 @@
  * signal watched, and no other request has.
  */
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
-import { BandRegistry } from '../../tiers/band-registry.js';
+import { BandRegistry, type BandRegistryListener } from '../../tiers/band-registry.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { EventHub } from '../event-hub.js';
 import type { ResolvedOptions } from '../options.js';
-import { BandEvents } from './band-events.js';
 import { Cancellation } from './cancellation.js';
 import { type Budgets, Expiry } from './expiry.js';
 import type { Operation } from './operation.js';
@@ -46,7 +45,7 @@ export class Backlog implements Budgets {
     cancelled: (items: readonly QueueItem[]) => void,
   ) {
     this.options = options;
-    this.bands = new BandRegistry(options, new BandEvents(events), operation.nowMs);
+    this.bands = new BandRegistry(options, listenerFor(events), operation.nowMs);
     this.expiry = new Expiry(options.clock, this, expired);
     this.signals = new PluginGuard('signal', { type: 'AbortSignal' }, events);
     this.cancellation = new Cancellation<QueueItem>(this.signals, cancelled);
@@ -178,4 +177,21 @@ export class Backlog implements Budgets {
       band.rebuildQueues(flowOf, (flow) => this.bands.flows.markIdle(flow, nowMs));
     }
   }
+}
+
+/** Tells of the bands and flows that are made and removed. */
+function listenerFor(events: EventHub): BandRegistryListener {
+  const { heard } = events;
+  return {
+    bandAdded({ priority }) {
+      if (heard.bandAdded) events.emit('bandAdded', { priority });
+    },
+    bandRemoved({ priority }) {
+      if (heard.bandRemoved) events.emit('bandRemoved', { priority });
+    },
+    flowRemoved({ fairnessId, priority }) {
+      if (heard.flowRemoved) events.emit('flowRemoved', { fairnessId, priority });
+    },
+    pluginFailed: (kind, type, error) => events.pluginFailed(kind, type, error),
+  };
 }

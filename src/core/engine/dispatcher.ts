@@ -26,14 +26,18 @@ import type { Shutdown } from './shutdown.js';
 /** Times one operation in sixteen: timing all costs half a dispatch. */
 export const timedOneIn = 16;
 
-export interface DispatcherParts {
+export interface WakeupsParts {
   readonly operation: Operation;
   readonly backlog: Backlog;
   readonly gate: Gate;
   readonly placement: Placement;
+  readonly parts: Parts;
+  readonly shutdown: Shutdown;
+}
+
+export interface DispatcherParts extends WakeupsParts {
   readonly selector: BandSelector;
   readonly drops: Drops;
-  readonly parts: Parts;
   readonly seats: Seats;
   readonly wakeups: Wakeups;
 }
@@ -143,15 +147,6 @@ export class Dispatcher {
   }
 }
 
-export interface WakeupsParts {
-  readonly operation: Operation;
-  readonly backlog: Backlog;
-  readonly gate: Gate;
-  readonly placement: Placement;
-  readonly parts: Parts;
-  readonly shutdown: Shutdown;
-}
-
 /**
  * When the walk runs although nobody calls: deadlines, a closed gate whose detector announces nothing, and the turn of
  * the event loop after one that has dispatched as many waiting requests as it may.
@@ -239,7 +234,7 @@ export class Wakeups {
     // A flow at its cap waits for its own leases, whatever the gate says.
     const isGateAwaited = !isPoolEmpty && waiting > bands.parked;
     let delayMs = isGateAwaited ? gate.recheckMs : Number.POSITIVE_INFINITY;
-    if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
+    if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, gate.returnsAtMs(nowMs) - nowMs);
     if (isGateAwaited) for (const part of parts.looksAtMs) delayMs = Math.min(delayMs, part.looksAtMs(nowMs) - nowMs);
     delayMs = Math.min(delayMs, gate.constraints.roomAtMs - nowMs);
     if (this.isGivingUp) delayMs = Math.min(delayMs, this.recheckIntervalMs);

@@ -6,7 +6,6 @@
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { SeatPool } from '../../endpoints/seat-pool.js';
-import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import { Gate } from '../../gate/gate.js';
 import { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { EventHub } from '../event-hub.js';
@@ -101,10 +100,6 @@ export class Engine {
   /** Calls of `enqueue` so far: each has ended or waits. */
   get enqueued(): number {
     return this.seats.dispatched + this.drops.total + this.backlog.waiting;
-  }
-
-  get reclaimFigures(): ReclaimFigures | undefined {
-    return this.eviction?.figures;
   }
 
   /** Takes a picture while nothing can change; in the middle of an operation it shows what is done so far. */

@@ -11,45 +11,28 @@
 import type { Rejection } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { Endpoint } from '../../endpoints/seat-pool.js';
-import type { Gate } from '../../gate/gate.js';
-import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import { argumentError, isSignal, isSpan } from '../check-arguments.js';
+import { argumentError, isSignal, isSpan, wrongCall } from '../check-arguments.js';
 import type { EventHub } from '../event-hub.js';
 import { queuedEvent } from '../events.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, Outcome } from '../outcome/outcome.js';
-import type { Backlog } from './backlog.js';
-import { type Dispatcher, timedOneIn, type Wakeups } from './dispatcher.js';
-import { type Drops, overQuota } from './drops.js';
+import { type Dispatcher, type DispatcherParts, timedOneIn } from './dispatcher.js';
+import { overQuota } from './drops.js';
 import type { InFlightCaps } from './in-flight-caps.js';
-import type { Operation } from './operation.js';
 import type { Displacement } from './overflow.js';
 import type { Parking } from './parking.js';
-import type { Parts } from './parts.js';
-import type { Placement } from './placement.js';
 import { QueueItem, type Settle } from './queue-item.js';
 import { QueueLimits } from './queue-limits.js';
-import type { SeatLease, Seats } from './seats.js';
-import type { Shutdown } from './shutdown.js';
+import type { SeatLease } from './seats.js';
 
-export interface IntakeParts {
-  readonly operation: Operation;
-  readonly backlog: Backlog;
-  readonly gate: Gate;
-  readonly placement: Placement;
-  readonly seats: Seats;
-  readonly selector: BandSelector;
+export interface IntakeParts extends DispatcherParts {
   readonly admission: GuardedAdmission;
-  readonly drops: Drops;
   readonly parking: Parking;
-  readonly parts: Parts;
-  readonly wakeups: Wakeups;
   readonly dispatcher: Dispatcher;
-  readonly shutdown: Shutdown;
 }
 
 /** How a request waits that may not go now. One record serves every decision, until the next. */
@@ -123,7 +106,8 @@ export class Intake {
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
     const { operation, selector, dispatcher } = this.engine;
     if (operation.isBusy) {
-      if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
+      const wrong = wrongCall('tryEnqueue', request, key);
+      if (wrong !== undefined) throw wrong;
       return undefined;
     }
     operation.begin();
@@ -165,7 +149,8 @@ export class Intake {
 
   /** For a call from inside another operation. */
   private enterLater(request: FlowRequest, given: FlowKey): Promise<Outcome> {
-    if (!isRightCall(request, given)) return Promise.reject(argumentError('enqueue', request, given));
+    const wrong = wrongCall('enqueue', request, given);
+    if (wrong !== undefined) return Promise.reject(wrong);
     const { fairnessId, priority } = given;
     const key: FlowKey = { fairnessId, priority };
     return new Promise((settle, reject) => {
@@ -433,17 +418,6 @@ export class Intake {
     const { placement, gate } = this.engine;
     const mayPass = placement.tellsClasses || gate.constraints.areAny;
     return mayPass && highest.priority === item.priority && gate.isOpenFor(highest);
-  }
-}
-
-/** False for a call of `enqueue` that cannot be right; for callers that do not take the request in yet. */
-export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
-  try {
-    const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs, maxWaitMs } = request;
-    const { fairnessId, priority = 0 } = key;
-    return isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs);
-  } catch {
-    return false;
   }
 }
 

@@ -67,12 +67,10 @@ export class Placement {
     return this.pool.endpoints.length > 0;
   }
 
-  /** Requests of one class may go to the same endpoints; undefined: to all. */
-  classOf(item: QueueItem): string | undefined {
-    if (!this.tellsClasses) return undefined;
-    const { endpointFilters } = this.options;
-    const parts = endpointFilters.map((filter) => this.partOf(item, filter));
-    return parts.every((part) => part === undefined) ? undefined : JSON.stringify(parts);
+  /** Sets the class of a request: those of one class may go to the same endpoints; undefined: to all. */
+  classify(item: QueueItem): void {
+    const parts = this.options.endpointFilters.map((filter) => this.partOf(item, filter));
+    item.requestClass = parts.every((part) => part === undefined) ? undefined : JSON.stringify(parts);
   }
 
   /** False when the pool has endpoints, but none that may ever take a request of this class. */
@@ -123,11 +121,6 @@ export class Placement {
     return this.pool.endpoints.some(({ state, overloadedUntilMs }) => state === 'ready' && overloadedUntilMs > nowMs);
   }
 
-  /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
-  nextReturnAtMs(nowMs: number): number {
-    return this.gate.returnsAtMs(nowMs);
-  }
-
   /** The endpoint behind a view; undefined for anything that is no member of the pool. */
   member(view: EndpointView | undefined): Endpoint | undefined {
     if (view === undefined) return undefined;
@@ -155,10 +148,6 @@ export class Placement {
     return this.member(
       fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs),
     );
-  }
-
-  classify(item: QueueItem): void {
-    item.requestClass = this.classOf(item);
   }
 
   /** The endpoints that may take the request, with room or without: the available ones, or else any that serve it. */
@@ -214,8 +203,11 @@ export class Placement {
   }
 
   private endpointsFor(requestClass: string | undefined): readonly Endpoint[] {
-    this.refresh();
     if (requestClass === undefined) return this.pool.endpoints;
+    if (this.pool.version !== this.poolVersion) {
+      this.poolVersion = this.pool.version;
+      this.served.clear();
+    }
     let endpoints = this.served.get(requestClass);
     if (endpoints === undefined) {
       endpoints = this.filtered(requestClass);
@@ -223,15 +215,6 @@ export class Placement {
       this.served.set(requestClass, endpoints);
     }
     return endpoints;
-  }
-
-  private refresh(): void {
-    if (this.pool.version !== this.poolVersion) this.renew();
-  }
-
-  private renew(): void {
-    this.poolVersion = this.pool.version;
-    this.served.clear();
   }
 
   private filtered(requestClass: string): readonly Endpoint[] {

@@ -4,18 +4,12 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ResolvedOptions } from '../options.js';
 import type { LimitHit } from '../outcome/explanation.js';
 import type { Drop, DropType } from '../outcome/outcome.js';
-import type { Backlog } from './backlog.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
-import type { Drops } from './drops.js';
-import type { Operation } from './operation.js';
+import type { DispatcherParts } from './dispatcher.js';
 import { type Displacement, Overflow } from './overflow.js';
 import type { QueueItem } from './queue-item.js';
 
-interface LimitsParts {
-  readonly operation: Operation;
-  readonly backlog: Backlog;
-  readonly drops: Drops;
-}
+type LimitsParts = Pick<DispatcherParts, 'operation' | 'backlog' | 'drops'>;
 
 /** What is found out of a newcomer: its flow, and who leaves for it. */
 interface Found {

@@ -30,14 +30,23 @@ import type { Dispatched, Outcome } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
 import { LeaseWatch } from './lease-watch.js';
 import type { Operation } from './operation.js';
-import type { Parts } from './parts.js';
 import type { QueueItem, Settle } from './queue-item.js';
+
+/** What options add, as far as it hears of leases. */
+interface LeaseParts {
+  readonly areUsed: boolean;
+  readonly keepPayload: boolean;
+  readonly seated: readonly { seated(lease: SeatLease): void }[];
+  readonly handle: readonly { handle(lease: SeatLease): Lease }[];
+  readonly ended: readonly { ended(lease: SeatLease, ending: Ending, nowMs: number): void }[];
+  readonly putBack: readonly { putBack(item: QueueItem, before: QueueItem): void }[];
+}
 
 interface SeatsParts {
   readonly operation: Operation;
   readonly backlog: Backlog;
   readonly gate: Gate;
-  readonly parts: Parts;
+  readonly parts: LeaseParts;
   readonly events: EventHub;
   /** The pool's listener of this controller; it is not called for a seat that is given back here. */
   readonly onPoolChange: () => void;

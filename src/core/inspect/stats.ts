@@ -78,7 +78,7 @@ export function takeStats(
     oldestLeaseMs: oldestLease(seats, nowMs)?.heldMs,
     overdueLeases: seats.overdue,
     evictedInFlight: seats.evicted,
-    reclaim: engine.reclaimFigures,
+    reclaim: engine.eviction?.figures,
     bands: backlog.bands.size,
     flows: backlog.bands.flows.size,
     saturation: engine.gate.saturation,

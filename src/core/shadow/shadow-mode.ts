@@ -16,9 +16,8 @@ import { whenAborted } from '../../base/when-aborted.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint } from '../../endpoints/seat-pool.js';
 import type { ServerAnswer } from '../../gate/server-answer.js';
-import { argumentError } from '../check-arguments.js';
+import { argumentError, wrongCall } from '../check-arguments.js';
 import type { Engine, Standing } from '../engine/engine.js';
-import { isRightCall } from '../engine/intake.js';
 import type { QueueItem, Settle } from '../engine/queue-item.js';
 import { destination, type LeaseOwner, moveTo, SeatLease } from '../engine/seats.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
@@ -84,7 +83,8 @@ export class ShadowMode implements LeaseOwner, Standing {
   }
 
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
-    if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
+    const wrong = wrongCall('tryEnqueue', request, key);
+    if (wrong !== undefined) throw wrong;
     if (this.engine.operation.isBusy) return undefined;
     let outcome: Outcome | undefined;
     const resolve = (answer: Outcome): void => {

@@ -25,7 +25,7 @@ type Act = () => unknown;
 const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions>>> = {
   'fairness createSelector': (act) => fair({ createSelector: act }),
   'fairness fairnessIndex': (act) => ({
-    bands: [{ priority: 0, fairness: Object.defineProperty(roundRobin(), 'fairnessIndex', { get: act }) }],
+    bands: [{ priority: 0, fairness: Object.defineProperty({ ...roundRobin() }, 'fairnessIndex', { get: act }) }],
   }),
   ...Object.fromEntries(
     [
