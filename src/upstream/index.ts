@@ -18,10 +18,9 @@ export {
 } from './scraping/metric-sources.js';
 export type { MetricsFetch, MetricsResponse } from './scraping/read-exposition.js';
 export { engineTypeLabel, type ProfileChoice, type ProfileOption } from './scraping/resolve-sources.js';
-export { scrape } from './scraping/scrape.js';
 export { ScrapeError, type ScrapeFailure } from './scraping/scrape-error.js';
 export type { ScrapeOptions, ScrapeWarning } from './scraping/scrape-options.js';
-export type { Scraper } from './scraping/scraper.js';
+export { type Scraper, scrape } from './scraping/scraper.js';
 export type { ScraperEvents, ScraperStats, TargetStats } from './scraping/scraper-stats.js';
 export { type MetricsDispatcher, type MetricsExchange, undiciFetch } from './scraping/undici-fetch.js';
 export { type LoadHeaders, loadMetricsHeader, reportFromHeaders } from './usage/report-from-headers.js';

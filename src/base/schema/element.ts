@@ -63,10 +63,7 @@ export function typed<T>(schema: Schema<unknown>): Schema<T> {
 
 /** A check of zod's, which may replace the value. With `when` it runs on these, also if other problems are known. */
 // @__NO_SIDE_EFFECTS__
-export function checkBy(
-  check: (payload: ParsePayload) => void,
-  when?: (payload: ParsePayload) => boolean,
-): $ZodCheck<never> {
+function checkBy(check: (payload: ParsePayload) => void, when?: (payload: ParsePayload) => boolean): $ZodCheck<never> {
   const made = new $ZodCheck({ check: 'custom', when });
   made._zod.check = check;
   return made;

@@ -2,14 +2,9 @@
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import { callable, element, list, object, optional, parse, validate } from '../../base/schema/element.js';
 import { clock, flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
-import { type Clock, type FlowEvents, realClock } from '../../index.js';
+import { type Clock, realClock } from '../../index.js';
 import type { OverviewBounds } from '../../types/index.js';
 import type { InspectedShares } from './shared-limits.js';
-
-/** The events that are counted. */
-export interface ControllerEvents {
-  on<E extends 'dispatched' | 'dropped'>(event: E, listener: (payload: FlowEvents[E]) => unknown): () => void;
-}
 
 /** The part of a request that decides who may look. */
 export interface InspectorRequest {

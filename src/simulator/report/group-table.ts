@@ -3,7 +3,21 @@ import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
 import { count, ms, percent } from './format.js';
 
-const head = ['', 'arrived', 'done', 'dropped', 'left', 'goodput', 'TTFT p50', 'p95', 'p99', 'queued p99', 'tokens/s'];
+const columns: readonly (readonly [head: string, cell: (group: GroupFigures) => string])[] = [
+  ['arrived', ({ arrived }) => count(arrived)],
+  ['done', ({ completed }) => count(completed)],
+  [
+    'dropped',
+    ({ dropped, evicted, failed }) => count(Object.values(dropped).reduce((a, b) => a + b, evicted + failed)),
+  ],
+  ['left', ({ cancelled }) => count(cancelled)],
+  ['goodput', ({ goodput }) => percent(goodput)],
+  ['TTFT p50', ({ ttft }) => ms(ttft.p50Ms)],
+  ['p95', ({ ttft }) => ms(ttft.p95Ms)],
+  ['p99', ({ ttft }) => ms(ttft.p99Ms)],
+  ['queued p99', ({ queued }) => ms(queued.p99Ms)],
+  ['tokens/s', ({ tokensPerSecond }) => count(tokensPerSecond)],
+];
 /** More tenants than these are not listed. */
 const mostTenants = 20;
 
@@ -11,7 +25,7 @@ const mostTenants = 20;
 export function groupTable({ all, classes, tenants }: SimulationResult): { rows: string[][]; unlisted: number } {
   const names = Object.entries(tenants);
   const rows = [
-    head,
+    ['', ...columns.map(([head]) => head)],
     rowOf('all', all),
     ...Object.entries(classes).map(([name, group]) => rowOf(`class ${name}`, group)),
     ...(names.length > 1 ? names.slice(0, mostTenants).map(([name, group]) => rowOf(`tenant ${name}`, group)) : []),
@@ -20,18 +34,5 @@ export function groupTable({ all, classes, tenants }: SimulationResult): { rows:
 }
 
 function rowOf(name: string, group: GroupFigures): string[] {
-  const dropped = Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted + group.failed);
-  return [
-    name,
-    count(group.arrived),
-    count(group.completed),
-    count(dropped),
-    count(group.cancelled),
-    percent(group.goodput),
-    ms(group.ttft.p50Ms),
-    ms(group.ttft.p95Ms),
-    ms(group.ttft.p99Ms),
-    ms(group.queued.p99Ms),
-    count(group.tokensPerSecond),
-  ];
+  return [name, ...columns.map(([, cell]) => cell(group))];
 }

@@ -101,11 +101,25 @@ const scrapeOptions = object({
   random: optional(randomSource(), Math.random),
 });
 
-/** @throws FlowConfigError */
+/** Warns of what is probably not meant. @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
   const settings = parse(scrapeOptions, options, 'scrape');
   const { profile } = settings;
   const fetch = settings.fetch ?? platformFetch('scrape');
   if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');
+  warn(settings);
   return { ...settings, fetch };
+}
+
+function warn({ intervalMs, jitter, stalenessThresholdMs, onWarning }: Omit<ScrapeSettings, 'fetch'>): void {
+  const longestMs = intervalMs * (1 + jitter);
+  if (onWarning === undefined || longestMs <= stalenessThresholdMs) return;
+  const message =
+    `up to ${longestMs} ms pass between two scrapes, but metrics are stale after ${stalenessThresholdMs} ms: ` +
+    'a detector that takes stale endpoints for full would stop all dispatch in between';
+  try {
+    onWarning({ code: 'interval-exceeds-staleness', message });
+  } catch {
+    // A warning about the scraper must not keep it from starting.
+  }
 }

@@ -16,7 +16,7 @@ import { isIdle, onceActive } from './pool-activity.js';
 import { readExposition } from './read-exposition.js';
 import { candidatesFor } from './resolve-sources.js';
 import { asScrapeError, attempt, ScrapeError } from './scrape-error.js';
-import type { ScrapeSettings } from './scrape-options.js';
+import { resolveScrapeOptions, type ScrapeOptions, type ScrapeSettings } from './scrape-options.js';
 import type { ScraperEvents, ScraperStats, TargetStats } from './scraper-stats.js';
 import { Answer, Target } from './target.js';
 import { httpUrl, targetUrl, withoutQuery } from './target-url.js';
@@ -281,4 +281,18 @@ export class Scraper {
       lastDurationMs,
     };
   }
+}
+
+/**
+ * Starts to read the Prometheus metrics of every endpoint of the pool, those that join later included, and reports
+ * their load to it, until `stop`. It does not keep the process alive. Source: llm-d-router, its metrics data source,
+ * refreshed every 50 ms.
+ * @throws FlowConfigError
+ * @example
+ * pool.add('server-1', { labels: { address: '10.0.0.1:8000' } });
+ * const scraper = scrape(pool);
+ * scraper.on('failed', ({ endpoint, error }) => log.warn(`no metrics of ${endpoint.id}: ${error.message}`));
+ */
+export function scrape(pool: EndpointPool, options: ScrapeOptions = {}): Scraper {
+  return new Scraper(pool, resolveScrapeOptions(options));
 }
