@@ -9,11 +9,10 @@ import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { realClock } from '../../base/clock.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
-import { type UploadLimits, UploadWatch } from '../../base/stream/upload-watch.js';
+import { type StopWatching, type UploadLimits, type UploadState, UploadWatch } from '../../base/stream/upload-watch.js';
 import { ApiError, uploadEnds } from '../shared/api-error.js';
 import type { ContentEncoding } from './media-types.js';
-import { ScanBudget } from './scan-budget.js';
-import { Upload } from './upload.js';
+import { ScanBudget, type Waiting } from './scan-budget.js';
 
 export interface BodyLimits {
   readonly maxRequestBytes: number;
@@ -40,12 +39,12 @@ const leastPieceBytes = 1024;
 const freePieces = 16;
 
 export class BodyReader {
+  readonly scans: ScanBudget = new ScanBudget();
+  limits: BodyLimits;
+  uploads: UploadWatch;
   /** Bytes of all bodies that are not whole yet. Whole bodies count against the limits of flow control. */
   private readingBytes = 0;
   private readonly bytesBySender = new Map<string, number>();
-  private readonly scans = new ScanBudget();
-  private limits: BodyLimits;
-  private uploads: UploadWatch;
 
   constructor(limits: BodyLimits, upload: UploadLimits) {
     this.limits = limits;
@@ -79,35 +78,8 @@ export class BodyReader {
    * when all bodies together are. It also fails with an exception of `look`, and with the error of the stream when the
    * client leaves.
    */
-  receive(req: IncomingMessage, { sender, mostBytes, look, done, fail }: Receiver): void {
-    const { maxRequestBytes, maxReadingBytes } = this.limits;
-    const most = mostBytes ?? maxRequestBytes;
-    const share = this.shareFor(most);
-    const gathered = new GatheredBytes();
-    let pieces = 0;
-    let booked = 0;
-    const arrived = (chunk: Buffer): void => {
-      gathered.push(chunk);
-      pieces += 1;
-      const before = booked;
-      booked = Math.max(gathered.length, (pieces - freePieces) * leastPieceBytes);
-      const ofSender = this.book(sender, booked - before);
-      if (gathered.length > most) throw tooLarge(most);
-      if (ofSender > share || this.readingBytes > maxReadingBytes) throw busy();
-    };
-    const finish = (error: unknown): void => {
-      this.book(sender, -booked);
-      let body: Buffer;
-      try {
-        if (error !== undefined) throw error;
-        body = whole(gathered);
-      } catch (reason) {
-        fail(reason);
-        return;
-      }
-      done(body);
-    };
-    new Upload(req, this.uploads, { arrived, look, done: finish }, this.scans);
+  receive(req: IncomingMessage, receiver: Receiver): void {
+    new Upload(req, this, receiver);
   }
 
   /**
@@ -121,8 +93,7 @@ export class BodyReader {
     sender: string,
     look: (chunk: Buffer) => void,
   ): Promise<Buffer> {
-    const { maxRequestBytes, maxReadingBytes } = this.limits;
-    const share = this.shareFor(maxRequestBytes);
+    const { limits } = this;
     const gathered = new GatheredBytes();
     // The packed and the unpacked body are both held until the end.
     const held = packed.length;
@@ -132,9 +103,7 @@ export class BodyReader {
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
         gathered.push(chunk);
-        const ofSender = this.book(sender, chunk.length);
-        if (gathered.length > maxRequestBytes) throw tooLarge(maxRequestBytes);
-        if (ofSender - held > share || this.readingBytes - held > maxReadingBytes) throw busy();
+        this.grow(sender, chunk.length, gathered.length, limits, undefined, held);
         const bytes = chunk.length;
         if (!this.scans.spend(bytes)) await new Promise<void>((go) => this.scans.wait({ bytes, go }));
         look(chunk);
@@ -149,19 +118,159 @@ export class BodyReader {
     }
   }
 
-  /** Bytes that one sender may have in work. A share has room for one body at least. */
-  private shareFor(mostBytes: number): number {
-    const { maxReadingBytes } = this.limits;
-    return Math.max(maxReadingBytes / shares, Math.min(mostBytes, maxReadingBytes));
+  /** Books more of a body, which now has so many bytes; `held`: of another form of it. @throws ApiError 413, 503 */
+  grow(
+    sender: string,
+    bytes: number,
+    bodyBytes: number,
+    { maxRequestBytes, maxReadingBytes }: BodyLimits,
+    mostBytes: number = maxRequestBytes,
+    held = 0,
+  ): void {
+    const ofSender = this.book(sender, bytes);
+    if (bodyBytes > mostBytes) throw tooLarge(mostBytes);
+    // A share has room for one body at least.
+    const share = Math.max(maxReadingBytes / shares, Math.min(mostBytes, maxReadingBytes));
+    if (ofSender - held > share || this.readingBytes - held > maxReadingBytes) throw busy();
   }
 
   /** Returns what is being received from the sender. */
-  private book(sender: string, bytes: number): number {
+  book(sender: string, bytes: number): number {
     const now = (this.bytesBySender.get(sender) ?? 0) + bytes;
     if (now === 0) this.bytesBySender.delete(sender);
     else this.bytesBySender.set(sender, now);
     this.readingBytes += bytes;
     return now;
+  }
+}
+
+/** While an upload waits for its turn, shorter pieces go on coming: in Node each would take as much memory as this. */
+const shortPiece = 1024;
+/** Up to here. */
+const mostUnseen = 65_536;
+
+/**
+ * One body as its client sends it, without a promise for the whole and a timer for each piece. Pieces are looked at
+ * when the budget allows it. It settles once. After a failure the rest is not read.
+ */
+class Upload implements Waiting {
+  private readonly req: IncomingMessage;
+  private readonly reader: BodyReader;
+  private readonly receiver: Receiver;
+  private readonly limits: BodyLimits;
+  private readonly stopWatching: StopWatching;
+  private readonly gathered = new GatheredBytes();
+  private pieces = 0;
+  private booked = 0;
+  private isOver = false;
+  /** What waits to be looked at; undefined while nothing does. */
+  private unseen: GatheredBytes | undefined = undefined;
+  private isPaused = false;
+
+  constructor(req: IncomingMessage, reader: BodyReader, receiver: Receiver) {
+    this.req = req;
+    this.reader = reader;
+    this.receiver = receiver;
+    this.limits = reader.limits;
+    this.stopWatching = reader.uploads.add(
+      () => this.state(),
+      () => this.fail(new ApiError(408, 'upload_timeout', 'The request was not received in time.', uploadEnds)),
+    );
+    if (req.readableEnded) this.ended();
+    else if (req.destroyed) this.left();
+    else req.on('data', this.received).on('end', this.ended).on('error', this.fail).on('close', this.left);
+  }
+
+  get bytes(): number {
+    return this.unseen?.length ?? 0;
+  }
+
+  go(): void {
+    if (this.isOver) return;
+    const { req, unseen } = this;
+    this.unseen = undefined;
+    try {
+      for (const { buffer, byteOffset, length } of unseen?.parts() ?? [])
+        this.receiver.look?.(Buffer.from(buffer, byteOffset, length));
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    if (req.readableEnded) this.ended();
+    else if (this.isPaused) {
+      this.isPaused = false;
+      req.resume();
+    }
+  }
+
+  private readonly received = (chunk: Buffer): void => {
+    const { look } = this.receiver;
+    try {
+      this.take(chunk);
+      if (look === undefined) return;
+      if (this.unseen === undefined && this.reader.scans.spend(chunk.length)) look(chunk);
+      else this.putOff(chunk);
+    } catch (error) {
+      this.fail(error);
+    }
+  };
+
+  private take(chunk: Buffer): void {
+    const { reader, receiver, limits, gathered } = this;
+    gathered.push(chunk);
+    this.pieces += 1;
+    const before = this.booked;
+    this.booked = Math.max(gathered.length, (this.pieces - freePieces) * leastPieceBytes);
+    reader.grow(receiver.sender, this.booked - before, gathered.length, limits, receiver.mostBytes);
+  }
+
+  // Node tells of the end, and then of the close, while the last pieces wait.
+  private readonly ended = (): void => {
+    if (this.unseen !== undefined) return;
+    this.settle();
+    let body: Buffer;
+    try {
+      body = whole(this.gathered);
+    } catch (error) {
+      this.receiver.fail(error);
+      return;
+    }
+    this.receiver.done(body);
+  };
+
+  private readonly left = (): void => {
+    if (this.unseen !== undefined && this.req.readableEnded) return;
+    this.fail(this.req.errored ?? new Error('The client left'));
+  };
+
+  private readonly fail = (error: unknown): void => {
+    this.settle();
+    this.req.pause();
+    this.receiver.fail(error);
+  };
+
+  private putOff(chunk: Buffer): void {
+    if (this.unseen === undefined) {
+      this.unseen = new GatheredBytes();
+      this.reader.scans.wait(this);
+    }
+    this.unseen.push(chunk);
+    if (this.isPaused || (chunk.length < shortPiece && this.unseen.length < mostUnseen)) return;
+    this.isPaused = true;
+    this.req.pause();
+  }
+
+  private state(): UploadState {
+    if (this.req.readableEnded) return { type: 'over' };
+    return this.isPaused ? { type: 'unread' } : { type: 'coming', bytes: this.gathered.length };
+  }
+
+  private settle(): void {
+    const { req } = this;
+    this.isOver = true;
+    this.stopWatching();
+    this.reader.book(this.receiver.sender, -this.booked);
+    req.off('data', this.received).off('end', this.ended).off('error', this.fail).off('close', this.left);
   }
 }
 
