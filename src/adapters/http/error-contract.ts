@@ -22,7 +22,7 @@ export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) =
 type ByCause<T> = Readonly<Partial<Record<DropExplanation['cause'], T>>>;
 
 /** The value of the dropped-reason header, in every contract. */
-export const droppedReasons: ByCause<DroppedReason> = {
+const droppedReasons: ByCause<DroppedReason> = {
   saturated: 'rejected-saturated',
   overloaded: 'rejected-saturated',
   'no-endpoints': 'rejected-no-endpoints',
