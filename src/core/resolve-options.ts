@@ -4,7 +4,6 @@
  *
  * Longer than most files, because one schema has every option.
  */
-import type { output } from 'zod/v4/core';
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
@@ -121,7 +120,7 @@ const flowSettings = object({
 });
 const flowProfile = element<FlowProfile>((given, report) => {
   const read = readBy(flowSettings, given, report);
-  return read && resolveFlow(read);
+  return read && { ...read, limits: read.limits && fill(read.limits, unlimited), maxInFlight: read.maxInFlight };
 });
 const profiles = record(flowProfile);
 const flows = element<Record<string, FlowProfile> | AskFlows>((given, report) => {
@@ -233,6 +232,7 @@ export function resolveOptions<R extends FlowRequest>(
   const bands = [...parsed.bands];
   const bySession = sessionFilters(constraintsOf(parsed));
   const saturationDetector = detectorOf(parsed);
+  const profiles = flowsOf(parsed);
   const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : 'band');
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
   bands.sort((a, b) => b.priority - a.priority);
@@ -245,11 +245,11 @@ export function resolveOptions<R extends FlowRequest>(
     eviction: resolveEviction(parsed, saturationDetector),
     onDispatch: parsed.onDispatch,
     bandOrder: orderOf(parsed),
-    flows: flowsOf(parsed),
+    flows: profiles,
     limits: fill(parsed.limits, defaultLimits),
-    bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed, holBlocking) })),
-    defaultBand: resolveBand(defaultBand, parsed, holBlocking),
-    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed, holBlocking),
+    bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed, profiles, holBlocking) })),
+    defaultBand: resolveBand(defaultBand, parsed, profiles, holBlocking),
+    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed, profiles, holBlocking),
     maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, countBands(bands)),
     flowIdleTimeoutMs: flowIdleTimeout,
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
@@ -265,8 +265,13 @@ export function resolveOptions<R extends FlowRequest>(
   };
 }
 
-function resolveBand(band: ParsedBand, parsed: Parsed, holBlocking: ResolvedOptions['holBlocking']): ResolvedBand {
-  const { limits: global, defaultRequestTtl, flows: profiles } = parsed;
+function resolveBand(
+  band: ParsedBand,
+  parsed: Parsed,
+  { mayCap }: FlowSettingsSource,
+  holBlocking: ResolvedOptions['holBlocking'],
+): ResolvedBand {
+  const { limits: global, defaultRequestTtl } = parsed;
   return {
     limits: fill(band.limits, {
       maxRequests: Math.max(defaultBandLimits.maxRequests, global?.maxRequests ?? 0),
@@ -278,7 +283,7 @@ function resolveBand(band: ParsedBand, parsed: Parsed, holBlocking: ResolvedOpti
     ordering: band.ordering,
     saturationDetector: band.saturationDetector,
     holdsFlows: holBlocking !== 'band',
-    parksFlows: band.maxInFlightPerFlow !== undefined || mayCap(profiles),
+    parksFlows: band.maxInFlightPerFlow !== undefined || mayCap,
     maxInFlightPerFlow: band.maxInFlightPerFlow,
     minShare: band.minShare,
   };
@@ -324,17 +329,9 @@ function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {
 
 type AskFlows = (fairnessId: string) => unknown;
 
-function resolveFlow({ weight, limits: given, maxInFlight }: output<typeof flowSettings>): FlowProfile {
-  return { weight, limits: given === undefined ? undefined : fill(given, unlimited), maxInFlight };
-}
-
 function flowsOf({ flows: given, maxFlows }: Parsed): FlowSettingsSource {
   if (typeof given === 'function') return askedFlows(given, flowProfile, maxFlows);
   return namedFlows(new Map(Object.entries(given)));
-}
-
-function mayCap(given: Parsed['flows']): boolean {
-  return typeof given === 'function' || Object.values(given).some(({ maxInFlight }) => maxInFlight !== undefined);
 }
 
 /**
@@ -364,7 +361,7 @@ function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: 
   );
 }
 
-function fill(given: ParsedBand['limits'], otherwise: Limits): Limits {
+function fill(given: { [K in keyof Limits]?: number | undefined } | undefined, otherwise: Limits): Limits {
   return { maxRequests: given?.maxRequests ?? otherwise.maxRequests, maxBytes: given?.maxBytes ?? otherwise.maxBytes };
 }
 

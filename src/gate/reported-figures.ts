@@ -3,6 +3,7 @@
  *
  * Invariant: every figure that leaves here is a number, whatever a detector answered.
  */
+import { hasNumbers } from '../base/faults/foreign-values.js';
 import type { QuotaFigure, QuotaFigures } from './quota-figure.js';
 import type { SessionFigures } from './session-figures.js';
 
@@ -57,12 +58,4 @@ function sumOf<K extends string>(all: readonly Readonly<Record<K, number>>[], na
 
 function isQuota(value: unknown): boolean {
   return hasNumbers(value, quotaNumbers) && typeof value.group === 'string' && typeof value.unit === 'string';
-}
-
-function hasNumbers(value: unknown, names: readonly string[]): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false;
-  return names.every((name) => {
-    const figure: unknown = Reflect.get(value, name);
-    return typeof figure === 'number' && !Number.isNaN(figure);
-  });
 }

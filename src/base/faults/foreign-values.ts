@@ -35,3 +35,12 @@ export function disown(value: unknown, failed: (error: unknown) => void): void {
     failed(error);
   }
 }
+
+/** True for an object whose members of these names are numbers. Throws for members that cannot be read. */
+export function hasNumbers(value: unknown, names: readonly string[]): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  return names.every((name) => {
+    const figure: unknown = Reflect.get(value, name);
+    return typeof figure === 'number' && !Number.isNaN(figure);
+  });
+}

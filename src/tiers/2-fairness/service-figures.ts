@@ -1,4 +1,5 @@
 /** The service that fairness IDs of a band got and were owed: for pages and exporters, never to decide by. */
+import { hasNumbers } from '../../base/faults/foreign-values.js';
 
 /** One fairness ID of a band. Costs are in the policy's unit. */
 export interface FlowService {
@@ -26,30 +27,18 @@ export interface ServiceFigures {
   readonly others: Omit<FlowService, 'fairnessId'>;
 }
 
+const costs = ['settled', 'received', 'owed'] as const;
+
 /** A copy of what a policy answered; undefined when it is none. May throw for foreign values. */
 export function readServiceFigures(answer: unknown): ServiceFigures | undefined {
-  if (typeof answer !== 'object' || answer === null) return undefined;
-  const { windowMs, fairnessIndex, flows, others } = answer as ServiceFigures;
-  if (!Array.isArray(flows) || !areNumbers(windowMs, fairnessIndex)) return undefined;
-  const copies = flows.map(({ fairnessId, ...cost }) => ({ fairnessId, ...readCost(cost) }));
-  if (
-    !copies.every(
-      ({ fairnessId, settled, received, owed }) =>
-        typeof fairnessId === 'string' && areNumbers(settled, received, owed),
-    )
-  ) {
-    return undefined;
-  }
-  const rest = readCost(others);
-  return areNumbers(rest.settled, rest.received, rest.owed)
-    ? { windowMs, fairnessIndex, flows: copies, others: rest }
-    : undefined;
+  if (!hasNumbers(answer, ['windowMs', 'fairnessIndex'])) return undefined;
+  const { windowMs, fairnessIndex, flows, others } = answer as Record<string, unknown> & ServiceFigures;
+  if (!Array.isArray(flows) || !hasNumbers(others, costs)) return undefined;
+  if (!flows.every((flow) => hasNumbers(flow, costs) && typeof flow.fairnessId === 'string')) return undefined;
+  const copies = flows.map((flow: FlowService) => ({ fairnessId: flow.fairnessId, ...readCost(flow) }));
+  return { windowMs, fairnessIndex, flows: copies, others: readCost(others) };
 }
 
 function readCost({ settled, received, owed }: ServiceFigures['others']): ServiceFigures['others'] {
   return { settled, received, owed };
-}
-
-function areNumbers(...values: readonly unknown[]): boolean {
-  return values.every((value) => typeof value === 'number' && !Number.isNaN(value));
 }
