@@ -320,6 +320,7 @@ class RunningGateway implements Gateway {
       isDraining: this.closed !== undefined,
       endpoints: pool.endpoints.length,
       available: this.flow.figures().pool?.available ?? 0,
+      share: this.shared?.share ?? { isMissing: false, problem: undefined },
       register: this.metrics,
       detectors: config.detectors,
       models: [...models],

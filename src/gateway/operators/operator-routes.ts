@@ -7,6 +7,7 @@ import {
   demandHandler,
 } from '../../adapters/http/index.js';
 import type { SaturationDetector } from '../../index.js';
+import type { StoreProblem } from '../../redis/index.js';
 import type { BusyThresholdDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import type { MetricsSource } from '../metrics/gateway-metrics.js';
@@ -19,6 +20,8 @@ export interface OperatorState {
   readonly endpoints: number;
   /** The available servers: well, not avoided, and with the metrics that the detector needs. */
   readonly available: number;
+  /** Whether no part of the limit that replicas share is here, and what is wrong with the store, if anything. */
+  readonly share: { readonly isMissing: boolean; readonly problem: StoreProblem | undefined };
   /** Undefined when prom-client is not installed. */
   readonly register: MetricsSource | undefined;
   readonly detectors: readonly SaturationDetector[];
@@ -57,9 +60,13 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
     if (path === '/healthz') {
       sendJson(res, 200, { status: 'ok' });
     } else if (path === '/readyz') {
-      const { isDraining, endpoints, available } = state();
-      const status = isDraining ? 'draining' : available === 0 ? 'no-endpoints' : 'ready';
-      sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints, available });
+      const { isDraining, endpoints, available, share, guardsMetrics } = state();
+      const whole = share.isMissing ? 'no-share' : 'ready';
+      const status = isDraining ? 'draining' : available === 0 ? 'no-endpoints' : whole;
+      const { code, message } = share.problem ?? {};
+      // The words of a store may hold addresses, which are not for strangers.
+      const problem = code && { code, message: guardsMetrics ? undefined : message };
+      sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints, available, problem });
     } else if (path === '/metrics') {
       const { register, guardsMetrics, adminToken } = state();
       if (guardsMetrics && !hasToken(req.headers, adminToken)) {

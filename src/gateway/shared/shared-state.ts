@@ -10,6 +10,7 @@ import {
   type LeaseStatus,
   type SharedConcurrency,
   type SharedQuotas,
+  type StoreProblem,
   sharedConcurrency,
   sharedEndpointConcurrency,
   sharedQuotas,
@@ -70,6 +71,13 @@ export class SharedState {
   get held(): { readonly leases: readonly LeaseStatus[]; readonly quotas: SharedQuotas | undefined } {
     const { detector, quotas } = this;
     return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };
+  }
+
+  /** Whether there is a limit, and no part of it here; and the problem of the store, if it has one. */
+  get share(): { readonly isMissing: boolean; readonly problem: StoreProblem | undefined } {
+    const { leases } = this.held;
+    const isMissing = this.detector !== undefined && leases.every(({ cap }) => cap === 0);
+    return { isMissing, problem: leases[0]?.store.problem ?? this.quotas?.store.problem };
   }
 
   /** Puts another limit into force. False when other settings have changed too, which needs a restart. */

@@ -61,7 +61,7 @@ const advice: readonly (readonly [pattern: RegExp, code: StoreProblemCode, what:
     'set user and password of the client',
   ],
   [
-    /NOPERM|no permissions/i,
+    /NOPERM|no permissions|user executing the script can't/i,
     'permission',
     'the user may not do this',
     'allow it EVALSHA, EVAL, TIME, and reading and writing of these keys',
