@@ -181,7 +181,7 @@ function filePage(): string {
   const single = rows.filter(([, , { length }]) => length === 1).flatMap(([, , row]) => row);
   return pageOf(
     'Options in files',
-    'An editor with YAML support completes and checks these keys: [`headgate schema`](gateway.md#the-file).',
+    'An editor with YAML support completes and checks these keys: [`headgate schema`](gateway.md#the-file). A secret is text, `{ env: NAME }` or `{ file: PATH }`.',
     '## Gateway files',
     'What they are for: [Gateway](gateway.md), and [Scale-out](scale-out.md#in-a-gateway-file) for `sharedState`.',
     tableOf(single),

@@ -105,10 +105,10 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
   ];
 }
 
-/** The settings of all replicas together, and those of each. Not the URL, which may hold a password. */
+/** The settings of all replicas together, and those of each. Nothing secret. */
 function sharedBy({ sharedState }: GatewayConfig): string {
   if (sharedState === undefined) return 'nothing: every limit is that of one replica';
-  const { limits, limit, leases, quotas } = sharedState;
+  const { limits, limit, leases, quotas, store } = sharedState;
   const what = {
     maxConcurrency: 'requests in flight',
     maxTokens: 'tokens in flight',
@@ -121,7 +121,9 @@ function sharedBy({ sharedState }: GatewayConfig): string {
       ? `pool "${pool}"`
       : `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the store: ${fallback}`;
   const drawn = quotas ? '. Quotas of quota-detector (gcra windows)' : '';
-  return `${limited}${drawn}. Queues, budgets and other limits are those of one replica`;
+  const nodes = store.nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
+  const at = `${store.kind} ${nodes}${store.tls === undefined ? '' : ' with TLS'}`;
+  return `${limited}${drawn}, at ${at}. Queues, budgets and other limits are those of one replica`;
 }
 
 function described(url: string, labels: Readonly<Record<string, string>>, weight: number): string {

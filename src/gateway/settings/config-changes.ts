@@ -15,17 +15,16 @@ function describable({ flow, detectors, constraints, warnings, flowFingerprint, 
   return { ...sections, ...(flowFingerprint === '' ? {} : JSON.parse(flowFingerprint)) };
 }
 
-const secrets: ReadonlySet<string> = new Set(['key', 'token', 'apiKey', 'password']);
-/** It may hold a password. */
-const secretUrl = 'sharedState.url';
+const secrets: ReadonlySet<string> = new Set(['key', 'token', 'apiKey', 'password', 'ca', 'cert']);
 
 function compare(path: string, before: unknown, after: unknown, changes: string[]): void {
-  if (before === after) return;
+  // What reads a secret again says nothing of it.
+  if (before === after || typeof after === 'function') return;
   if (isTree(before) && isTree(after)) {
     const [old, now] = [named(before), named(after)];
     for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
       const at = Array.isArray(after) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
-      if (secrets.has(name) || at === secretUrl) changes.push(...(old[name] === now[name] ? [] : [`${at}: changed`]));
+      if (secrets.has(name)) changes.push(...(old[name] === now[name] ? [] : [`${at}: changed`]));
       else compare(at, old[name], now[name], changes);
     }
   } else if (before === undefined) changes.push(isTree(after) ? `${path}: added` : `${path}: ${shown(after)}`);

@@ -32,7 +32,7 @@ import {
 import { flowSectionsJson } from '../../config/index.js';
 import type { Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
-import type { GatewayFile } from './gateway-file.js';
+import type { FileSharedState, GatewayFile } from './gateway-file.js';
 import { type SecretSources, secret, section } from './secrets.js';
 
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
@@ -165,10 +165,7 @@ const limits = object({
   maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', otherwise(size, '256Mi')),
   maxHeaderBytes: row('The headers of a request.', otherwise(size, '16Ki')),
   minUploadRate: row('Bytes in a second; a client that sends more slowly is not waited for.', otherwise(size, '4Ki')),
-  maxConnections: row(
-    'Open connections of clients; one more is closed at once.',
-    otherwise(integer({ from: 1 }), 16_384),
-  ),
+  maxConnections: row('Open connections of clients; more are closed.', otherwise(integer({ from: 1 }), 16_384)),
 });
 
 const retry = object({
@@ -207,31 +204,41 @@ const log = object({
 });
 
 /** See `SharedStateConfig`; what has no default here has it where leases are made. */
-function sharedStateTable(aSecret: Schema<string>) {
+function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
+  const urls = section(list(aSecret), 'an array');
+  const sentinel = object({
+    name: row('Of the primary.', text('the name of a primary')),
+    nodes: row('Their URLs, with their passwords.', urls),
+  });
+  const tls = object({
+    ca: row('The authority of the store; those of Node without it.', optional(aSecret)),
+    cert: row('That of the gateway, if asked for.', optional(aSecret)),
+    key: row('Its key.', optional(aSecret)),
+    serverName: row('The name in its certificate; its host without it.', optional(text())),
+  });
   return object({
-    url: row('The store: `redis://…` or `rediss://…`.', aSecret),
+    url: row('The store: `redis://…`, or `rediss://…` with TLS.', optional(aSecret)),
+    cluster: row('Some nodes of a cluster, instead.', optional(urls)),
+    sentinel: row('Sentinels, instead.', optional(section(sentinel))),
+    username: row('Its user, if no URL has it; `default` without it.', optional(text('the name of a user'))),
+    password: row('Its password, if no URL has it.', optional(aSecret)),
+    tls: row('For `rediss://…`, in PEM.', optional(section(tls))),
     pool: row('Replicas of one name share the limit; `gateway` without it.', optional(text('the name of the pool'))),
     prefix: row('The beginning of all keys in the store.', optional(text('the beginning of all keys'))),
     maxConcurrency: row('Requests in flight of all replicas.', optional(integer({ from: 1 }))),
     maxTokens: row('Tokens in flight of all replicas.', optional(integer({ from: 1 }))),
     endpointConcurrency: row('Requests in flight of each upstream of weight 1.', optional(integer({ from: 1 }))),
-    quotas: row('Quotas of a `quota-detector` are those of all replicas; true without it.', optional(flag())),
-    replicas: row(
-      'How many replicas there are: needed to start while the store is away.',
-      optional(integer({ from: 1 })),
-    ),
+    quotas: row('A `quota-detector` counts for all replicas; true without it.', optional(flag())),
+    replicas: row('How many replicas there are, to start without the store.', optional(integer({ from: 1 }))),
     maxShare: row('The most that one replica may get.', optional(integer({ from: 1 }))),
     fallback: row('What holds after a lease without the store; `safe` without it.', optional(fallback)),
     refreshInterval: row('Between two calls; `1s` without it.', optional(positiveDuration('1s'))),
     leaseDuration: row('How long an answer holds; `5s` without it.', optional(positiveDuration('5s'))),
     drainDuration: row(
-      'How long the seats of a silent replica stay reserved; `60s` without it.',
+      'How long a silent replica keeps its seats; `60s` without it.',
       optional(positiveDuration('60s')),
     ),
-    forgetAfter: row(
-      'How long its safe share stays reserved after that; `10m` without it.',
-      optional(positiveDuration('10m')),
-    ),
+    forgetAfter: row('How long after that its safe share; `10m` without it.', optional(positiveDuration('10m'))),
     callTimeout: row('For a call to the store; `50ms` without it.', optional(positiveDuration('50ms'))),
   });
 }
@@ -259,6 +266,11 @@ function operatorTables(aSecret: Schema<string>) {
   return { admin, inspector, demand };
 }
 
+/** The schema of the section `sharedState`, for those who read its secrets again. */
+export function sharedStateSchema(sources: SecretSources): Schema<FileSharedState> {
+  return sharedStateTable(secret(sources));
+}
+
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const aSecret = secret(sources);
@@ -273,7 +285,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     apiKey: row('Sent to it as `Authorization: Bearer …`.', optional(aSecret)),
   });
   const key = object({
-    key: row('What the client sends: text, `{ env: NAME }` or `{ file: PATH }`.', aSecret),
+    key: row('What the client sends.', aSecret),
     ...sender,
   });
   const auth = object({

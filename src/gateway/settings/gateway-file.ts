@@ -46,11 +46,24 @@ export interface FileSharedState
     | 'forgetAfter'
     | 'callTimeout'
   > {
-  readonly url: string;
+  readonly url?: string | undefined;
+  readonly cluster?: readonly string[] | undefined;
+  readonly sentinel?: { readonly name: string; readonly nodes: readonly string[] } | undefined;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls?: FileStoreTls | undefined;
   readonly pool?: string | undefined;
   readonly prefix?: string | undefined;
   readonly fallback?: 'safe' | 'closed' | number | undefined;
   readonly quotas?: boolean | undefined;
+}
+
+/** In PEM. */
+export interface FileStoreTls {
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly serverName?: string | undefined;
 }
 
 type Numbers<K extends string> = { readonly [Name in K]?: number | undefined };

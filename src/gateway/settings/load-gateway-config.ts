@@ -15,9 +15,9 @@ import {
   resolveOptions,
   type SaturationDetector,
 } from '../../index.js';
-import { fileSchema } from './file-schema.js';
+import { fileSchema, sharedStateSchema } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';
-import type { FileSender, GatewayFile } from './gateway-file.js';
+import type { FileSender, FileSharedState, GatewayFile } from './gateway-file.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';
@@ -66,9 +66,13 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   if (file.scrape.enabled === false && Object.keys(Object(scrape)).length > 1)
     issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
   checkOperatorPaths(file, issues);
+  function again(): FileSharedState | undefined {
+    const read = validate(sharedStateSchema({ env, readFile }), parsed?.sharedState);
+    return read.ok ? read.value : undefined;
+  }
   const config = {
     ...flow,
-    ...resolve(file, scrape !== undefined || Object(flow.flow.saturationDetector).needsPool === true, issues),
+    ...resolve(file, scrape !== undefined || Object(flow.flow.saturationDetector).needsPool === true, again, issues),
     warnings,
   };
   if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
@@ -217,11 +221,12 @@ const everybody: FileSender = { tenant: 'default-flow', trusted: false };
 function resolve(
   file: GatewayFile,
   needsScraping: boolean,
+  again: () => FileSharedState | undefined,
   issues: ConfigIssue[],
 ): Omit<GatewayConfig, keyof Flow | 'warnings'> {
   const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
   const { enabled = needsScraping, ...scraping } = scrape;
-  const sharedState = readSharedState(file.sharedState, issues);
+  const sharedState = readSharedState(file.sharedState, again, issues);
   const keys = auth.keys.map(({ key, ...who }, index) => {
     return { key, ...senderOf(who, `auth.keys[${index}]`, file, issues) };
   });

@@ -1,6 +1,6 @@
 /** Packages that a gateway uses and the library does not, loaded when one is made; errors say how to install them. */
 import { FlowConfigError } from '../../index.js';
-import type { RedisClient } from '../../redis/index.js';
+import { ioClient, nodeRedisClient, type StoreAddress, type StoreClient } from './store-clients.js';
 
 /** @throws FlowConfigError that says how to install it */
 export async function loadUndici(): Promise<typeof import('undici')> {
@@ -23,47 +23,27 @@ export async function loadOpenTelemetry(): Promise<
   return { ...(await import('../../observability/opentelemetry/index.js')), trace };
 }
 
-/** A connection to Redis or Valkey that queues nothing while it is broken. */
-export interface StoreConnection {
-  readonly client: RedisClient;
-  end(): void;
-}
-
 /**
- * Does not wait for the store. The attempts to connect are half a second apart, then up to two, with jitter. They are
- * at most a third of `leaseMs` apart, because a store that comes back empty waits one lease for the calls of all
- * replicas. If nothing comes on a connection for a lease although something was asked, it is closed, because a machine
- * that is lost sends no end.
+ * Makes clients that queue nothing while they have no connection. The attempts to connect are half a second apart, then
+ * up to two, with jitter. They are at most a third of `leaseMs` apart, because a store that comes back empty waits one
+ * lease for the calls of all replicas. If nothing comes on a connection for a lease although something was asked, it is
+ * closed, because a machine that is lost sends no end.
  * @throws (rejects) FlowConfigError when none of the clients is installed
  */
-export async function connectStore(url: string, leaseMs: number): Promise<StoreConnection> {
+export async function loadStoreClient(leaseMs: number): Promise<(address: StoreAddress) => StoreClient> {
   const longestMs = Math.min(2_000, leaseMs / 3);
   const reconnectMs = (attempt: number): number =>
     Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());
-  const patience = { connectTimeout: longestMs, socketTimeout: leaseMs };
-  const options = { ...patience, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: reconnectMs };
+  const patience = { connectTimeout: longestMs, reconnectMs };
   const ioredis = await ifInstalled('ioredis', () => import('ioredis'));
-  if (ioredis !== undefined) {
-    const client = new ioredis.Redis(url, options);
-    return { client, end: () => client.disconnect() };
-  }
+  if (ioredis !== undefined) return (address) => ioClient(ioredis, address, { ...patience, socketTimeout: leaseMs });
   const iovalkey = await ifInstalled('iovalkey', () => import('iovalkey'));
-  if (iovalkey !== undefined) {
-    const client = new iovalkey.Redis(url, options);
-    return { client, end: () => client.disconnect() };
-  }
+  // It is made of ioredis, and takes the same options.
+  const like = iovalkey as unknown as typeof import('ioredis') | undefined;
+  if (like !== undefined) return (address) => ioClient(like, address, { ...patience, socketTimeout: leaseMs });
   const redis = await ifInstalled('redis', () => import('redis'));
-  const { createClient } = redis ?? missing('ioredis', 'or iovalkey, or redis, for sharedState');
-  // Its `socketTimeout` begins anew with every call that is sent, and never ends.
-  const client = createClient({
-    url,
-    disableOfflineQueue: true,
-    socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs },
-  });
-  // Without this listener an error would end the process. The leases report what is wrong.
-  client.on('error', () => {});
-  client.connect().catch(() => {});
-  return { client, end: () => client.destroy() };
+  const installed = redis ?? missing('ioredis', 'or iovalkey, or redis, for sharedState');
+  return (address) => nodeRedisClient(installed, address, patience);
 }
 
 /** Undefined when the package `name`, which `load` imports, is not installed. */

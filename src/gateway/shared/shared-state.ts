@@ -10,6 +10,7 @@ import {
   type LeaseStatus,
   type SharedConcurrency,
   type SharedQuotas,
+  type Store,
   type StoreProblem,
   sharedConcurrency,
   sharedEndpointConcurrency,
@@ -17,11 +18,13 @@ import {
 } from '../../redis/index.js';
 import type { QuotaDetector } from '../../types/index.js';
 import type { GatewayLog } from './gateway-log.js';
-import { connectStore, type StoreConnection } from './optional-peers.js';
+import type { StoreAddress } from './store-clients.js';
+import { StoreConnection } from './store-connection.js';
 
 export interface SharedStateConfig {
-  /** The URL of the store: `redis://…` or `rediss://…`. May hold a password. */
-  readonly url: string;
+  readonly store: StoreAddress;
+  /** Reads `store` again, whose secrets may have changed; undefined while it cannot be read. */
+  readonly readStore: () => StoreAddress | undefined;
   /** In flight: requests or tokens of the pool, or requests of each endpoint of weight 1; undefined: only quotas. */
   readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
   readonly limit: number;
@@ -36,11 +39,12 @@ export class SharedState {
   /** Undefined where quotas are those of each replica. */
   readonly quotas: SharedQuotas | undefined;
   private config: SharedStateConfig;
-  private readonly store: StoreConnection;
+  private readonly connection: StoreConnection;
 
-  private constructor(config: SharedStateConfig, store: StoreConnection, log: GatewayLog) {
+  private constructor(config: SharedStateConfig, connection: StoreConnection, log: GatewayLog) {
     this.config = config;
-    this.store = store;
+    this.connection = connection;
+    const { store } = connection;
     this.detector = detectorOf(config, store);
     if (this.detector !== undefined) logLeases(this.detector, log);
     this.quotas = config.quotas ? quotasOf(config, store, this.detector) : undefined;
@@ -49,7 +53,10 @@ export class SharedState {
 
   /** @throws (rejects) FlowConfigError when no client is installed */
   static async connect(config: SharedStateConfig, log: GatewayLog): Promise<SharedState> {
-    return new SharedState(config, await connectStore(config.url, config.leases.leaseDuration), log);
+    const { store, leases } = config;
+    const again = (): StoreAddress | undefined => shared.config.readStore();
+    const shared = new SharedState(config, await StoreConnection.open(store, again, leases.leaseDuration), log);
+    return shared;
   }
 
   /** The file's detector and the shared limit: the fuller of the two decides. */
@@ -80,23 +87,25 @@ export class SharedState {
     return { isMissing, problem: leases[0]?.store.problem ?? this.quotas?.store.problem };
   }
 
-  /** Puts another limit into force. False when other settings have changed too, which needs a restart. */
+  /** Puts another limit or store into force. False when other settings have changed too, which needs a restart. */
   reconfigure(next: SharedStateConfig | undefined): boolean {
-    const { limit: _limit, ...before } = this.config;
-    const { limit, ...after } = next ?? { limit: 0 };
-    if (JSON.stringify(before) !== JSON.stringify(after) || next === undefined) return false;
+    if (next === undefined) return false;
+    const { limit: _limit, store: _store, ...before } = this.config;
+    const { limit, store, ...after } = next;
+    if (JSON.stringify(before) !== JSON.stringify(after)) return false;
     const { detector } = this;
     const isSettable = detector !== undefined && canBeSet(detector);
     if (limit !== this.config.limit && !isSettable) return false;
     if (isSettable) detector.setLimit(limit);
     this.config = next;
+    this.connection.follow(store);
     return true;
   }
 
   /** Gives the share back and closes the connection. Never rejects. */
   async close(): Promise<void> {
     await Promise.all([this.detector?.close(), this.quotas?.close()]);
-    this.store.end();
+    this.connection.end();
   }
 }
 
@@ -108,18 +117,14 @@ function hasQuotas(constraint: Constraint): constraint is QuotaDetector {
   return 'drawFrom' in constraint;
 }
 
-function quotasOf(
-  { leases }: SharedStateConfig,
-  { client }: StoreConnection,
-  detector: LeasedDetector | undefined,
-): SharedQuotas {
+function quotasOf({ leases }: SharedStateConfig, store: Store, detector: LeasedDetector | undefined): SharedQuotas {
   const { pool: name, prefix, replicas: expected = 2, refreshInterval, callTimeout, fallback } = leases;
   let seen = 0;
   detector?.on('granted', ({ answer }) => {
     seen = answer.replicas;
   });
   const replicas = (): number => Math.max(expected, seen);
-  return sharedQuotas(client, {
+  return sharedQuotas(store, {
     name,
     prefix,
     replicas,
@@ -129,13 +134,10 @@ function quotasOf(
   });
 }
 
-function detectorOf(
-  { limits, limit, leases }: SharedStateConfig,
-  { client }: StoreConnection,
-): LeasedDetector | undefined {
+function detectorOf({ limits, limit, leases }: SharedStateConfig, store: Store): LeasedDetector | undefined {
   if (limits === undefined) return undefined;
-  if (limits === 'endpointConcurrency') return sharedEndpointConcurrency(client, { ...leases, maxConcurrency: limit });
-  return sharedConcurrency(client, { ...leases, [limits]: limit });
+  if (limits === 'endpointConcurrency') return sharedEndpointConcurrency(store, { ...leases, maxConcurrency: limit });
+  return sharedConcurrency(store, { ...leases, [limits]: limit });
 }
 
 function logLeases(detector: LeasedDetector, log: GatewayLog): void {

@@ -257,7 +257,7 @@ describe('what changed between two files', () => {
       return loadGatewayConfig({ ...before, sharedState });
     };
     expect(changesBetween(shared('old'), shared('new', { maxConcurrency: 8 }))).toEqual([
-      'sharedState.url: changed',
+      'sharedState.store.login.password: changed',
       'sharedState.limit: 4 → 8',
     ]);
     expect(changesBetween(loadGatewayConfig(before), shared('new'))).toEqual(['sharedState: added']);

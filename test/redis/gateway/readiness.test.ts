@@ -15,7 +15,9 @@ interface Readiness {
 
 async function start(url: string, more: object = {}, file: object = {}): Promise<Started> {
   const upstream = await startUpstream();
-  return startGateway(fileOf([upstream.url], { sharedState: { url, pool: 'ready', ...timing, ...more }, ...file }, 100));
+  return startGateway(
+    fileOf([upstream.url], { sharedState: { url, pool: 'ready', ...timing, ...more }, ...file }, 100),
+  );
 }
 
 async function readiness({ gateway }: Started): Promise<Readiness> {
@@ -51,7 +53,10 @@ describe.runIf(storeKinds.length > 0)('a gateway is not ready while it has no sh
 
   it('without a store, unless it knows how many replicas there are', async () => {
     const url = `redis://127.0.0.1:${await freePort()}`;
-    const [alone, oneOfTwo] = [await start(url, { maxConcurrency: 8 }), await start(url, { maxConcurrency: 8, replicas: 2 })];
+    const [alone, oneOfTwo] = [
+      await start(url, { maxConcurrency: 8 }),
+      await start(url, { maxConcurrency: 8, replicas: 2 }),
+    ];
     await becomes(alone, notReady('unreachable', /ECONNREFUSED/));
     await becomes(oneOfTwo, { httpStatus: 200, status: 'ready', problem: { code: 'unreachable' } });
     await becomes(alone, notReady('unreachable', /ECONNREFUSED/));

@@ -200,6 +200,23 @@ describe('a gateway file with shared state', () => {
     ['{ url: "redis://user:secret#1@a:6379", maxConcurrency: 1 }', 'sharedState.url'],
     ['{ url: "redis://user:secret/1@a:6379", maxConcurrency: 1 }', 'sharedState.url'],
     ['{ url: "redis://user:secret%@a:6379", maxConcurrency: 1 }', 'sharedState.url'],
+    ['{ maxConcurrency: 1 }', 'sharedState'],
+    ['{ url: "redis://a", cluster: ["redis://b"], maxConcurrency: 1 }', 'sharedState'],
+    ['{ cluster: [], maxConcurrency: 1 }', 'sharedState.cluster'],
+    ['{ cluster: "redis://:secret@a", maxConcurrency: 1 }', 'sharedState.cluster'],
+    ['{ cluster: ["redis://a", "redis:secret"], maxConcurrency: 1 }', 'sharedState.cluster[1]'],
+    ['{ cluster: ["redis://a", "rediss://b"], maxConcurrency: 1 }', 'sharedState.cluster'],
+    ['{ cluster: ["redis://:secret@a", "redis://b"], maxConcurrency: 1 }', 'sharedState.cluster'],
+    ['{ cluster: ["redis://a/2"], maxConcurrency: 1 }', 'sharedState.cluster'],
+    ['{ sentinel: { nodes: ["redis://a"] }, maxConcurrency: 1 }', 'sharedState.sentinel.name'],
+    ['{ sentinel: "redis://:secret@a", maxConcurrency: 1 }', 'sharedState.sentinel'],
+    ['{ sentinel: { name: p, nodes: ["redis://a/1"] }, maxConcurrency: 1 }', 'sharedState.sentinel.nodes'],
+    ['{ url: "redis://:secret@a", password: secret2, maxConcurrency: 1 }', 'sharedState.password'],
+    ['{ url: "redis://a", username: u, maxConcurrency: 1 }', 'sharedState.username'],
+    ['{ url: "redis://a", tls: { ca: secret }, maxConcurrency: 1 }', 'sharedState.tls'],
+    ['{ url: "rediss://a", tls: { cert: secret }, maxConcurrency: 1 }', 'sharedState.tls'],
+    ['{ url: "rediss://a", tls: { CA: secret }, maxConcurrency: 1 }', 'sharedState.tls.CA'],
+    ['{ url: "redis://a?family=6", maxConcurrency: 1 }', 'sharedState.url'],
     ['{ url: "redis://a", maxConcurrency: 0 }', 'sharedState.maxConcurrency'],
     ['{ url: "redis://a", maxConcurrency: 1, pool: "a b" }', 'sharedState.pool'],
     ['{ url: "redis://a", maxConcurrency: 1, leaseDuration: 1s }', 'sharedState.leaseDuration'],
@@ -258,7 +275,7 @@ describe('a gateway file with shared state', () => {
   it('reads the address from the environment', () => {
     const file = { listen: { port: 0 }, upstreams: [], sharedState: { url: { env: 'REDIS_URL' }, maxConcurrency: 4 } };
     expect(loadGatewayConfig(file, { env: { REDIS_URL: 'rediss://r:6379' } }).sharedState).toMatchObject({
-      url: 'rediss://r:6379',
+      store: { nodes: [{ host: 'r', port: 6379 }], tls: {} },
       limit: 4,
     });
     expect(() => loadGatewayConfig(file, { env: {} })).toThrow(/REDIS_URL/);

@@ -61,7 +61,14 @@ function ioOptions({ host = '127.0.0.1', ...address }: Address) {
 
 function io(client: IoRedis | IoValkey): Connected {
   (client as IoRedis).on('error', () => {});
-  return { client, end: () => client.disconnect() };
+  return {
+    client,
+    end() {
+      // A handshake that is broken off may end with two errors, and the client listens to one.
+      (client as IoRedis).stream?.on('error', () => {});
+      client.disconnect();
+    },
+  };
 }
 
 const ends: (() => unknown)[] = [];
@@ -107,20 +114,21 @@ describe.runIf(storeKinds.length > 0).each(Object.keys(clients))('through %s', (
     return { detector, problems };
   }
 
-  it('a healthy start says nothing, and the first answer of a pool that is there comes within a second', async () => {
+  it('a healthy start says nothing, and the first call is answered, long before a refresh', async () => {
     const first = shared(connected({ port: store.port }), slow);
     await until(
       () => first.detector.limit === 8,
       () => first.detector.status,
     );
-    const startedAtMs = performance.now();
-    const second = shared(connected({ port: tlsPort, tls: { ca: certificates.ca } }), slow);
+    const patient = { refreshInterval: '60s', leaseDuration: '120s', callTimeout: '10s' };
+    const second = shared(connected({ port: tlsPort, tls: { ca: certificates.ca } }), patient);
     await until(
       () => second.detector.status[0]!.replicas > 0,
       () => second.detector.status,
     );
-    expect(performance.now() - startedAtMs).toBeLessThan(1_000);
-    expect(first.detector.status[0]!.store).toMatchObject({ misses: 0, problem: undefined });
+    for (const { detector } of [first, second])
+      expect(detector.status[0]!.store).toMatchObject({ misses: 0, problem: undefined });
+    expect(second.detector.status[0]!.store.calls).toBe(1);
     expect([...first.problems, ...second.problems]).toEqual([]);
   });
 
@@ -164,7 +172,7 @@ describe.runIf(storeKinds.length > 0).each(Object.keys(clients))('through %s', (
     ],
     ['a port that wants TLS', () => ({ port: tlsPort }), 'unreachable', /ECONNRESET|closed.*TLS/],
   ])('%s is told as the cause', async (_, address, code, says) => {
-    const { problems } = shared(connected(await address()));
+    const { problems } = shared(connected(await address()), slow);
     await until(() => problems.length > 0);
     expect(problems[0]).toMatchObject({ code, message: expect.stringMatching(says) });
     expect(JSON.stringify(problems)).not.toMatch(symptoms);

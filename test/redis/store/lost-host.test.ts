@@ -4,7 +4,8 @@
  */
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { connectStore } from '../../../src/gateway/shared/optional-peers.js';
+import { loadGatewayConfig } from '../../../src/gateway/index.js';
+import { StoreConnection } from '../../../src/gateway/shared/store-connection.js';
 import { sharedConcurrency } from '../../../src/redis/index.js';
 import { Store } from '../support/stores.js';
 import { describeWithStores, until } from '../support/with-store.js';
@@ -47,8 +48,10 @@ describeWithStores('the gateway’s client', (store) => {
     const next = await Store.start(store().kind);
     onTestFinished(() => next.stop());
     const { port, replaceBy } = await address(store().port);
-    const { client, end } = await connectStore(`redis://127.0.0.1:${port}`, leaseMs);
-    const shared = sharedConcurrency(client, {
+    const sharedState = { url: `redis://127.0.0.1:${port}`, maxConcurrency: 4 };
+    const { store: at } = loadGatewayConfig({ listen: { port: 0 }, upstreams: [], sharedState }).sharedState!;
+    const connection = await StoreConnection.open(at, () => undefined, leaseMs);
+    const shared = sharedConcurrency(connection.store, {
       pool: 'lost',
       maxConcurrency: 4,
       refreshInterval: '50ms',
@@ -57,7 +60,7 @@ describeWithStores('the gateway’s client', (store) => {
     });
     onTestFinished(async () => {
       await shared.close();
-      end();
+      connection.end();
     });
     const isGranted = (): boolean =>
       shared.limit === 4 && !shared.status[0]!.isExpired && shared.status[0]!.store.problem === undefined;

@@ -1,0 +1,105 @@
+/**
+ * The connection of a gateway to its store, by the client that is installed: to one server, to a cluster, or to the
+ * primary that Sentinels name.
+ *
+ * Invariant: another address, or another secret, makes another client. It takes over once it is connected, and then the
+ * one before it ends, when its calls are over.
+ */
+import { redisStore, type Store } from '../../redis/index.js';
+import { loadStoreClient } from './optional-peers.js';
+import type { StoreAddress, StoreClient } from './store-clients.js';
+
+type Made = StoreClient & { readonly store: Store };
+
+/** From one look at files with secrets to the next. */
+const lookMs = 1_000;
+
+export class StoreConnection {
+  /** Goes on when the client is replaced. */
+  readonly store: Store = {
+    run: (script, keys, args) => this.current.store.run(script, keys, args),
+    onError: (listener) => added(this.errorListeners, listener),
+    isConnecting: () => this.current.store.isConnecting?.() === true,
+    onReady: (listener) => added(this.readyListeners, listener),
+  };
+  private readonly errorListeners = new Set<(error: unknown) => void>();
+  private readonly readyListeners = new Set<() => void>();
+  private readonly make: (address: StoreAddress) => StoreClient;
+  private readonly leaseMs: number;
+  private readonly clients = new Set<Made>();
+  private address: StoreAddress;
+  private current: Made;
+  /** It takes over when it is connected. */
+  private next: Made | undefined = undefined;
+  private readonly looking: NodeJS.Timeout;
+
+  private constructor(
+    address: StoreAddress,
+    again: () => StoreAddress | undefined,
+    leaseMs: number,
+    make: StoreConnection['make'],
+  ) {
+    this.make = make;
+    this.leaseMs = leaseMs;
+    this.address = address;
+    this.current = this.connect(address);
+    this.looking = setInterval(() => this.follow(again()), lookMs).unref();
+  }
+
+  /**
+   * Does not wait for the store. `again` reads the address anew, with secrets that may have changed; undefined while it
+   * cannot be read.
+   * @throws (rejects) FlowConfigError when none of the clients is installed
+   */
+  static async open(
+    address: StoreAddress,
+    again: () => StoreAddress | undefined,
+    leaseMs: number,
+  ): Promise<StoreConnection> {
+    const make = await loadStoreClient(leaseMs);
+    return new StoreConnection(address, again, leaseMs, make);
+  }
+
+  /** Nothing happens while the address is the same. */
+  follow(address: StoreAddress | undefined): void {
+    if (address === undefined || JSON.stringify(address) === JSON.stringify(this.address)) return;
+    this.address = address;
+    if (this.next !== undefined) this.endClient(this.next);
+    this.next = this.connect(address);
+  }
+
+  end(): void {
+    clearInterval(this.looking);
+    for (const client of [...this.clients]) this.endClient(client);
+  }
+
+  private connect(address: StoreAddress): Made {
+    const client = this.make(address);
+    const made = { ...client, store: redisStore(client.client) };
+    this.clients.add(made);
+    made.store.onError((error) => {
+      if (made === this.current || made === this.next) for (const listener of [...this.errorListeners]) listener(error);
+    });
+    made.store.onReady?.(() => this.ready(made));
+    return made;
+  }
+
+  private ready(made: Made): void {
+    if (made === this.next) {
+      const before = this.current;
+      this.current = made;
+      this.next = undefined;
+      setTimeout(() => this.endClient(before), this.leaseMs).unref();
+    }
+    if (made === this.current) for (const listener of [...this.readyListeners]) listener();
+  }
+
+  private endClient(made: Made): void {
+    if (this.clients.delete(made)) made.end();
+  }
+}
+
+function added<L>(listeners: Set<L>, listener: L): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
