@@ -29,6 +29,22 @@ export interface BucketSettings extends StoreSettings {
   readonly fallbackPart: () => number;
 }
 
+/** The settings of a window that buys ahead. */
+export interface WindowSettings extends BucketSettings {
+  /** A replica that waits for units asks at least this often. */
+  readonly refreshMs: number;
+  /**
+   * True: chunks are taken off the burst, and what has leaked is not given back, so that no span of time goes beyond
+   * burst and rate. False: chunks come on top, and all is given back, so that only what was used is paid for.
+   */
+  readonly isStrict: boolean;
+  /**
+   * The amount that is bought ahead, as ms of the rate. Undefined: half a refresh of this replica's part, or two
+   * requests if that is more; all chunks together are at most a part of the burst.
+   */
+  readonly chunkMs?: number | undefined;
+}
+
 interface ParsedBucketOptions extends Omit<BucketSettings, 'fallbackPart'> {
   readonly fallback: NonNullable<BucketOptions['fallback']>;
 }

@@ -4,21 +4,27 @@
  *     taken ──────────────────────────►     the level is what was taken and has not leaked yet;
  *     leaked ────────►                       what was taken first leaks first
  *
- *     KEYS  one for each bucket, all in one slot, each a hash: e (when it was made), t (taken), l (leaked), a (when it leaked last, µs)
- *     ARGV  for each key: rate per µs, burst, charge (below 0: what is given back), least level, least to buy, most to buy, number of batches that are given back;
- *           then for each of these batches: e, its end, its amount
+ *     KEYS  one for each bucket, all in one slot, each a hash: e (when it was made), t (taken), l (leaked), a (when it leaked last, µs);
+ *           the first also m (marks of the last calls)
+ *     ARGV  the mark of the call, or nothing: + and a name for a taking, - and the name for its end;
+ *           for each key: rate per µs, burst, charge, least level, least to buy, most to buy, what is given back if the taking of this name was granted,
+ *           number of batches that are given back; then for each of these batches: e, its end, its amount
  *     reply for each key: e, the end of what was sold, what was sold, the level
  *
  * Invariant: over any span of time what is sold and not given back is at most burst + rate · span. All buckets sell, or
  * none: a bucket that has less than the least sells nothing. A batch gives back at most the part that has not leaked,
  * because the rest has made room for others already. A batch of a bucket that is gone gives back nothing. A bucket is
- * kept until all of it has leaked, because a new bucket tells replicas that the store has lost theirs.
+ * kept until all of it has leaked, because a new bucket tells replicas that the store has lost theirs. A call with a
+ * mark counts once, however often it comes, and a taking that comes after its end is not granted.
  */
 import { GcraWindow } from '../../base/gcra-window.js';
 import { rounding } from '../../base/quota-window.js';
 import { localTables } from '../store/local-table.js';
 import { finiteText } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
+
+/** The characters of the marks that a bucket keeps, which are some 250 calls. */
+const mostMarks = 4_096;
 
 export const bucketScript: StoreScript = {
   name: 'buckets',
@@ -28,55 +34,82 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local function text(number) return string.format('%.17g', number) end
 ${finiteText}local function held(value) return value and finite(value) end
-local buckets, at, isSold = {}, 1, true
+local mark, name, marks = ARGV[1], string.sub(ARGV[1], 2), ''
+if mark ~= '' then marks = redis.call('HGET', KEYS[1], 'm') or '' end
+local function find(sign) return string.find(marks, sign .. name .. ';', 1, true) end
+local takenFrom, takenTo = find('+')
+local isEnd = mark == '-' .. name
+local isKnown = mark ~= '' and (find('-') or (takenFrom and not isEnd))
+local buckets, at, isSold = {}, 2, true
 for i, key in ipairs(KEYS) do
   local rate, burst, charge, floor = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local least, most, last = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), at + 6 + 3 * tonumber(ARGV[at + 6])
+  local least, most, last = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), at + 7 + 3 * tonumber(ARGV[at + 7])
   local bucket = redis.call('HMGET', key, 'e', 't', 'l', 'a')
   local epoch, taken, leaked, leakedAt = bucket[1], held(bucket[2]), held(bucket[3]), held(bucket[4])
   if not (epoch and taken and leaked and leakedAt) then
     epoch, taken, leaked, leakedAt = string.format('%.0f', now), 0, 0, now
   end
   if now > leakedAt then leaked = math.min(taken, leaked + (now - leakedAt) * rate) end
-  for batch = at + 7, last, 3 do
-    if ARGV[batch] == epoch then
-      local left = math.min(tonumber(ARGV[batch + 2]), tonumber(ARGV[batch + 1]) - leaked)
-      if left > 0 then leaked = math.min(taken, leaked + left) end
+  local function giveBack(amount) leaked = math.min(taken, leaked + math.max(0, amount)) end
+  if isKnown then
+    most = 0
+  else
+    for batch = at + 8, last, 3 do
+      if ARGV[batch] == epoch then giveBack(math.min(tonumber(ARGV[batch + 2]), tonumber(ARGV[batch + 1]) - leaked)) end
     end
+    if takenFrom then giveBack(tonumber(ARGV[at + 6])) end
+    taken = taken + charge
+    if taken - leaked < floor then taken = leaked + floor end
   end
-  if charge > 0 then taken = taken + charge else leaked = math.min(taken, leaked - charge) end
-  if taken - leaked < floor then taken = leaked + floor end
   local sold = math.min(most, math.max(0, burst - (taken - leaked)))
   if sold < least - burst * 1e-9 then isSold = false end
   buckets[i] = { epoch = epoch, taken = taken, leaked = leaked, sold = math.max(sold, least), rate = rate, burst = burst }
   at = last + 1
 end
+if mark ~= '' and not isKnown and (isSold or isEnd) then
+  if takenFrom then marks = string.sub(marks, 1, takenFrom - 1) .. string.sub(marks, takenTo + 1) end
+  marks = string.sub(marks .. mark .. ';', -${mostMarks})
+end
+local isRepeated = isKnown and takenFrom and not isEnd
 local reply = {}
 for i, key in ipairs(KEYS) do
   local bucket = buckets[i]
   local sold = isSold and bucket.sold or 0
   local taken = bucket.taken + sold
   local level = taken - bucket.leaked
-  if taken > 0 then
+  if taken > 0 or isEnd then
     redis.call('HSET', key, 'e', bucket.epoch, 't', text(taken), 'l', text(bucket.leaked), 'a', string.format('%.0f', now))
+    if i == 1 and marks ~= '' then redis.call('HSET', key, 'm', marks) end
     redis.call('PEXPIRE', key, string.format('%.0f', math.min(math.ceil((level + bucket.burst) / bucket.rate / 1000) + 1, 31536000000)))
   end
-  for _, part in ipairs({ bucket.epoch, text(taken), text(sold), text(level) }) do reply[#reply + 1] = part end
+  for _, part in ipairs({ bucket.epoch, text(taken), text(isRepeated and bucket.sold or sold), text(level) }) do reply[#reply + 1] = part end
 end
 return reply
 `,
 };
 
-const tables = localTables<{ readonly epoch: string; readonly window: GcraWindow }>();
+interface Entry {
+  readonly epoch: string;
+  readonly window: GcraWindow;
+  readonly marks: string;
+}
+
+const tables = localTables<Entry>();
 const longestUs = 31_536_000_000_000;
 
 /** The script's form for the memory of a process: a window of this process for each bucket. */
 function bucketInMemory(memory: object, keys: readonly string[], args: readonly string[], nowUs: number): string[] {
   const table = tables(memory);
-  let at = 0;
+  const mark = args[0] as string;
+  const marks = table.get(keys[0] as string, nowUs)?.marks ?? '';
+  const isEnd = mark.startsWith('-');
+  const [taking, end] = ['+', '-'].map((sign) => `${sign}${mark.slice(1)};`) as [string, string];
+  const isTaken = mark !== '' && marks.includes(taking);
+  const isKnown = mark !== '' && (marks.includes(end) || (isTaken && !isEnd));
+  let at = 1;
   const next = (): number => Number(args[at++]);
   const visited = keys.map((key) => {
-    const [rate, burst, charge, floor, least, most] = [next(), next(), next(), next(), next(), next()];
+    const [rate, burst, charge, floor, least, most, undo] = [next(), next(), next(), next(), next(), next(), next()];
     const { epoch, window } = table.get(key, nowUs) ?? {
       epoch: String(nowUs),
       window: new GcraWindow(rate, 1, burst),
@@ -85,20 +118,25 @@ function bucketInMemory(memory: object, keys: readonly string[], args: readonly 
     for (let returns = next(); returns > 0; returns--) {
       const isOfThis = args[at++] === epoch;
       const [end, amount] = [next(), next()];
-      if (isOfThis) window.giveBack(amount, nowUs, end);
+      if (isOfThis && !isKnown) window.giveBack(amount, nowUs, end);
     }
-    if (charge > 0) window.take(charge, nowUs);
-    else window.giveBack(-charge, nowUs);
-    window.take(Math.max(0, floor - window.used(nowUs)), nowUs);
-    const sold = Math.min(most, Math.max(0, burst - window.used(nowUs)));
+    if (!isKnown) {
+      if (isTaken) window.giveBack(undo, nowUs);
+      window.take(charge, nowUs);
+      window.take(Math.max(0, floor - window.used(nowUs)), nowUs);
+    }
+    const sold = isKnown ? 0 : Math.min(most, Math.max(0, burst - window.used(nowUs)));
     return { key, epoch, window, rate, burst, sold: Math.max(sold, least), hasLeast: sold >= least - burst * rounding };
   });
   const isSold = visited.every(({ hasLeast }) => hasLeast);
+  const isNoted = mark !== '' && !isKnown && (isSold || isEnd);
+  const noted = isNoted ? `${marks.replace(taking, '')}${mark};`.slice(-mostMarks) : marks;
   return visited.flatMap(({ key, epoch, window, rate, burst, sold: ready }) => {
     const sold = isSold ? ready : 0;
     const { end } = window.take(sold, nowUs);
     const level = window.used(nowUs);
-    if (end > 0) table.set(key, { epoch, window }, nowUs + Math.min((level + burst) / rate + 1_000, longestUs), nowUs);
-    return [epoch, ...[end, sold, level].map(String)];
+    const untilUs = nowUs + Math.min((level + burst) / rate + 1_000, longestUs);
+    if (end > 0 || isEnd) table.set(key, { epoch, window, marks: noted }, untilUs, nowUs);
+    return [epoch, ...[end, isKnown && isTaken && !isEnd ? ready : sold, level].map(String)];
   });
 }

@@ -23,18 +23,33 @@ export interface Purchase {
   /** Units per µs. */
   readonly rate: number;
   readonly burst: number;
-  /** Units that were taken without asking; below 0 what is given back of any sale, as far as the level goes. */
+  /** Units that were taken without asking. */
   readonly charge: number;
   readonly leastLevel: number;
   /** Less than this is not bought, from any bucket of the call. */
   readonly least: number;
   readonly most: number;
+  /** What is given back if the taking was granted whose end the call is. */
+  readonly undo: number;
   readonly back: readonly SoldPart[];
 }
 
+/** The end of a part that is given back as far as the level goes. */
+export const anywhere = '1e300';
+
 /** What remains as it is when nothing but `wanted` is asked for. */
 export function purchaseOf({ limit, perMs, burst }: BucketTerms, wanted: Partial<Purchase>): Purchase {
-  return { rate: limit / (perMs * 1_000), burst, charge: 0, leastLevel: 0, least: 0, most: 0, back: [], ...wanted };
+  return {
+    rate: limit / (perMs * 1_000),
+    burst,
+    charge: 0,
+    leastLevel: 0,
+    least: 0,
+    most: 0,
+    undo: 0,
+    back: [],
+    ...wanted,
+  };
 }
 
 export interface Sale {
@@ -65,23 +80,21 @@ export class BucketStore {
     return this.link.figures;
   }
 
-  /** One purchase for each key, in one step. `onLate` gets a late answer. @throws (rejects) StoreError */
+  /**
+   * One purchase for each key, in one step. A call with a `mark` counts once; `onLate` gets a late answer.
+   * @throws (rejects) StoreError
+   */
   buy(
     keys: readonly string[],
     purchases: readonly Purchase[],
-    onLate?: (sales: readonly Sale[]) => void,
+    { mark = '', onLate }: { readonly mark?: string; readonly onLate?: (sales: readonly Sale[]) => void } = {},
   ): Promise<readonly Sale[]> {
-    return this.link.ask(
-      bucketScript,
-      keys,
-      purchases.flatMap(argumentsOf),
-      (reply) => salesOf(reply, purchases),
-      onLate,
-    );
+    const args = [mark, ...purchases.flatMap(argumentsOf)];
+    return this.link.ask(bucketScript, keys, args, (reply) => salesOf(reply, purchases), onLate);
   }
 
   async buyOne(key: string, purchase: Purchase, onLate: (sale: Sale) => void): Promise<Sale> {
-    const [sale] = await this.buy([key], [purchase], (late) => late.forEach(onLate));
+    const [sale] = await this.buy([key], [purchase], { onLate: (late) => late.forEach(onLate) });
     return sale as Sale;
   }
 
@@ -94,9 +107,9 @@ export class BucketStore {
   }
 }
 
-function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Purchase): string[] {
+function argumentsOf({ rate, burst, charge, leastLevel, least, most, undo, back }: Purchase): string[] {
   const batches = back.flatMap(({ epoch, end, amount }) => [epoch, end, String(amount)]);
-  return [...[rate, burst, charge, leastLevel, least, most, back.length].map(String), ...batches];
+  return [...[rate, burst, charge, leastLevel, least, most, undo, back.length].map(String), ...batches];
 }
 
 /** Undefined for no answer of the script: more than was asked for, some sold and others not, over 2^53 µs to leak. */

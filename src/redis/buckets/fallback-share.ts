@@ -22,11 +22,11 @@ export class FallbackShare {
     if (used * part > 0) this.window?.take(used * part, nowMs);
   }
 
-  /** Sells up to `most`, and nothing if there is less than `least`. */
-  sell(least: number, most: number, nowMs: number): FallbackTaking | undefined {
+  /** Sells up to `most`. */
+  sell(most: number, nowMs: number): FallbackTaking | undefined {
     const { window } = this;
     const amount = window === undefined ? most : Math.min(most, window.burst - window.used(nowMs));
-    return amount > 0 && amount >= least ? this.take(amount, nowMs) : undefined;
+    return amount > 0 ? this.take(amount, nowMs) : undefined;
   }
 
   /** Takes whether there is room or not. */

@@ -3,7 +3,7 @@
  *
  * Invariant: `balance` is the sum of the batches; each unit was bought once, and is drawn or given back once.
  */
-import type { Sale, SoldPart } from './bucket-store.js';
+import { anywhere, type Sale, type SoldPart } from './bucket-store.js';
 import type { FallbackShare, FallbackTaking } from './fallback-share.js';
 
 /** The most batches of which something is to be given back at a time. */
@@ -49,12 +49,16 @@ export class Holdings {
   private readonly batches: Batch[] = [];
   /** By epoch and end of the batches that they came from. */
   private returns = new Map<string, SoldPart>();
+  private readonly isStrict: boolean;
+  /** Units for a request that is larger than a chunk. They are bought, and their turn has not come. */
+  private reserved: Batch | undefined = undefined;
   /** What the debt has bought; and what a call that has no answer yet pays for. */
   private owed: Batch;
   private charged: Batch | undefined = undefined;
 
-  /** `credit`: units that are used before they are paid for. */
-  constructor(credit: number) {
+  /** `credit`: units that are used before they are paid for. `isStrict`: only what has not leaked is given back. */
+  constructor(credit: number, isStrict: boolean) {
+    this.isStrict = isStrict;
     this.debt = credit;
     this.owed = new Batch(credit);
     this.add(this.owed);
@@ -64,9 +68,39 @@ export class Holdings {
     return this.returns.size > 0;
   }
 
+  get reservedAmount(): number {
+    return this.reserved?.amount ?? 0;
+  }
+
+  /** The end of what is reserved on the scale of all that the bucket ever sold; undefined while nothing is. */
+  get reservedEnd(): number | undefined {
+    return this.reserved?.epoch ? Number(this.reserved.end) : undefined;
+  }
+
+  /** Takes a place in the bucket, behind all that was taken before. */
+  reserve(amount: number): void {
+    this.debt += amount;
+    this.reserved = new Batch(amount);
+  }
+
+  /** The turn of what is reserved has come. */
+  redeem(): void {
+    if (this.reserved !== undefined) this.add(this.reserved);
+    this.reserved = undefined;
+  }
+
+  /** What is reserved was not bought, or the store has lost it. Returns the amount. */
+  dropReserved(): number {
+    const { reservedAmount } = this;
+    this.reserved = undefined;
+    return reservedAmount;
+  }
+
   bought({ epoch, end, sold }: Sale): void {
-    this.charged?.paid(epoch, String(Number(end) - sold));
+    const chargedEnd = String(Number(end) - sold);
+    this.charged?.paid(epoch, chargedEnd);
     this.charged = undefined;
+    if (this.reserved?.epoch === '') this.reserved.paid(epoch, chargedEnd);
     const batch = new Batch(sold);
     batch.paid(epoch, end);
     this.add(batch);
@@ -139,7 +173,7 @@ export class Holdings {
     const { fallback, epoch, end } = batch;
     if (batch === this.owed) this.debt = Math.max(0, this.debt - amount);
     else if (fallback !== undefined) fallback.share.takeBack(fallback.taking, amount, nowMs);
-    else if (epoch !== '') this.toReturn([{ epoch, end, amount }]);
+    else if (epoch !== '') this.toReturn([{ epoch, end: this.isStrict ? end : anywhere, amount }]);
   }
 
   private add(batch: Batch): void {

@@ -5,26 +5,17 @@
  *     store ── chunk ──► holdings ── a request takes ──► settled ── what is too much ──► store
  *
  * Invariant: no request asks the store; between two calls the balance is at most a chunk more than what waits here. A
- * bucket keeps one call outstanding, and makes none while nothing is taken and nothing waits.
+ * request that waits has its place in the store: it goes when all that was taken before it, and itself, fit into the
+ * burst. A bucket keeps one call outstanding, and makes none while nothing is taken and nothing waits.
  */
 import { type QuotaWindow, rounding } from '../../base/quota-window.js';
 import { CallSchedule } from '../store/call-schedule.js';
 import { StoreError } from '../store/store-problem.js';
 import { BucketAccount } from './bucket-account.js';
-import type { BucketSettings } from './bucket-options.js';
+import type { WindowSettings } from './bucket-options.js';
 import { type BucketTerms, type Purchase, purchaseOf, type Sale } from './bucket-store.js';
 import { FallbackShare } from './fallback-share.js';
 import { type HeldTaking, Holdings } from './holdings.js';
-
-export interface WindowSettings extends BucketSettings {
-  /** A replica that waits for units asks at least this often. */
-  readonly refreshMs: number;
-  /**
-   * The amount that is bought ahead, as ms of the rate, and on top of the burst. Undefined: half a refresh of this
-   * replica's part, or two requests if that is more; all chunks together are at most a part of the burst.
-   */
-  readonly chunkMs?: number | undefined;
-}
 
 /** The part of one bucket that a replica has. */
 export interface WindowStatus {
@@ -53,10 +44,6 @@ const smaller = 0.05;
 const mostAhead = 0.25;
 /** A replica that got less than it asked for asks again after this part of a refresh at the earliest. */
 const pollPart = 0.1;
-/** Demand that is not met doubles the purchase, up to this many chunks; the burst bounds it too. */
-const mostChunks = 2 ** 20;
-/** The problems of calls that were not sent. */
-const unsent: readonly string[] = ['connecting', 'breaker-open', 'busy'];
 
 export class SharedWindow implements QuotaWindow {
   readonly kind = 'gcra';
@@ -71,8 +58,10 @@ export class SharedWindow implements QuotaWindow {
   private readonly account: BucketAccount;
   private readonly holdings: Holdings;
   private readonly schedule: CallSchedule;
-  /** The largest amount for which there was no room since the last answer. */
+  /** The largest amount for which there was no room, and until when it is kept for the request that wants it. */
   private needed = 0;
+  private neededUntilMs = 0;
+  /** Demand that is not met doubles the purchase; the burst bounds it. */
   private chunks = 1;
   /** Most requests take no more than this. */
   private typical: number;
@@ -96,37 +85,49 @@ export class SharedWindow implements QuotaWindow {
     this.typical = Math.min(1, burst);
     this.pollMs = settings.refreshMs * pollPart;
     this.account = new BucketAccount(this, settings.clock.now());
-    this.holdings = new Holdings(hasCredit ? this.chunk() : 0);
+    this.holdings = new Holdings(hasCredit ? this.chunk() : 0, settings.isStrict);
     this.schedule = new CallSchedule(settings.clock, () => this.send());
     this.schedule.callIn(0);
   }
 
   status(nowMs: number): WindowStatus {
-    const { limit, fallback, holdings } = this;
-    return { balance: holdings.balance, used: this.used(nowMs), limit, isLocal: fallback !== undefined };
+    const { balance } = this.holdings;
+    return { balance, used: this.used(nowMs), limit: this.limit, isLocal: this.fallback !== undefined };
   }
 
   used(nowMs: number): number {
-    return Math.max(0, this.account.levelAt(nowMs) + this.holdings.debt - this.holdings.balance);
+    const { debt, balance, reservedAmount } = this.holdings;
+    return Math.max(0, this.account.levelAt(nowMs) + debt - balance - reservedAmount);
   }
 
   roomAtMs(amount: number, nowMs: number, returning?: number): number {
-    const missing = Math.min(amount, this.mostNeeded()) - this.holdings.balance;
+    this.redeem(nowMs, amount);
+    const missing = Math.min(amount, this.burst) - this.holdings.balance;
     if (missing <= this.slack()) return nowMs;
+    const { reservedEnd, reservedAmount } = this.holdings;
     if (this.fallback !== undefined) return Math.max(this.fallback.roomAtMs(missing, nowMs), nowMs + this.pollMs);
     // Others may give their chunks back.
     const hoped = returning === undefined ? 0 : returning + this.settings.replicas() * this.chunk();
-    const waitMs = Math.max(0, this.leakMs(missing - hoped, nowMs));
-    return nowMs + (returning === undefined ? Math.max(waitMs, this.pollMs) : waitMs);
+    const isReserved = reservedEnd !== undefined && missing - reservedAmount <= this.slack();
+    const most = this.mostAtOnce();
+    const over = isReserved
+      ? this.account.beyond(reservedEnd, most, nowMs)
+      : missing - Math.max(0, most - this.account.levelAt(nowMs));
+    const waitMs = Math.max(0, this.account.leakMs(over - hoped));
+    const isTold = returning !== undefined || (isReserved && over > this.slack());
+    return nowMs + (isTold ? waitMs : Math.max(waitMs, this.pollMs));
   }
 
-  wants(amount: number): void {
-    this.needed = Math.max(this.needed, Math.min(amount, this.mostNeeded()));
+  wants(amount: number, nowMs: number): void {
+    this.typical = Math.max(this.typical, larger * amount);
+    this.needed = Math.max(this.needed, Math.min(amount, this.burst));
+    this.neededUntilMs = nowMs + this.settings.refreshMs;
     this.schedule.callIn(0);
   }
 
   take(amount: number): HeldTaking {
     this.typical += (amount - this.typical) * (amount > this.typical ? larger : smaller);
+    if (amount >= this.needed) this.needed = 0;
     const taking = this.holdings.take(amount, this.slack());
     this.refill();
     return taking;
@@ -176,12 +177,22 @@ export class SharedWindow implements QuotaWindow {
 
   /** The burst, less the chunks that may lie unused, unless they come on top of it. */
   private mostAtOnce(): number {
-    return this.settings.chunkMs === undefined ? this.burst - this.settings.replicas() * this.chunk() : this.burst;
+    return this.settings.isStrict ? this.burst - this.settings.replicas() * this.chunk() : this.burst;
   }
 
-  /** A larger request goes when this much is there. */
-  private mostNeeded(): number {
-    return this.settings.chunkMs === undefined ? this.mostAtOnce() : this.chunk();
+  /**
+   * What is reserved is there once all that was sold before it, and itself, fit into the bucket. It is there for the
+   * request that it was bought for, so that smaller ones do not take it away, unless that one does not come.
+   */
+  private redeem(nowMs: number, amount = Number.POSITIVE_INFINITY): void {
+    const { holdings, account, settings } = this;
+    const { reservedEnd, reservedAmount, balance } = holdings;
+    if (reservedEnd === undefined) return;
+    const over = this.isRetired ? 0 : account.beyond(reservedEnd, this.mostAtOnce(), nowMs);
+    const isOwn = reservedAmount <= this.chunk() || balance + reservedAmount - amount <= this.slack();
+    if (over > this.slack() || (!isOwn && account.leakMs(-over) < this.pollMs)) return;
+    this.neededUntilMs = Math.max(this.neededUntilMs, nowMs + settings.refreshMs);
+    holdings.redeem();
   }
 
   private slack(): number {
@@ -192,85 +203,91 @@ export class SharedWindow implements QuotaWindow {
     if (this.holdings.debt > 0 || this.holdings.balance < this.chunk() / 2) this.schedule.callIn(0);
   }
 
-  /** The time until the store has this much, if no other replica takes. */
-  private leakMs(amount: number, nowMs: number): number {
-    return this.account.leakMs(amount - Math.max(0, this.mostAtOnce() - this.account.levelAt(nowMs)));
-  }
-
   private send(): Promise<void> | undefined {
-    const { clock } = this.settings;
+    const { holdings, settings } = this;
+    const { clock } = settings;
     const purchase = this.purchase(clock.now());
     if (purchase === undefined) return undefined;
-    const onLate = ({ epoch, end, sold }: Sale): void => this.holdings.toReturn([{ epoch, end, amount: sold }]);
+    const reserved = holdings.reservedEnd === undefined ? holdings.reservedAmount : 0;
+    // What was sold and what was reserved stand next to each other.
+    const onLate = ({ epoch, end, sold }: Sale): void => holdings.toReturn([{ epoch, end, amount: sold + reserved }]);
     return this.sendPurchase(purchase, onLate).then(
       (sale) => this.bought(sale, purchase, clock.now()),
-      (error) => this.missed(purchase, error instanceof StoreError && unsent.includes(error.problem.code), clock.now()),
+      (error) => this.missed(purchase, error instanceof StoreError && error.isUnsent, clock.now()),
     );
   }
 
   private purchase(nowMs: number): Purchase | undefined {
-    const { holdings, isRetired } = this;
-    const chunk = isRetired ? 0 : this.chunk();
-    const needed = isRetired ? 0 : this.needed;
-    const kept = Math.max(chunk, needed);
+    const { holdings } = this;
+    this.redeem(nowMs);
+    if (this.isRetired || (nowMs > this.neededUntilMs && holdings.reservedAmount === 0)) this.needed = 0;
+    const chunk = this.isRetired ? 0 : this.chunk();
+    const isEnough = this.needed - holdings.balance <= this.slack() || this.fallback !== undefined;
+    const kept = isEnough ? Math.max(chunk, this.needed) : chunk;
     if (holdings.balance - kept > this.slack()) holdings.shrink(kept, nowMs);
-    const missing = Math.max(0, needed - holdings.balance);
-    const isLow = missing > 0 || holdings.balance < chunk / 2;
-    const ahead = Math.min(Math.max(needed, chunk * this.chunks), this.mostAtOnce());
-    const most = isLow && !isRetired ? Math.max(0, ahead - holdings.balance, missing) : 0;
+    const missing = Math.max(0, this.needed - holdings.balance - holdings.reservedAmount);
+    // It is bought at once, and waits for its turn: a large request is not passed by smaller ones, nor they by it.
+    const atLeast = (this.limit / this.perMs) * this.pollMs;
+    const isMissing = missing > this.slack();
+    if (isMissing && holdings.reservedAmount === 0) holdings.reserve(Math.max(missing, atLeast));
+    const ahead = Math.min(chunk * this.chunks, this.mostAtOnce()) - holdings.balance - holdings.reservedAmount;
+    const most = isMissing || holdings.balance < chunk / 2 ? Math.max(0, ahead) : 0;
     const { charge, back } = holdings.takeOwed();
-    if (most === 0 && charge === 0 && this.account.leastLevel === 0 && back.length === 0) return undefined;
+    if (most + charge + this.account.leastLevel + back.length + holdings.reservedAmount === 0) return undefined;
     // If this replica took so much by itself while the store was away, the others did too: it must not be sold again.
     const byAll = this.fallback === undefined ? 0 : Math.min(this.fallback.usedByAll(nowMs), this.burst);
     const leastLevel = Math.max(this.account.leastLevel, byAll);
-    const least = Math.min(missing, Math.max(chunk, this.typical));
-    return purchaseOf(this, { burst: this.mostAtOnce(), charge, leastLevel, least, most, back });
+    return purchaseOf(this, { burst: this.mostAtOnce(), charge, leastLevel, most, back });
   }
 
   private bought(sale: Sale, { most, leastLevel }: Purchase, nowMs: number): void {
-    this.account.answered(sale, leastLevel, nowMs);
+    if (this.account.answered(sale, leastLevel, nowMs) && this.holdings.reservedEnd !== undefined)
+      this.holdings.dropReserved();
     this.fallback = undefined;
     this.holdings.bought(sale);
     this.follow(sale.sold, most, nowMs);
   }
 
   /** Without the store this replica's fallback share sells. */
-  private missed({ charge, least, most, back }: Purchase, isUnsent: boolean, nowMs: number): void {
+  private missed({ charge, most, back }: Purchase, isUnsent: boolean, nowMs: number): void {
+    const { holdings } = this;
     this.fallback ??= new FallbackShare(this, this.settings.fallbackPart(), this.account.levelAt(nowMs), nowMs);
     // A purchase that was sent may have been given back: twice would be too much.
-    if (isUnsent) this.holdings.toReturn(back);
-    if (charge > 0) this.fallback.take(charge, nowMs);
-    const taking = this.fallback.sell(least, most, nowMs);
-    this.holdings.boughtHere(this.fallback, taking);
-    this.follow(taking?.amount ?? 0, most, nowMs);
+    if (isUnsent) holdings.toReturn(back);
+    const reserved = holdings.reservedEnd === undefined ? holdings.dropReserved() : 0;
+    if (charge > reserved) this.fallback.take(charge - reserved, nowMs);
+    const taking = this.fallback.sell(most + reserved, nowMs);
+    holdings.boughtHere(this.fallback, taking);
+    this.follow(taking?.amount ?? 0, most + reserved, nowMs);
   }
 
   /** Tells that there may be room after a purchase, and sets the time of the next call. */
   private follow(sold: number, most: number, nowMs: number): void {
     const { schedule, settings, holdings } = this;
-    const wasNeeded = this.needed > 0;
-    this.needed = 0;
-    const isMet = sold >= most - this.slack();
+    const { onRoom } = this.hooks;
+    this.redeem(nowMs);
+    const isMet = sold >= most - this.slack() && holdings.reservedAmount === 0;
+    const isRoom = sold > 0 || this.needed > 0;
     // A request that still finds no room asks again.
-    if (sold > 0 || wasNeeded) this.hooks.onRoom?.();
+    if (onRoom !== undefined) this.needed = 0;
+    if (isRoom) onRoom?.();
     schedule.over(isMet ? 0 : this.pollMs);
-    const { needed } = this;
-    const { balance } = holdings;
+    const { balance, reservedEnd } = holdings;
+    const missing = this.needed - balance - holdings.reservedAmount;
     const chunk = this.chunk();
-    this.chunks = needed > 0 && isMet && most > 0 ? Math.min(this.chunks * 2, mostChunks) : 1;
+    // Where requests wait, another replica may give back sooner.
+    const longest = settings.isStrict ? settings.refreshMs : Number.POSITIVE_INFINITY;
+    const callFor = (amount: number): void => schedule.callIn(Math.min(this.roomAtMs(amount, nowMs) - nowMs, longest));
+    const isMissing = missing > this.slack();
+    this.chunks = isMissing && isMet ? Math.min(this.chunks * 2, 2 ** 20) : 1;
     if (this.isRetired) void schedule.call();
-    else if (needed > 0) schedule.callIn(isMet ? 0 : this.waitMs(needed - balance, nowMs));
+    else if (isMissing && isMet) schedule.callIn(0);
+    else if (isMissing) callFor(this.needed);
+    else if (reservedEnd !== undefined) schedule.callIn(settings.refreshMs);
+    else if (this.needed > 0) schedule.callIn(Math.max(0, this.neededUntilMs - nowMs) + 1);
     else if (holdings.debt > 0 || balance > chunk * (1 + rounding)) schedule.callIn(0);
     else if (this.account.leastLevel > 0) schedule.callIn(this.pollMs);
-    else if (balance < chunk / 2) schedule.callIn(this.waitMs(chunk - balance, nowMs));
+    else if (balance < chunk / 2) callFor(chunk);
     else if (holdings.hasReturns) schedule.callIn(settings.refreshMs);
-  }
-
-  /** As `leakMs`; where requests wait at most a refresh, because another replica may give back. */
-  private waitMs(amount: number, nowMs: number): number {
-    const { fallback, settings } = this;
-    const waitMs = fallback === undefined ? this.leakMs(amount, nowMs) : fallback.roomAtMs(amount, nowMs) - nowMs;
-    const longest = settings.chunkMs === undefined ? settings.refreshMs : Number.POSITIVE_INFINITY;
-    return Math.min(Math.max(waitMs, this.pollMs), longest);
   }
 }

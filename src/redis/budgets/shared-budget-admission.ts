@@ -3,8 +3,9 @@
  *
  *     store ── chunk ──► holdings of the payer here ── cost ──► requests
  *
- * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new
- * here begins with one chunk on credit, which the store is charged for at once.
+ * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk, and a second of the
+ * rate if requests are larger than a chunk, plus what running requests give back. A payer that is new here begins with
+ * one chunk on credit, which the store is charged for at once.
  */
 import { optional, parse } from '../../base/schema/element.js';
 import { aboveZero } from '../../base/schema/types.js';
@@ -22,7 +23,10 @@ import { budgetSettings, costsOf, type SharedBudgetsOptions } from './budget-opt
 
 /** The budgets that replicas share, and in which parts a replica buys them. */
 export interface SharedBudgetAdmissionOptions<R = unknown> extends SharedBudgetsOptions<R> {
-  /** The part of a limit that a replica buys at once, as seconds of its rate. @default 1 / (2 · replicas) */
+  /**
+   * The part of a limit that a replica buys at once, as seconds of its rate, above 0. @default 1 / (2 · replicas), or
+   * two usual requests if that is more; all replicas together a quarter of the burst at most
+   */
   readonly chunkSeconds?: number | undefined;
 }
 
@@ -46,7 +50,8 @@ const refreshMs = 1_000;
 
 /**
  * Admission by shared budgets without a round trip. Rejects when this replica has bought nothing more, with the time
- * when it may. O(budgets) for each request; one call of the store for each chunk.
+ * when it may; what is missing is bought meanwhile, exactly, and kept for a second. O(budgets) for each request; one
+ * call of the store for each chunk.
  * @throws FlowConfigError
  */
 export function sharedBudgetAdmission<R = unknown>(
@@ -57,12 +62,12 @@ export function sharedBudgetAdmission<R = unknown>(
   const given = parse(storeSchema, client, `${subject}: client`);
   const seconds = parse(optional(aboveZero()), chunkSeconds, `${subject}: chunkSeconds`);
   const settings = budgetSettings(options, subject);
-  const { rates, clock, maxPayers, name, replicas } = settings;
+  const { rates, clock, maxPayers, name } = settings;
   const store = new BucketStore(given, settings, `budgets "${name}"`);
   const payers = new Map<string, Payer<R>>();
 
   function open(payer: string): Payer<R> {
-    const buying = { ...settings, refreshMs, chunkMs: (seconds ?? 1 / (2 * replicas())) * 1_000 };
+    const buying = { ...settings, refreshMs, isStrict: false, chunkMs: seconds && seconds * 1_000 };
     const windows = rates.map((rate) => {
       const key = bucketKey(settings, payer, rate.name);
       return new SharedWindow(rate, buying, (purchase, onLate) => store.buyOne(key, purchase, onLate), true);
@@ -105,7 +110,7 @@ export function sharedBudgetAdmission<R = unknown>(
         running.set(request, [...(running.get(request) ?? []), takings]);
         return 'admit';
       }
-      for (const window of lacking) window.wants(cost(windows.indexOf(window)));
+      for (const window of lacking) window.wants(cost(windows.indexOf(window)), nowMs);
       const waits = lacking.map((window) => window.roomAtMs(cost(windows.indexOf(window)), nowMs) - nowMs);
       return { reason: 'the budget is spent', retryAfterMs: Math.ceil(Math.max(settings.callTimeout, ...waits)) };
     },

@@ -1,25 +1,22 @@
 /**
  * Budgets that all replicas share, exactly: one round trip for each request, before it comes in.
  *
- * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later.
+ * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later. A
+ * taking has a name: when its answer is lost, its end gives back what was granted, or keeps it from being granted.
  */
+import { letProcessEnd } from '../../base/clock.js';
 import { parse } from '../../base/schema/element.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
-import { BucketStore, isSold, purchaseOf, type Sale } from '../buckets/bucket-store.js';
+import { anywhere, BucketStore, isSold, type Purchase, purchaseOf, type Sale } from '../buckets/bucket-store.js';
 import { FallbackShare } from '../buckets/fallback-share.js';
 import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import type { LinkFigures } from '../store/store-link.js';
+import { newReplicaId } from '../store/store-options.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
-import {
-  type BudgetSettings,
-  budgetSettings,
-  costsOf,
-  type Rate,
-  type SharedBudgetsOptions,
-} from './budget-options.js';
+import { type BudgetSettings, budgetSettings, costsOf, type SharedBudgetsOptions } from './budget-options.js';
 
 /** A request may not be paid for now. */
 export interface BudgetRefusal {
@@ -86,10 +83,20 @@ export function sharedBudgets<R = unknown>(
   return new ExactBudgets(store, budgetSettings(options, 'sharedBudgets'));
 }
 
+/** The end of a taking is told in 0.1 s again, then in twice the time, for a minute and a half. */
+const firstTryMs = 50;
+const mostTries = 10;
+const mostUntold = 1_000;
+
 class ExactBudgets<R> implements SharedBudgets<R> {
   private readonly settings: BudgetSettings;
   private readonly buckets: BucketStore;
   private readonly shares: FallbackShares;
+  /** Opens the names of this replica's takings. */
+  private readonly replica = newReplicaId().slice(0, 8);
+  private takings = 0;
+  /** Ends of takings that the store is to be told again. */
+  private untold = 0;
 
   constructor(store: Store, settings: BudgetSettings) {
     this.settings = settings;
@@ -112,23 +119,28 @@ class ExactBudgets<R> implements SharedBudgets<R> {
       return { isTaken: false, reason, retryAfterMs: undefined };
     }
     const takenAtMs = clock.now();
-    // Units that were used here without the store are charged later, unless a whole period has passed since.
-    const late = ({ perMs }: Rate, amount: number): number => (clock.now() - takenAtMs > perMs ? 0 : amount);
-    const isLocal = await this.pay(payer, costs);
-    if (typeof isLocal !== 'boolean') return isLocal;
+    const name = `${this.replica}.${(this.takings++).toString(36)}`;
+    const sales = await this.pay(payer, costs, name);
+    if ('isTaken' in sales) return sales;
     let isOpen = true;
     const settle = async (actual: readonly number[]): Promise<void> => {
       if (!isOpen) return;
       isOpen = false;
-      const owed = rates.map((rate, index) => {
+      const ends = rates.map((rate, index) => {
         const amount = actual[index] as number;
-        return isLocal ? late(rate, amount) : amount - cost(index);
+        const sale = sales[index];
+        // What was used here without the store is charged late, unless a whole period has passed since.
+        const charge = clock.now() - takenAtMs > rate.perMs ? 0 : amount;
+        if (sale === undefined) return purchaseOf(rate, { charge, undo: cost(index) });
+        // The store takes back what it sold, and nothing of what it sold before it lost the budget.
+        const back = [{ epoch: sale.epoch, end: anywhere, amount: Math.max(0, cost(index) - amount) }];
+        return purchaseOf(rate, { charge: Math.max(0, amount - cost(index)), back });
       });
-      await this.charge(payer, owed);
+      await this.tell(payer, ends, name);
     };
     return {
       isTaken: true,
-      isLocal,
+      isLocal: sales.length === 0,
       settle: (usage) => settle(costsOf(this.settings, request, key, usage)),
       refund: () => settle(rates.map(() => 0)),
     };
@@ -171,21 +183,16 @@ class ExactBudgets<R> implements SharedBudgets<R> {
     this.buckets.close();
   }
 
-  /** Takes all costs: true where this replica's share paid them, because the store is away. Or a refusal. */
-  private async pay(payer: string, costs: readonly number[]): Promise<boolean | BudgetRefusal> {
+  /** Takes all costs; no sales where this replica's share paid them, because the store is away. Or a refusal. */
+  private async pay(payer: string, costs: readonly number[], name: string): Promise<readonly Sale[] | BudgetRefusal> {
     const { rates } = this.settings;
     const purchases = rates.map((rate, index) => {
       const cost = costs[index] as number;
       return purchaseOf(rate, { least: cost, most: cost });
     });
-    // A taking whose answer comes after the time limit is given back, because its caller went on without it.
-    const undo = (late: readonly Sale[]): void => {
-      const back = late.map(({ sold }) => -sold);
-      void this.charge(payer, back);
-    };
     try {
-      const sales = await this.buckets.buy(this.keysOf(payer), purchases, undo);
-      if (isSold(sales, purchases)) return false;
+      const sales = await this.buckets.buy(this.keysOf(payer), purchases, { mark: `+${name}` });
+      if (isSold(sales, purchases)) return sales;
       const waits = rates.map(({ burst, perMs, limit }, index) => {
         const cost = costs[index] as number;
         return cost === 0 ? 0 : (((sales[index] as Sale).level + cost - burst) * perMs) / limit;
@@ -194,14 +201,32 @@ class ExactBudgets<R> implements SharedBudgets<R> {
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       const waitMs = this.shares.take(payer, costs);
-      return waitMs === 0 || refusal(waitMs);
+      if (waitMs === 0) return [];
+      // The store may have granted it, or may do so yet.
+      const undone = rates.map((rate, index) => purchaseOf(rate, { undo: costs[index] as number }));
+      if (!error.isUnsent) void this.tell(payer, undone, name);
+      return refusal(waitMs);
     }
   }
 
-  /** Charges amounts above 0, and gives those below back. Never rejects. */
-  private async charge(payer: string, amounts: readonly number[]): Promise<void> {
-    const purchases = this.settings.rates.map((rate, index) => purchaseOf(rate, { charge: amounts[index] as number }));
-    if (amounts.some((amount) => amount !== 0)) await this.buckets.buy(this.keysOf(payer), purchases).catch(() => {});
+  /** Ends a taking, again until the store has answered: it counts once. Never rejects. */
+  private async tell(payer: string, ends: readonly Purchase[], name: string, tries = 1): Promise<void> {
+    const { clock } = this.settings;
+    try {
+      await this.buckets.buy(this.keysOf(payer), ends, { mark: `-${name}` });
+    } catch {
+      if (tries === mostTries || this.untold >= mostUntold) return;
+      this.untold++;
+      letProcessEnd(
+        clock.setTimeout(
+          () => {
+            this.untold--;
+            void this.tell(payer, ends, name, tries + 1);
+          },
+          firstTryMs * 2 ** tries,
+        ),
+      );
+    }
   }
 
   private keysOf(payer: string): string[] {

@@ -54,9 +54,8 @@ const mostKnown = 10_000;
  * one process. None waits for the network while the chunk that was bought ahead lasts. A chunk is half a
  * `refreshInterval` of this replica's part, or one request if that is more.
  *
- * Over any span of time replicas dispatch at most burst + rate · span, if there are no more than `replicas` and no
- * request is larger than a chunk. Each further replica, and each larger request that waits, adds what it has bought. At
- * most replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
+ * Over any span of time replicas dispatch at most burst + rate · span, if there are no more than `replicas`; each
+ * further one may add a chunk. At most replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
  * @throws FlowConfigError
  * @example
  * const quotas = quotaDetector({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'tokens', limit: 1_000_000
@@ -64,7 +63,7 @@ const mostKnown = 10_000;
  */
 export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {
   const { refreshInterval: refreshMs, ...parsed } = parse(optionsSchema, options, 'sharedQuotas');
-  const settings = { ...bucketSettings(parsed), refreshMs };
+  const settings = { ...bucketSettings(parsed), refreshMs, isStrict: true };
   const { name, clock } = settings;
   const store = new BucketStore(
     parse(storeSchema, client, 'sharedQuotas: client'),

@@ -50,6 +50,11 @@ export class StoreError extends Error {
     this.name = 'StoreError';
     this.problem = problem;
   }
+
+  /** The call was not sent. */
+  get isUnsent(): boolean {
+    return ['connecting', 'breaker-open', 'busy'].includes(this.problem.code);
+  }
 }
 
 /** First match wins. */

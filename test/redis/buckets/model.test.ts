@@ -48,50 +48,72 @@ describeWithClient('the script of the buckets', { timeout: 180_000 }, (redis) =>
     });
     let nowMs = startMs;
     const memory = {};
+    const granted = new Set<string>();
+    const ended = new Set<string>();
+    let takings = 0;
+    let repeated = 0;
+
+    /** A new taking, or one that comes twice, after its end or before; or an end, also of what was never taken. */
+    function drawMark() {
+      const isEnd = random() < 0.4;
+      const name = String(isEnd || random() < 0.3 ? Math.max(0, takings - upTo(20)) : ++takings);
+      return { name, isEnd, isKnown: ended.has(name) || (!isEnd && granted.has(name)) };
+    }
 
     /** What one bucket is asked for, and what it could sell. */
-    function drawOne({ limit, burst, window, bought, ...model }: Model, at: number) {
+    function drawOne(
+      { limit, burst, window, bought, ...model }: Model,
+      at: number,
+      mark?: ReturnType<typeof drawMark>,
+    ) {
       const back: string[] = [];
       for (let returns = upTo(2); returns > 0 && bought.length > 0; returns--) {
         const { taking, end } = bought.splice(upTo(bought.length - 1), 1)[0]!;
         const amount = upTo(taking.amount);
-        window.settle(taking, taking.amount - amount, nowMs);
+        if (mark?.isKnown !== true) window.settle(taking, taking.amount - amount, nowMs);
         back.push(epoch, String(end), String(amount));
       }
-      const charge = random() < 0.1 ? upTo(40) - 20 : 0;
-      if (charge > 0) window.take(charge, nowMs);
-      else window.giveBack(-charge, nowMs);
+      const charge = random() < 0.1 ? upTo(20) : 0;
       const floor = random() < 0.05 ? upTo(burst) : 0;
-      const raised = Math.max(0, floor - window.used(nowMs));
-      window.take(raised, nowMs);
-      models[at]!.taken = model.taken + Math.max(0, charge) + raised;
-      const most = upTo(30);
+      const undo = mark?.isEnd ? upTo(20) : 0;
+      if (mark?.isKnown !== true) {
+        if (mark !== undefined && granted.has(mark.name)) window.giveBack(undo, nowMs);
+        const raised = Math.max(0, floor - window.used(nowMs) - charge);
+        window.take(charge + raised, nowMs);
+        models[at]!.taken = model.taken + charge + raised;
+      }
+      const most = mark?.isEnd ? 0 : upTo(30);
       const least = upTo(most);
-      const room = Math.max(0, burst - window.used(nowMs));
+      const room = mark?.isKnown ? 0 : Math.max(0, burst - window.used(nowMs));
       // Rounding decides nothing.
       const sold = room < least - burst * rounding ? undefined : Math.max(Math.min(most, room), least);
-      const args = [limit / (perMs * 1_000), burst, charge, floor, least, most, back.length / 3].map(String);
-      return { args: [...args, ...back], sold };
+      const args = [limit / (perMs * 1_000), burst, charge, floor, least, most, undo, back.length / 3].map(String);
+      return { args: [...args, ...back], sold, least };
     }
 
     function draw(): Expected {
       nowMs += upTo(800);
-      const drawn = models.map(drawOne);
+      const mark = random() < 0.5 ? drawMark() : undefined;
+      const drawn = models.map((model, at) => drawOne(model, at, mark));
       const isSold = drawn.every(({ sold }) => sold !== undefined);
       const sold = drawn.map((each) => (isSold ? each.sold! : 0));
+      const isRepeated = mark !== undefined && !mark.isEnd && granted.has(mark.name) && !ended.has(mark.name);
+      if (isRepeated) repeated++;
+      if (mark !== undefined && !mark.isKnown && isSold) (mark.isEnd ? ended : granted).add(mark.name);
       for (const [at, model] of models.entries()) {
         model.taken += sold[at]!;
         const taking = model.window.take(sold[at]!, nowMs);
         if (sold[at]! > 0) model.bought = [...model.bought.slice(-50), { taking, end: model.taken }];
       }
-      const args = drawn.flatMap((each) => each.args);
+      const text = mark === undefined ? '' : `${mark.isEnd ? '-' : '+'}${mark.name}`;
+      const args = [text, ...drawn.flatMap((each) => each.args)];
       const inMemory = bucketScript.local(memory, keys, args, nowMs * 1_000);
       const clock = [String(Math.floor(nowMs / 1_000)), String((nowMs % 1_000) * 1_000)];
       return {
         args: [...args, ...clock],
         inMemory,
         ends: models.map(({ taken }) => taken),
-        sold,
+        sold: isRepeated ? drawn.map(({ least }) => least) : sold,
         levels: models.map(({ window }) => window.used(nowMs)),
       };
     }
@@ -99,7 +121,10 @@ describeWithClient('the script of the buckets', { timeout: 180_000 }, (redis) =>
     const text = withVirtualTime(withoutExpiry(bucketScript.text));
     const digest = (await redis().script('LOAD', text)) as string;
     // The buckets are there from the beginning, with one unit taken, so that their names are known.
-    const first = terms.flatMap(({ limit, burst }) => [limit / (perMs * 1_000), burst, 1, 0, 0, 0, 0].map(String));
+    const first = [
+      '',
+      ...terms.flatMap(({ limit, burst }) => [limit / (perMs * 1_000), burst, 1, 0, 0, 0, 0, 0].map(String)),
+    ];
     bucketScript.local(memory, keys, first, startMs * 1_000);
     for (const key of keys) await redis().hset(key, { e: epoch, t: '1', l: '0', a: String(startMs * 1_000) });
     const mismatches: unknown[] = [];
@@ -127,5 +152,6 @@ describeWithClient('the script of the buckets', { timeout: 180_000 }, (redis) =>
     // Some were sold and some were not: the comparison had something to compare.
     expect(some).toBeGreaterThan(operations * 0.2);
     expect(none).toBeGreaterThan(operations * 0.2);
+    expect(repeated).toBeGreaterThan(operations * 0.01);
   });
 });

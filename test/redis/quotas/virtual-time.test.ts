@@ -63,6 +63,23 @@ describeWithClient('a quota that replicas share', { timeout: 180_000 }, (redis) 
     expect(use(plan, found)).toBeGreaterThan(0.85);
   });
 
+  it('is not exceeded by requests that are larger than all chunks, and these wait no longer than others', async () => {
+    for (const [load, part] of [
+      [1.2, 0.01],
+      [1.5, 0.5],
+    ] as const) {
+      const large = 60_000;
+      const sizes = (random: number): number => (random < part ? large : tokens(random));
+      const plan = { ...usual, quotas: [tpm], load, tokens: sizes };
+      const found = await play(redis(), plan);
+      expect(over(plan, found)).toEqual([0]);
+      expect(use(plan, found)).toBeGreaterThan(0.9);
+      const longest = (isLarge: boolean): number =>
+        Math.max(...found.waits.filter((_, at) => (found.sent[at]!.tokens === large) === isLarge));
+      expect(longest(true)).toBeLessThan(1.5 * longest(false) + 10_000);
+    }
+  });
+
   it('is asked for by each replica at most ten times in a refresh, whatever the rate of requests', async () => {
     const slow = await play(redis(), usual);
     const fast = await play(redis(), { ...usual, load: 15, lastsMs: 60_000 });

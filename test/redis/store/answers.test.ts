@@ -203,7 +203,7 @@ describe('a budget', () => {
 describe('a quota', () => {
   const setUp = (answer: (most: number, least: number) => unknown) => {
     const clock = new ManualClock();
-    const store = storeOf((args) => answer(Number(args[5]), Number(args[4])));
+    const store = storeOf((args) => answer(Number(args[6]), Number(args[5])));
     const shared = sharedQuotas(store, { name: 'q', replicas: 2, callTimeout: '200ms', clock, random: () => 0.5 });
     const detector = quotaDetector({
       groups: [{ quotas: [{ unit: 'requests', limit: 60, per: '1m', burst: 12 }] }],
