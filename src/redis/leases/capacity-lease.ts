@@ -2,6 +2,7 @@
  * The part of one shared limit that one replica may use, as the last answer says.
  *
  *     answered ── grant ──► send time + lease ── no answer ──► fallback: safe share, 0, or a limit of its own
+ *                                                  closed ──► 0
  *
  * Invariant: the limit rises by an answer to the latest call alone; older answers promise seats that a later call has
  * given back.
@@ -28,6 +29,12 @@ export interface Grant {
   readonly target: number;
   /** The sum of the weights of all replicas that hold something, silent ones included. */
   readonly poolWeight: number;
+  /** The number of this incarnation of the name. */
+  readonly birth: number;
+  /** 1: another replica claims the name; 2: another has it. */
+  readonly rivals: number;
+  /** What other replicas lack of their parts. */
+  readonly lack: number;
 }
 
 export class CapacityLease {
@@ -39,9 +46,13 @@ export class CapacityLease {
   maxShare: number = Number.POSITIVE_INFINITY;
   /** The last answer; undefined before the first. */
   last: Grant | undefined = undefined;
-  /** The demand and the limit that the last call reported. */
+  /** What the last call reported: the demand, the limit, and what this replica uses at most. */
   toldWants = 0;
   toldLimit = 0;
+  toldCap = 0;
+  private toldInFlight = 0;
+  /** A call has reported it and was not answered. */
+  isAsked = false;
   /** The sequence number of the last call that was answered. */
   acknowledged = 0;
   /** The instant at which the call was sent whose answer is in force. */
@@ -54,6 +65,7 @@ export class CapacityLease {
   private firstSentAtMs: number | undefined = undefined;
   /** True once a whole lease has gone by since the first call, without an answer. */
   private isStoreAway = false;
+  private isClosed = false;
 
   constructor(key: string, demand: () => LeaseDemand, { limit, weight, leaseMs, fallback, replicas }: LeaseTerms) {
     this.key = key;
@@ -68,6 +80,7 @@ export class CapacityLease {
   /** Seats, or tokens, that this replica may have in flight. O(1). */
   cap(nowMs: number): number {
     const { last } = this;
+    if (this.isClosed) return 0;
     if (last !== undefined && nowMs < this.answeredSentAtMs + this.leaseMs)
       return Math.min(last.grant, this.limit, this.maxShare);
     if (this.fallback === 'safe') return Math.min(this.safeShare, this.limit, this.maxShare);
@@ -90,10 +103,52 @@ export class CapacityLease {
     this.last = answer;
     this.answeredSentAtMs = sentAtMs;
     this.acknowledged = answer.sequence;
+    this.isAsked = false;
   }
 
-  asking(nowMs: number): void {
+  /** Notes what a call is about to report. What is not wanted is given back at once where others lack it. */
+  asking(nowMs: number, { inFlight, wants }: LeaseDemand): void {
     this.firstSentAtMs ??= nowMs;
+    const { last } = this;
+    const needed = Math.max(inFlight, wants);
+    if (last !== undefined && last.lack > 0 && needed < last.grant)
+      this.last = { ...last, grant: needed, safe: Math.min(last.safe, needed) };
+    this.toldWants = wants;
+    this.toldInFlight = inFlight;
+    this.toldLimit = Math.ceil(this.limit);
+    this.toldCap = Math.ceil(this.cap(nowMs));
+    this.isAsked = true;
+  }
+
+  /** Whether half of what it had is not needed: the sooner the store is told, the sooner others have it. */
+  get hasSpare(): boolean {
+    const { last, toldInFlight, toldCap, toldWants } = this;
+    return toldCap > 0 && 2 * Math.max(toldInFlight, Math.min(toldWants, last?.grant ?? 0)) <= toldCap;
+  }
+
+  /** Whether the store must hear of it now; otherwise a third of the lease may go by. */
+  isDue(nowMs: number, wants: number): boolean {
+    const { last } = this;
+    if (last === undefined || this.isAsked || last.isLearning || last.lack > 0 || last.grant < wants) return true;
+    const hasChanged = this.toldCap > last.grant || this.toldLimit !== Math.ceil(this.limit);
+    return hasChanged || nowMs >= this.answeredSentAtMs + this.leaseMs / 3;
+  }
+
+  /** True for a replica that starts while the pool begins, which takes a refresh. */
+  isBeginning(nowMs: number, refreshMs: number): boolean {
+    const { last, firstSentAtMs = nowMs } = this;
+    return last?.isLearning === true && last.grant === 0 && nowMs < firstSentAtMs + 2 * refreshMs;
+  }
+
+  /** The store knows this replica by another name from now on. */
+  rename(): void {
+    this.acknowledged = 0;
+    if (this.last !== undefined) this.last = { ...this.last, birth: 0 };
+  }
+
+  /** Nothing new may go. */
+  close(): void {
+    this.isClosed = true;
   }
 
   /**

@@ -12,9 +12,11 @@ import { CallSchedule } from '../store/call-schedule.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
-import type { CapacityLease, Grant } from './capacity-lease.js';
-import { grantsOf, isRepeated, leaseScript, mismatch, sequenceIn } from './lease-script.js';
+import type { CapacityLease, Grant, LeaseDemand } from './capacity-lease.js';
+import { grantsOf, isRepeated, mismatch, nameConflict, sequenceIn } from './lease-reply.js';
+import { leaseScript } from './lease-script.js';
 import type { LeaseEvents } from './lease-status.js';
+import type { ReplicaName } from './replica-name.js';
 
 export interface LeaseClientSettings {
   readonly refreshMs: number;
@@ -22,8 +24,9 @@ export interface LeaseClientSettings {
   readonly drainMs: number;
   readonly forgetMs: number;
   readonly timeoutMs: number;
-  /** It is different for each replica, and changes with a restart. */
-  readonly replica: string;
+  readonly name: ReplicaName;
+  /** It is different for each process, and changes with a restart. */
+  readonly incarnation: string;
   readonly where: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -32,6 +35,8 @@ export interface LeaseClientSettings {
 /** A replica whose demand has outgrown its share calls at once, but not more often than this. */
 const urgentMs = 100;
 const sameProblemMs = 60_000;
+/** Of so many leases each is told in each call; of more, those of which there is something to tell. */
+const fewLeases = 8;
 
 export class LeaseClient {
   readonly events: GuardedEvents<LeaseEvents> = new GuardedEvents<LeaseEvents>(
@@ -43,6 +48,9 @@ export class LeaseClient {
     'breaker',
   );
   epochChanges = 0;
+  /** Of the replica. It changes when another has the same. */
+  name: string;
+  private isNamed: boolean;
   private readonly leases = new Map<string, CapacityLease>();
   private readonly listeners = new Set<() => void>();
   private readonly expired = new Map<string, number>();
@@ -61,6 +69,8 @@ export class LeaseClient {
 
   constructor(store: Store, settings: LeaseClientSettings) {
     this.settings = settings;
+    this.name = settings.name.name;
+    this.isNamed = settings.name.origin !== 'random';
     const { timeoutMs, clock, random, where, refreshMs } = settings;
     this.schedule = new CallSchedule(clock, () => this.call());
     this.link = new StoreLink(
@@ -105,7 +115,7 @@ export class LeaseClient {
     this.callUrgentlyIn(Math.max(0, this.sentAtMs + urgentMs - this.settings.clock.now()));
   }
 
-  /** Gives the share back, except for what is in flight, and stops. Never rejects. */
+  /** Gives the share back, except for what is in flight, and stops: nothing new may go. Never rejects. */
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -113,9 +123,15 @@ export class LeaseClient {
     this.schedule.stop();
     clock.clearTimeout(this.expiryTimer);
     const leases = [...this.leases.values()];
+    for (const lease of leases) lease.close();
     try {
-      if (leases.length > 0)
-        await this.link.run(leaseScript, keysOf(leases), this.argumentsFor(leases, ++this.sequence, 'leave'));
+      this.sequence++;
+      const args = this.argumentsFor(
+        leases,
+        leases.map((lease) => lease.demand()),
+        'leave',
+      );
+      if (leases.length > 0) await this.link.run(leaseScript, keysOf(leases), args);
     } catch {
       // The store learns of it when the lease ends.
     }
@@ -131,10 +147,22 @@ export class LeaseClient {
     if (this.isClosed || this.leases.size === 0) return undefined;
     this.isUrgent = false;
     this.sequence++;
-    this.sentAtMs = this.settings.clock.now();
-    const leases = [...this.leases.values()];
+    const nowMs = this.settings.clock.now();
+    this.sentAtMs = nowMs;
+    const leases: CapacityLease[] = [];
+    const demands: LeaseDemand[] = [];
+    for (const lease of this.leases.values()) {
+      const demand = lease.demand();
+      if (this.leases.size > fewLeases && !lease.isDue(nowMs, demand.wants)) continue;
+      leases.push(lease);
+      demands.push(demand);
+    }
+    if (leases.length === 0) {
+      this.ended();
+      return undefined;
+    }
     this.asked = leases;
-    const args = this.argumentsFor(leases, this.sequence, 'call');
+    const args = this.argumentsFor(leases, demands, 'call');
     return this.link
       .ask(leaseScript, keysOf(leases), args, (reply) => this.takeReply(reply))
       .then(
@@ -150,36 +178,33 @@ export class LeaseClient {
     const { refreshMs, random, clock } = this.settings;
     this.schedule.over(this.link.retryInMs);
     if (this.isClosed) return;
-    const intervalMs = this.isUrgent ? urgentMs : refreshMs * (0.9 + 0.2 * random());
-    this.schedule.callIn(Math.max(0, this.sentAtMs + intervalMs - clock.now()));
+    const nowMs = clock.now();
+    let intervalMs = refreshMs * (0.9 + 0.1 * random());
+    if (this.isUrgent) intervalMs = urgentMs;
+    else if ([...this.leases.values()].some((lease) => lease.isBeginning(nowMs, refreshMs))) intervalMs = refreshMs / 5;
+    this.schedule.callIn(Math.max(0, this.sentAtMs + intervalMs - nowMs));
   }
 
-  private argumentsFor(leases: readonly CapacityLease[], sequence: number, operation: 'call' | 'leave'): string[] {
-    const { replica, leaseMs, drainMs, forgetMs, clock } = this.settings;
+  private argumentsFor(
+    leases: readonly CapacityLease[],
+    demands: readonly LeaseDemand[],
+    operation: 'call' | 'leave',
+  ): string[] {
+    const { incarnation, refreshMs, leaseMs, drainMs, forgetMs, clock } = this.settings;
     const nowMs = clock.now();
-    const args = [replica, leaseMs, drainMs, forgetMs, operation].map(String);
-    for (const lease of leases) {
-      lease.asking(nowMs);
-      const { inFlight, wants } = lease.demand();
-      lease.toldWants = wants;
-      lease.toldLimit = Math.ceil(lease.limit);
+    const spans = [refreshMs, leaseMs, drainMs, forgetMs];
+    const args = [this.name, incarnation, ...[Number(this.isNamed), ...spans].map(String), operation];
+    for (const [index, lease] of leases.entries()) {
+      const demand = demands[index] as LeaseDemand;
+      lease.asking(nowMs, demand);
       // The store may have forgotten a replica that was silent for so long.
       const isRemembered = nowMs < lease.answeredSentAtMs + leaseMs + drainMs;
-      const cap = Math.ceil(lease.cap(nowMs));
       const acknowledged = isRemembered ? lease.acknowledged : 0;
-      const { epoch, poolWeight } = lease.last ?? { epoch: 0, poolWeight: 0 };
-      const told = [
-        sequence,
-        acknowledged,
-        lease.limit,
-        lease.weight,
-        cap,
-        inFlight,
-        wants,
-        lease.safeShare,
-        epoch,
-        poolWeight,
-      ];
+      const { epoch, poolWeight, birth } = lease.last ?? { epoch: 0, poolWeight: 0, birth: 0 };
+      const { limit, weight, toldCap, maxShare } = lease;
+      const { inFlight, wants } = demand;
+      const ours = [limit, weight, toldCap, inFlight, wants, lease.safeShare];
+      const told = [this.sequence, acknowledged, ...ours, epoch, poolWeight, birth, Math.min(limit, maxShare)];
       for (const number of told) args.push(String(Math.ceil(number)));
     }
     return args;
@@ -187,24 +212,43 @@ export class LeaseClient {
 
   /** Takes a reply of any call, a late one too. Undefined when it is not a valid one. */
   private takeReply(reply: unknown): true | undefined {
-    const { replica, clock } = this.settings;
+    const { incarnation, clock } = this.settings;
     const { asked } = this;
     if (asked === undefined || this.isClosed) return true;
-    if (sequenceIn(reply, replica) < this.sequence) return true;
-    const answers = grantsOf(reply, replica, asked);
+    if (sequenceIn(reply, incarnation) < this.sequence) return true;
+    const answers = grantsOf(reply, incarnation, asked);
     if (answers === undefined || answers.some(({ sequence }) => sequence !== this.sequence)) return undefined;
+    const rivals = answers.findIndex((answer) => answer.rivals > 0);
+    if (rivals >= 0)
+      this.meetRival(
+        asked[rivals] as CapacityLease,
+        answers.some((answer) => answer.rivals > 1),
+      );
     if (answers.some(isRepeated)) return true;
     this.asked = undefined;
     const nowMs = clock.now();
     let hasRisen = false;
     for (const [index, lease] of asked.entries()) {
+      const answer = answers[index] as Grant;
       const before = lease.cap(nowMs);
-      this.take(lease, answers[index] as Grant, nowMs);
+      this.take(lease, answer, nowMs);
       hasRisen ||= lease.cap(nowMs) > before;
+      this.isUrgent ||= answer.lack > 0 && lease.hasSpare;
     }
-    this.expireIn(this.sentAtMs + this.settings.leaseMs - nowMs);
+    this.expire();
     if (hasRisen) this.risen();
     return true;
+  }
+
+  /** Another process has the name. The one that had it before goes on under a name of its own. */
+  private meetRival(lease: CapacityLease, hasLost: boolean): void {
+    const { where, incarnation, name } = this.settings;
+    this.tell(nameConflict(where, lease.key, name.name));
+    if (!hasLost) return;
+    this.name = `${name.name}~${incarnation}`;
+    this.isNamed = false;
+    for (const each of this.leases.values()) each.rename();
+    this.isUrgent = true;
   }
 
   private take(lease: CapacityLease, answer: Grant, nowMs: number): void {
@@ -233,26 +277,29 @@ export class LeaseClient {
     if (lease.cap(nowMs) > before) this.risen();
   }
 
-  /** Its own limit, or the safe share, may be larger than the grant that ended. Operators want to know of it too. */
+  /** A timer may be early by a millisecond: it is set anew. */
   private expireIn(delayMs: number): void {
     const { clock } = this.settings;
     clock.clearTimeout(this.expiryTimer);
     this.expiryTimer = letProcessEnd(clock.setTimeout(() => this.expire(), Math.max(0, delayMs) + 1));
   }
 
+  /** Tells of the leases that have ended, and waits for the next. */
   private expire(): void {
     const nowMs = this.settings.clock.now();
+    let nextMs = Number.POSITIVE_INFINITY;
+    let hasEnded = false;
     for (const lease of this.leases.values()) {
-      if (this.expired.has(lease.key)) continue;
-      if (lease.expiresAtMs > nowMs) {
-        // A timer may be early by a millisecond: it is set anew.
-        this.expireIn(lease.expiresAtMs - nowMs);
-        continue;
+      if (lease.last === undefined || this.expired.has(lease.key)) continue;
+      if (lease.expiresAtMs > nowMs) nextMs = Math.min(nextMs, lease.expiresAtMs - nowMs);
+      else {
+        hasEnded = true;
+        this.expired.set(lease.key, nowMs);
+        this.events.emit('expired', { key: lease.key, limit: lease.cap(nowMs) });
       }
-      this.expired.set(lease.key, nowMs);
-      this.events.emit('expired', { key: lease.key, limit: lease.cap(nowMs) });
     }
-    this.risen();
+    if (Number.isFinite(nextMs)) this.expireIn(nextMs);
+    if (hasEnded) this.risen();
   }
 
   private risen(): void {

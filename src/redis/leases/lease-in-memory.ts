@@ -1,37 +1,53 @@
 /** The lease script's form for the memory of a process: the same steps in the same order, see `lease-script.ts`. */
 import { type LocalTable, localTables } from '../store/local-table.js';
 
-interface Replica {
-  readonly id: string;
-  held: number;
-  wants: number;
-  readonly sequence: number;
-  readonly limit: number;
-  readonly weight: number;
-  safe: number;
-  leaseEnd: number;
-  drainEnd: number;
-  forgetEnd: number;
-  target: number;
-}
+const epoch = ['began', 'learnsUntil', 'drainEnd', 'forgetEnd', 'expected', 'called', 'joined'] as const;
+const held = ['held', 'silent', 'uses', 'short', 'content', 'hungry', 'weight', 'live', 'waiting', 'ticket'] as const;
+const others = ['known', 'joins', 'matched', 'nextEnd', 'lastEnd'] as const;
+type SumField = (typeof epoch | typeof held | typeof others)[number];
+/** What is known of a pool: its epoch, and the sums over its replicas. Ends are instants of the store, ms. */
+export const sumFields: readonly SumField[] = [...epoch, ...held, ...others];
 
-interface Epoch {
-  readonly began: number;
-  readonly learnsUntil: number;
-  readonly drainEnd: number;
-  readonly forgetEnd: number;
-  expected: number;
-  called: number;
+const ends = ['born', 'stage', 'leaseEnd', 'drainEnd', 'forgetEnd', 'ghostEnd', 'ghost', 'joins'] as const;
+const said = ['sequence', 'weight', 'isNamed', 'hasRival', 'uses', 'wants', 'limit', 'safe'] as const;
+const given = ['held', 'short', 'ticket', 'since', 'isHungry'] as const;
+type ReplicaField = (typeof ends | typeof said | typeof given)[number];
+/** What is known of a replica. `ghost` is what an earlier incarnation of its name may still run. */
+export const replicaFields: readonly ReplicaField[] = [...ends, ...said, ...given];
+
+type Replica = Record<ReplicaField, number> & { id: string };
+type Sums = Record<SumField, number>;
+
+function zeros<F extends string>(fields: readonly F[]): Record<F, number> {
+  return Object.fromEntries(fields.map((field) => [field, 0])) as Record<F, number>;
 }
 
 interface Pool {
   readonly replicas: Map<string, Replica>;
-  epoch: Epoch | undefined;
+  /** How many of the live say which limit. */
+  readonly limits: Map<number, number>;
+  readonly sums: Sums;
+}
+
+/** The part of a call that is the same for all leases, and whether one of them was swept. */
+interface Caller {
+  readonly now: number;
+  readonly self: string;
+  readonly id: string;
+  readonly isNamed: number;
+  readonly refresh: number;
+  readonly lease: number;
+  readonly drain: number;
+  readonly forget: number;
+  readonly isLeaving: boolean;
+  /** Nobody has anything of a pool that the memory does not know. */
+  readonly isLasting: boolean;
+  hasSwept: boolean;
 }
 
 const tables = localTables<Pool>();
-const fixed = 5;
-const perKey = 10;
+const fixed = 8;
+const perKey = 12;
 
 export function leaseInMemory(
   memory: object,
@@ -39,105 +55,249 @@ export function leaseInMemory(
   args: readonly string[],
   nowUs: number,
 ): string[] {
-  const table = tables(memory);
+  const [self = '', id = '', ...numbers] = args.slice(0, fixed - 1);
+  const [isNamed = 0, refresh = 0, lease = 0, drain = 0, forget = 0] = numbers.map(Number);
+  const caller = { now: Math.floor(nowUs / 1_000), self, id, isNamed, refresh, lease, drain, forget };
+  const call = { ...caller, isLeaving: args[fixed - 1] === 'leave', hasSwept: false };
   return keys.flatMap((key, index) => {
     const from = fixed + index * perKey;
-    return visit(table, key, args, args.slice(from, from + perKey).map(Number), nowUs, 'isLasting' in memory);
+    const figures = visit(tables(memory), key, call, args.slice(from, from + perKey).map(Number), nowUs);
+    return [id, ...figures.map(String)];
   });
 }
 
-/** What each wants, 1 at least, as far as the room goes by weight; the rest is spread by weight. */
-function fill(room: number, live: Replica[]): void {
-  const want = ({ wants, weight }: Replica): number => Math.max(wants, 1) / weight;
-  live.sort((a, b) => want(a) - want(b) || (a.id < b.id ? -1 : 1));
-  for (const replica of live) replica.target = 0;
-  let rest = room;
-  for (const isFirst of [true, false]) {
-    let left = sumOf(live, ({ weight }) => weight);
-    for (const replica of live) {
-      const fair = Math.floor((rest * replica.weight) / left);
-      const given = isFirst ? Math.min(Math.max(replica.wants, 1), fair) : fair;
-      replica.target += given;
-      rest -= given;
-      left -= replica.weight;
+/** Adds what a live replica told to the sums, or takes it off (sign -1). What it holds is counted elsewhere. */
+function count({ sums, limits }: Pool, r: Replica, sign: 1 | -1): void {
+  sums.uses += sign * r.uses;
+  sums.short += sign * r.short;
+  sums.live += sign;
+  sums.weight += sign * r.weight;
+  if (r.isHungry === 1) sums.hungry += sign * r.weight;
+  else sums.content += sign * r.wants;
+  if (r.ticket > 0) sums.waiting += sign;
+  const saying = (limits.get(r.limit) ?? 0) + sign;
+  if (saying === 0) limits.delete(r.limit);
+  else limits.set(r.limit, saying);
+}
+
+function hold({ sums }: Pool, r: Replica, held: number, ghost: number): void {
+  const step = held + ghost - r.held - r.ghost;
+  sums.held += step;
+  if (r.stage > 0) sums.silent += step;
+  else sums.uses += ghost - r.ghost;
+  r.held = held;
+  r.ghost = ghost;
+}
+
+function fallSilent(pool: Pool, r: Replica): void {
+  count(pool, r, -1);
+  pool.sums.silent += r.held + r.ghost;
+  pool.sums.uses -= r.ghost;
+  r.stage = 1;
+  r.ticket = 0;
+}
+
+function comeBack(pool: Pool, r: Replica): void {
+  if (r.stage === 0) return;
+  pool.sums.silent -= r.held + r.ghost;
+  pool.sums.uses += r.ghost;
+  r.stage = 0;
+  count(pool, r, 1);
+}
+
+function pass(pool: Pool, r: Replica, now: number): boolean {
+  const { sums } = pool;
+  if (r.ghost > 0 && now > r.ghostEnd) hold(pool, r, r.held, 0);
+  if (r.stage === 0 && now > r.leaseEnd) fallSilent(pool, r);
+  if (r.stage > 0 && now > r.drainEnd) {
+    r.stage = 2;
+    hold(pool, r, Math.min(r.held, r.safe), r.ghost);
+    const first = Math.max(r.joins, sums.matched);
+    if (r.isNamed === 0 && sums.joins > first) {
+      sums.matched = first + 1;
+      r.forgetEnd = 0;
     }
   }
+  if (r.stage < 2 || now <= r.forgetEnd) return true;
+  hold(pool, r, 0, 0);
+  sums.known -= r.weight;
+  return false;
 }
 
-/** A new one where there is none, and where writes were lost after the last one was learnt. */
-function epochOf(
-  known: Epoch | undefined,
-  hasLost: boolean,
-  now: number,
-  begin: Omit<Epoch, 'began' | 'expected'>,
-): Epoch {
-  if (known !== undefined && !(hasLost && now >= known.learnsUntil)) return known;
-  return { ...begin, began: Math.max(now, (known?.began ?? 0) + 1), expected: 0 };
+function endOf(r: Replica, { now, lease }: Caller): number {
+  let end = [r.leaseEnd, r.drainEnd, r.forgetEnd][r.stage] as number;
+  if (r.stage === 2 && r.isNamed === 0) end = Math.min(end, now + lease);
+  return r.ghost > 0 ? Math.min(end, r.ghostEnd) : end;
 }
 
-function visit(
-  table: LocalTable<Pool>,
-  key: string,
-  [self = '', ...common]: readonly string[],
-  told: readonly number[],
-  nowUs: number,
-  isLasting: boolean,
-): string[] {
-  const now = Math.floor(nowUs / 1_000);
-  const [lease = 0, drain = 0, forget = 0] = common.slice(0, 3).map(Number);
-  const [sequence = 0, acknowledged = 0, ownLimit = 0, weight = 0, cap = 0, inFlight = 0, ...more] = told;
-  const [wants = 0, safeInUse = 0, knownEpoch = 0, knownWeight = 0] = more;
+function sweep(pool: Pool, caller: Caller): void {
+  const { sums, replicas } = pool;
+  const due: { readonly name: string; readonly end: number; readonly r: Replica }[] = [];
+  sums.nextEnd = caller.now + caller.lease;
+  for (const [name, r] of replicas) {
+    const end = endOf(r, caller);
+    if (caller.now > end || (r.stage === 2 && r.isNamed === 0)) due.push({ name, end, r });
+    else sums.nextEnd = Math.min(sums.nextEnd, end);
+  }
+  due.sort((a, b) => a.end - b.end || (a.name < b.name ? -1 : 1));
+  for (const { name, r } of due) {
+    if (pass(pool, r, caller.now)) sums.nextEnd = Math.min(sums.nextEnd, endOf(r, caller));
+    else replicas.delete(name);
+  }
+}
+
+function visit(table: LocalTable<Pool>, key: string, caller: Caller, told: readonly number[], nowUs: number): number[] {
+  const { now, self, id, isLeaving } = caller;
+  const [sequence = 0, acknowledged = 0, limit = 0] = told;
+  const rememberedBirth = told[10] ?? 0;
+  let pool = table.get(key, nowUs);
+  if (pool !== undefined && now > pool.sums.nextEnd && !caller.hasSwept) {
+    caller.hasSwept = true;
+    sweep(pool, caller);
+  }
+  let mine = pool?.replicas.get(self);
+  const isMine = mine?.id === id;
+  const began = pool?.sums.began ?? 0;
+  if (mine !== undefined && isMine && sequence <= mine.sequence)
+    return [mine.sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  if (mine !== undefined && !isMine && !isLeaving && rememberedBirth > 0 && rememberedBirth < mine.born) {
+    mine.hasRival = 1;
+    return [sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0];
+  }
+  if (isLeaving && !isMine) return [sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0];
+  const hasLost = acknowledged > 0 && !(isMine && (mine?.sequence ?? 0) >= acknowledged);
+  if (pool === undefined || (hasLost && now >= pool.sums.learnsUntil)) {
+    pool = begin(caller, began);
+    mine = undefined;
+  }
+  const learning = learn(pool.sums, caller, told, mine === undefined);
+  mine = renew(pool, mine, caller, told);
+  const figures = isLeaving ? leave(pool, mine, caller, told, learning) : share(pool, mine, caller, told, learning);
+  const { sums, replicas } = pool;
+  const lack = sums.short;
+  if (mine.stage === 0) count(pool, mine, 1);
+  sums.nextEnd = Math.min(sums.nextEnd, endOf(mine, caller));
+  if (mine.stage === 0 || mine.ghost > 0) replicas.set(self, mine);
+  if (mine.forgetEnd > sums.lastEnd) sums.lastEnd = mine.forgetEnd + caller.lease;
+  table.set(key, pool, sums.lastEnd * 1_000, nowUs);
+  const { isLearning, absent } = learning;
+  const [grant = 0, safe = 0, smallest = 0, largest = 0, kept = 0, target = 0] = figures;
+  const known = [Math.max(1, sums.live), smallest, largest, sums.held + kept, target, sums.known + absent];
+  return [sequence, grant, safe, sums.began, Number(isLearning), ...known, mine.born, mine.hasRival, lack];
+}
+
+function begin({ now, refresh, lease, drain, forget, isLasting }: Caller, before: number): Pool {
+  const sums = zeros(sumFields);
+  sums.began = Math.max(now, before + 1);
+  sums.learnsUntil = isLasting ? now : now + refresh;
+  sums.nextEnd = now + lease;
+  sums.drainEnd = now + lease + drain;
+  sums.forgetEnd = sums.drainEnd + forget;
+  return { replicas: new Map(), limits: new Map(), sums };
+}
+
+interface Learning {
+  readonly isLearning: boolean;
+  readonly absent: number;
+}
+
+function learn(sums: Sums, { now, lease }: Caller, told: readonly number[], isNew: boolean): Learning {
+  const [, , , weight = 0, , , , , rememberedEpoch = 0, rememberedWeight = 0] = told;
+  if (rememberedEpoch > 0 && rememberedEpoch !== sums.began) {
+    sums.expected = Math.max(sums.expected, rememberedWeight);
+    sums.learnsUntil = Math.max(sums.learnsUntil, sums.began + lease);
+    if (isNew) sums.called += weight;
+  } else if (isNew) sums.joined += weight;
+  const absent = now <= sums.forgetEnd ? Math.max(0, sums.expected - sums.called) : 0;
+  const isLearning = now < sums.learnsUntil || (absent > 0 && now <= sums.drainEnd);
+  return { isLearning, absent: isLearning ? absent : Math.max(0, absent - sums.joined) };
+}
+
+/** The caller's replica, with its new ends, out of the sums, and without what it held. */
+function renew(pool: Pool, before: Replica | undefined, caller: Caller, told: readonly number[]): Replica {
+  const { sums } = pool;
+  const { now, id, isNamed, lease, drain, forget } = caller;
+  const [sequence = 0, , limit = 0, weight = 0] = told;
+  const mine = before ?? { ...zeros(replicaFields), born: now, isNamed, id };
+  const wasOver = mine.stage === 2;
+  if (before === undefined) sums.joins += 1 - isNamed;
+  else {
+    comeBack(pool, mine);
+    count(pool, mine, -1);
+  }
+  if (mine.id !== id) {
+    if (!wasOver) mine.ghostEnd = Math.max(mine.ghostEnd, now + drain, mine.leaseEnd);
+    hold(pool, mine, 0, mine.ghost + (wasOver ? 0 : mine.held));
+    Object.assign(mine, { id, born: Math.max(now, mine.born + 1), ticket: 0, since: 0, hasRival: 0 });
+  }
+  sums.known += weight - mine.weight;
   const ends = { leaseEnd: now + lease, drainEnd: now + lease + drain, forgetEnd: now + lease + drain + forget };
-  const mine: Replica = { id: self, held: 0, wants, sequence, limit: ownLimit, weight, safe: 0, ...ends, target: 0 };
-  const pool = table.get(key, nowUs) ?? { replicas: new Map<string, Replica>(), epoch: undefined };
-  const { replicas } = pool;
-  for (const [id, { forgetEnd }] of replicas) if (id !== self && now > forgetEnd) replicas.delete(id);
-  const before = replicas.get(self);
-  const others = [...replicas.values()].filter(({ id }) => id !== self);
-  const live = [mine, ...others.filter(({ leaseEnd }) => now <= leaseEnd)];
-  const otherWeight = sumOf(others, (other) => other.weight);
-  if (before !== undefined && sequence <= before.sequence)
-    return [self, ...[before.sequence, -1, 0, pool.epoch?.began ?? 0, 0, 0, 0, 0, 0, 0, 0].map(String)];
-  const hasLost = acknowledged > 0 && (before?.sequence ?? 0) < acknowledged;
-  const called = otherWeight + (before === undefined ? 0 : weight);
-  const epoch = epochOf(pool.epoch, hasLost, now, { ...ends, learnsUntil: isLasting ? now : now + lease, called });
-  pool.epoch = epoch;
-  if (knownEpoch > 0 && knownEpoch !== epoch.began) {
-    epoch.expected = Math.max(epoch.expected, knownWeight);
-    if (before === undefined) epoch.called += weight;
-  }
-  const absent = now <= epoch.forgetEnd ? Math.max(0, epoch.expected - epoch.called) : 0;
-  const isLearning = now < epoch.learnsUntil || (absent > 0 && now <= epoch.drainEnd);
-  const holds = (other: Replica): number => (now <= other.drainEnd ? other.held : other.safe);
-  const isSilent = (other: Replica): boolean => now > other.leaseEnd;
-  const limits = live.map(({ limit }) => limit);
-  const limit = Math.min(...limits);
-  const kept = absent > 0 && !isLearning ? Math.ceil((limit * absent) / epoch.expected) : 0;
-  let held = sumOf(others, holds) + kept;
-  let grant = 0;
-  let safe = 0;
-  if (common[3] === 'leave') {
-    Object.assign(mine, { wants: 0, held: inFlight, leaseEnd: now - 1, drainEnd: now + drain, forgetEnd: now + drain });
-    if (inFlight === 0) replicas.delete(self);
-    else replicas.set(self, mine);
-  } else {
-    fill(Math.max(0, limit - sumOf(others.filter(isSilent), holds) - kept), live);
-    grant = Math.max(0, Math.min(mine.target, limit - held));
-    if (isLearning) grant = Math.min(grant, cap);
-    mine.held = Math.max(grant, cap, inFlight);
-    safe = Math.min(grant, Math.floor((limit * weight) / sumOf(live, (replica) => replica.weight)));
-    mine.safe = Math.max(safe, safeInUse);
-    replicas.set(self, mine);
-    held += mine.held;
-  }
-  const lastEnd = Math.max(ends.forgetEnd, ...others.map(({ forgetEnd }) => forgetEnd));
-  table.set(key, pool, (lastEnd + 1) * 1_000, nowUs);
-  const { began } = epoch;
-  const largest = Math.max(...limits);
-  const figures = [sequence, grant, safe, began, Number(isLearning), live.length, limit, largest, held, mine.target];
-  return [self, ...[...figures, otherWeight + weight + absent].map(String)];
+  Object.assign(mine, { sequence, weight, limit, joins: sums.joins, ...ends });
+  hold(pool, mine, 0, mine.ghost);
+  return mine;
 }
 
-function sumOf(replicas: readonly Replica[], amountOf: (replica: Replica) => number): number {
-  return replicas.reduce((sum, replica) => sum + amountOf(replica), 0);
+/** The smallest and the largest limit, and what is kept for absent weight. */
+function limitsOf({ sums, limits }: Pool, limit: number, { isLearning, absent }: Learning): [number, number, number] {
+  const all = [limit, ...limits.keys()];
+  const smallest = Math.min(...all);
+  const kept = absent > 0 && !isLearning ? Math.ceil((smallest * absent) / sums.expected) : 0;
+  return [smallest, Math.max(...all), kept];
+}
+
+function leave(
+  pool: Pool,
+  mine: Replica,
+  { now, self, drain }: Caller,
+  [, , limit = 0, , , inFlight = 0]: readonly number[],
+  learning: Learning,
+): number[] {
+  const [smallest, largest, kept] = limitsOf(pool, limit, learning);
+  if (inFlight > 0) mine.ghostEnd = Math.max(mine.ghostEnd, now + drain);
+  hold(pool, mine, 0, mine.ghost + inFlight);
+  const forgetEnd = mine.ghost > 0 ? mine.ghostEnd : now - 1;
+  Object.assign(mine, { stage: 2, isNamed: 1, safe: 0, forgetEnd });
+  pool.sums.silent += mine.ghost;
+  pool.sums.uses -= mine.ghost;
+  if (!pass(pool, mine, now)) pool.replicas.delete(self);
+  return [0, 0, smallest, largest, kept, 0];
+}
+
+function share(
+  pool: Pool,
+  mine: Replica,
+  { now, lease }: Caller,
+  told: readonly number[],
+  learning: Learning,
+): number[] {
+  const { sums } = pool;
+  const [, , limit = 0, weight = 0, cap = 0, inFlight = 0, wants = 0, safeInUse = 0, , , , most = 0] = told;
+  const [smallest, largest, kept] = limitsOf(pool, limit, learning);
+  const free = smallest - sums.held - kept;
+  const room = smallest - sums.silent - kept;
+  const left = room - sums.uses - sums.short;
+  let wanted = Math.min(wants, smallest, most);
+  if (wanted === 0 && 10 * sums.live <= smallest) wanted = 1;
+  const fair = Math.max(0, Math.floor(((room - sums.content) * weight) / (sums.hungry + weight)));
+  let part = Math.max(0, Math.min(wanted, fair) - mine.ghost);
+  if (part === 0 && wanted > 0) {
+    const place = sums.waiting + 1 + (mine.ticket > 0 ? mine.ticket - sums.ticket : 0);
+    if (place <= free || (mine.since > 0 && now < mine.since + 2 * lease)) part = 1;
+  }
+  let target = Math.max(part, Math.min(wanted, left));
+  if (wanted <= fair && sums.hungry === 0 && sums.short === 0) {
+    const spare = Math.floor(((room - sums.content - wanted) * weight) / (sums.weight + weight));
+    target = Math.max(target, Math.min(wanted + spare, smallest, most));
+  }
+  const grant = Math.max(0, Math.min(learning.isLearning ? cap : target, free));
+  const safe = Math.min(grant, Math.floor((smallest * weight) / (sums.weight + weight)));
+  const uses = Math.max(grant, inFlight);
+  const short = Math.max(0, Math.min(wanted, Math.max(part, 1)) - uses);
+  const isHungry = Number(wanted > fair);
+  Object.assign(mine, { wants: wanted, isHungry, safe: Math.max(safe, safeInUse), uses, short });
+  if (grant > 0 || wanted <= inFlight) mine.ticket = 0;
+  else if (mine.ticket === 0) mine.ticket = ++sums.ticket;
+  mine.since = grant > 0 ? mine.since || now : 0;
+  hold(pool, mine, Math.max(grant, cap, inFlight), mine.ghost);
+  return [grant, safe, smallest, largest, kept, target];
 }

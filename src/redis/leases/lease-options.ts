@@ -5,10 +5,17 @@ import { type ConfigIssue, type Duration, FlowConfigError, type Schema } from '.
 import { keyName, newReplicaId, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 import type { LeaseFallback } from './capacity-lease.js';
 import type { LeaseClientSettings } from './lease-client.js';
+import type { ReplicaName } from './replica-name.js';
 
 export interface LeaseOptions extends StoreOptions {
   /** The name of the pool: all replicas with this name share one limit. */
   pool: string;
+  /**
+   * The name of this replica: its own in the pool, and the same after a restart, so that nothing is kept for the one
+   * that was before. @default HEADGATE_REPLICA; else the pod's name, or the host's with NODE_APP_INSTANCE or PORT; else
+   * a random one
+   */
+  replica?: string | undefined;
   /**
    * This replica's part compared with others of weight 1, when not all get what they want; an integer from 1 up.
    * @default 1
@@ -29,7 +36,7 @@ export interface LeaseOptions extends StoreOptions {
    * `leaseDuration` without an answer. @default it waits for an answer
    */
   replicas?: number | undefined;
-  /** From one call to the next, give or take a tenth. @default '1s' */
+  /** The longest time from one call to the next; up to a tenth less. @default '1s' */
   refreshInterval?: Duration | undefined;
   /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
   leaseDuration?: Duration | undefined;
@@ -53,6 +60,7 @@ const fallback: Schema<LeaseFallback> = element((given, report) => {
 /** The options with their defaults and units resolved. */
 export interface ParsedLeaseOptions extends StoreSettings {
   readonly pool: string;
+  readonly replica?: string | undefined;
   readonly weight: number;
   readonly maxShare?: number | undefined;
   readonly fallback: LeaseFallback;
@@ -66,6 +74,7 @@ export interface ParsedLeaseOptions extends StoreSettings {
 export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<ParsedLeaseOptions[K]> } = {
   ...storeShape,
   pool: keyName,
+  replica: optional(keyName),
   weight: optional(positiveInteger(), 1),
   maxShare: optional(positiveInteger()),
   fallback: optional(fallback, 'safe'),
@@ -90,14 +99,18 @@ export function checkTiming(
   if (issues.length > 0) throw new FlowConfigError(subject, issues);
 }
 
-export function leaseSettings({ pool, clock, random, ...spans }: ParsedLeaseOptions): LeaseClientSettings {
+export function leaseSettings(
+  { pool, clock, random, ...spans }: ParsedLeaseOptions,
+  name: ReplicaName,
+): LeaseClientSettings {
   return {
     refreshMs: spans.refreshInterval,
     leaseMs: spans.leaseDuration,
     drainMs: finite(spans.drainDuration),
     forgetMs: finite(spans.forgetAfter),
     timeoutMs: spans.callTimeout,
-    replica: newReplicaId(),
+    name,
+    incarnation: newReplicaId(),
     where: `pool "${pool}"`,
     clock,
     random,

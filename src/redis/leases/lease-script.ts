@@ -1,228 +1,291 @@
 /**
- * The protocol of capacity leases, the store's side: one hash for each pool, one field for each replica.
+ * The protocol of capacity leases, the store's side: one hash for each limit, one field for each replica's name.
  *
- *     KEYS  the hashes, all in one slot
- *     ARGV  replica, lease, drain, forget (ms), 'call' or 'leave';
- *           then for each key: sequence, acknowledged, limit, weight, cap, in flight, wants, safe share, and of the last answer that
- *           this replica got the epoch and the pool's weight (0 and 0 before the first)
- *     reply for each key: replica, sequence, grant, safe share, epoch, learning (0 or 1), replicas, limit, largest limit, held, target,
- *           and the pool's weight
+ *     KEYS   the hashes, all in one slot
+ *     ARGV   name, incarnation, named (0 or 1), refresh, lease, drain, forget (ms), 'call' or 'leave';
+ *            then for each key: sequence, acknowledged, limit, weight, cap, in flight, wants, safe share, and of the last answer that
+ *            this replica got the epoch, the pool's weight and the birth (0 before the first); and the most that it uses
+ *     reply  for each key: incarnation, sequence, grant, safe share, epoch, learning (0 or 1), replicas, limit, largest limit, held,
+ *            target, the pool's weight, birth, state (0, 1: another has the name too, 2: another has it), and what others lack
  *
  * Invariant: no call makes the sum of `held` rise above the limit. So a replica that uses its grant, or the cap that it
  * reported, keeps the pool below its limit. `held` covers both, because the reply that carries the grant may be lost.
  *
+ * A call costs the same for any number of replicas: it corrects sums by its own figures. The fair part follows from two
+ * of them: what those want who want less than it, and the weight of the rest; who belongs to which is known from their
+ * last calls. Source: A. Charny, D. Clark, R. Jain, "Congestion control with explicit rate indication" (1995). What
+ * nobody lacks goes to whoever asks. A replica gives back what it has beyond its part when another lacks some of its
+ * own. Where fewer seats than replicas are left, they take turns of two leases; who has waited longest is next.
+ *
+ * A new incarnation of a name gets the name's part, less what the last one may still run. A replica without a name takes
+ * the place of one without a name that fell silent before it came.
+ *
  * A store that has lost what it knew begins an epoch, and learns it from the replicas' calls: nobody's share grows
- * for one lease. The first to call tell how much weight the pool had. Weight that has not called again by then is
- * absent, and may still run requests. No share grows until its drain is over. After that its fair part is kept for it,
- * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
- * and Gallager, "Data Networks" (1992), 6.5.
+ * for one lease, or for one refresh where nobody remembers the pool. The first to call tell how much weight it had.
+ * Weight that has not called again by then is absent, and may still run requests. No share grows until its drain is
+ * over. After that its fair part is kept for it, unless as many have joined.
  */
-import { scriptHead } from '../store/script.js';
+import { finiteText } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
-import { numbersOf } from '../store/store-link.js';
-import type { StoreProblem } from '../store/store-problem.js';
-import type { CapacityLease, Grant } from './capacity-lease.js';
-import { leaseInMemory } from './lease-in-memory.js';
+import { leaseInMemory, replicaFields, sumFields } from './lease-in-memory.js';
 
-/** The number of texts in the reply for each key. */
-export const replyWidth = 12;
+const listOf = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
 export const leaseScript: StoreScript = {
   name: 'leases',
   farewell: leaveWith,
   local: leaseInMemory,
   text: `
-${scriptHead}
-local self, lease, drain, forget, isLeaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'leave'
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function text(number) return string.format('%.0f', number) end
+${finiteText}
+local self, id, isNamed, isLeaving = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[8] == 'leave'
+local refresh, lease, drain, forget = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local sumFields, replicaFields = { ${listOf(sumFields)} }, { ${listOf(replicaFields)} }
 
--- "grant held wants sequence limit weight safe leaseEnd drainEnd forgetEnd"
-local function read(id, line)
-  local held, wants, sequence, limit, weight, safe, leaseEnd, drainEnd, forgetEnd =
-    string.match(line, '^%S+ (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-  return { id = id, held = finite(held), wants = finite(wants), sequence = finite(sequence), limit = finite(limit),
-    weight = finite(weight), safe = finite(safe), leaseEnd = finite(leaseEnd), drainEnd = finite(drainEnd),
-    forgetEnd = finite(forgetEnd) }
-end
-
-local function write(key, r, grant)
-  local line = {}
-  for i, number in ipairs({ grant, r.held, r.wants, r.sequence, r.limit, r.weight, r.safe, r.leaseEnd, r.drainEnd, r.forgetEnd }) do
-    line[i] = text(number)
+-- A packed array: the numbers, then a list: pairs of a limit and how many of the live say it, or the incarnation.
+local function read(line, fields)
+  if not line then return nil end
+  local isPacked, list = pcall(cmsgpack.unpack, line)
+  if not isPacked or type(list) ~= 'table' or #list < #fields then
+    error('WRONGTYPE no finite number: ' .. string.sub(line, 1, 40))
   end
-  redis.call('HSET', key, r.id, table.concat(line, ' '))
+  local record = {}
+  for i, name in ipairs(fields) do record[name] = finite(list[i]) end
+  for i = #fields + 1, #list do record[i - #fields] = list[i] end
+  return record
 end
 
-local function readEpoch(line)
-  local began, learnsUntil, drainEnd, forgetEnd, expected, called = string.match(line, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-  return began and { began = finite(began), learnsUntil = finite(learnsUntil), drainEnd = finite(drainEnd), forgetEnd = finite(forgetEnd),
-    expected = finite(expected), called = finite(called) }
+local function pack(record, fields)
+  local list = {}
+  for i, name in ipairs(fields) do list[i] = record[name] end
+  for _, more in ipairs(record) do list[#list + 1] = more end
+  return cmsgpack.pack(list)
 end
 
--- "began learnsUntil drainEnd forgetEnd expected called": the weight that the pool had, and that of the replicas that have called since.
-local function writeEpoch(key, e)
-  local line = {}
-  for i, number in ipairs({ e.began, e.learnsUntil, e.drainEnd, e.forgetEnd, e.expected, e.called }) do line[i] = text(number) end
-  redis.call('HSET', key, '#', table.concat(line, ' '))
+local function zeros(fields)
+  local record = {}
+  for _, name in ipairs(fields) do record[name] = 0 end
+  return record
 end
 
--- Sets target of each replica: what it wants, 1 at least, as far as the room goes by weight; the rest is spread by weight.
-local function fill(room, live)
-  table.sort(live, function(a, b)
-    local x, y = math.max(a.wants, 1) / a.weight, math.max(b.wants, 1) / b.weight
-    if x == y then return a.id < b.id end
-    return x < y
-  end)
-  local weight = 0
-  for _, r in ipairs(live) do weight = weight + r.weight; r.target = 0 end
-  for pass = 1, 2 do
-    local left = weight
-    for _, r in ipairs(live) do
-      local fair = math.floor(room * r.weight / left)
-      local given = pass == 1 and math.min(math.max(r.wants, 1), fair) or fair
-      r.target = r.target + given
-      room, left = room - given, left - r.weight
+-- Adds what a live replica told to the sums, or takes it off (sign -1). What it holds is counted elsewhere.
+local function count(sums, r, sign)
+  sums.uses, sums.short, sums.live = sums.uses + sign * r.uses, sums.short + sign * r.short, sums.live + sign
+  sums.weight = sums.weight + sign * r.weight
+  if r.isHungry == 1 then sums.hungry = sums.hungry + sign * r.weight else sums.content = sums.content + sign * r.wants end
+  if r.ticket > 0 then sums.waiting = sums.waiting + sign end
+  for i = 1, #sums, 2 do
+    if sums[i] == r.limit then
+      sums[i + 1] = sums[i + 1] + sign
+      if sums[i + 1] == 0 then
+        table.remove(sums, i)
+        table.remove(sums, i)
+      end
+      return
+    end
+  end
+  sums[#sums + 1], sums[#sums + 2] = r.limit, 1
+end
+
+-- What it holds, and what an earlier incarnation of its name may still run, which a live replica is said to use.
+local function hold(sums, r, held, ghost)
+  local step = held + ghost - r.held - r.ghost
+  sums.held = sums.held + step
+  if r.stage > 0 then sums.silent = sums.silent + step else sums.uses = sums.uses + ghost - r.ghost end
+  r.held, r.ghost = held, ghost
+end
+
+local function fallSilent(sums, r)
+  count(sums, r, -1)
+  sums.silent, sums.uses = sums.silent + r.held + r.ghost, sums.uses - r.ghost
+  r.stage, r.ticket = 1, 0
+end
+
+local function comeBack(sums, r)
+  if r.stage == 0 then return end
+  sums.silent, sums.uses = sums.silent - r.held - r.ghost, sums.uses + r.ghost
+  r.stage = 0
+  count(sums, r, 1)
+end
+
+-- A replica is live (0), then silent with all that it holds (1), then with its safe share (2). False: it is forgotten.
+local function pass(sums, r)
+  if r.ghost > 0 and now > r.ghostEnd then hold(sums, r, r.held, 0) end
+  if r.stage == 0 and now > r.leaseEnd then fallSilent(sums, r) end
+  if r.stage > 0 and now > r.drainEnd then
+    r.stage = 2
+    hold(sums, r, math.min(r.held, r.safe), r.ghost)
+    local first = math.max(r.joins, sums.matched)
+    if r.isNamed == 0 and sums.joins > first then sums.matched, r.forgetEnd = first + 1, 0 end
+  end
+  if r.stage < 2 or now <= r.forgetEnd then return true end
+  hold(sums, r, 0, 0)
+  sums.known = sums.known - r.weight
+  return false
+end
+
+local function endOf(r)
+  local stageEnd = r.stage == 0 and r.leaseEnd or r.stage == 1 and r.drainEnd or r.forgetEnd
+  if r.stage == 2 and r.isNamed == 0 then stageEnd = math.min(stageEnd, now + lease) end
+  return r.ghost > 0 and math.min(stageEnd, r.ghostEnd) or stageEnd
+end
+
+-- Looks at all replicas: seldom, because who is alive has called again, and its end has moved on.
+local function sweep(key, sums)
+  local all, due = redis.call('HGETALL', key), {}
+  sums.nextEnd = now + lease
+  for i = 1, #all, 2 do
+    if all[i] ~= '#' then
+      local r = read(all[i + 1], replicaFields)
+      local ending = endOf(r)
+      if now > ending or (r.stage == 2 and r.isNamed == 0) then due[#due + 1] = { name = all[i], ending = ending, r = r }
+      else sums.nextEnd = math.min(sums.nextEnd, ending) end
+    end
+  end
+  table.sort(due, function(a, b) return a.ending < b.ending or (a.ending == b.ending and a.name < b.name) end)
+  for _, each in ipairs(due) do
+    if pass(sums, each.r) then
+      redis.call('HSET', key, each.name, pack(each.r, replicaFields))
+      sums.nextEnd = math.min(sums.nextEnd, endOf(each.r))
+    else
+      redis.call('HDEL', key, each.name)
     end
   end
 end
+
+local hasSwept = false
 
 local function visit(key, at)
-  local mine = { id = self, sequence = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 2]), weight = tonumber(ARGV[at + 3]),
-    wants = tonumber(ARGV[at + 6]), safe = 0, leaseEnd = now + lease, drainEnd = now + lease + drain, forgetEnd = now + lease + drain + forget }
-  local acknowledged, cap, inFlight, safeInUse = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), tonumber(ARGV[at + 7])
-  local rememberedEpoch, rememberedWeight = tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9])
-  local before, epoch
-  local others, live, otherWeight, lastEnd = {}, { mine }, 0, mine.forgetEnd
-  local all = redis.call('HGETALL', key)
-  for i = 1, #all, 2 do
-    local id, line = all[i], all[i + 1]
-    if id == '#' then
-      epoch = readEpoch(line)
-    elseif id == self then
-      before = read(id, line)
-    else
-      local r = read(id, line)
-      if now > r.forgetEnd then
-        redis.call('HDEL', key, id)
-      else
-        others[#others + 1] = r
-        otherWeight = otherWeight + r.weight
-        if now <= r.leaseEnd then live[#live + 1] = r end
-        lastEnd = math.max(lastEnd, r.forgetEnd)
-      end
-    end
+  local told = {}
+  for i = 0, 11 do told[i + 1] = tonumber(ARGV[at + i]) end
+  local sequence, acknowledged, limit, weight, cap, inFlight, wants, safeInUse, rememberedEpoch, rememberedWeight, rememberedBirth, most = unpack(told)
+  local lines = redis.call('HMGET', key, '#', self)
+  local sums, mine = read(lines[1], sumFields), read(lines[2], replicaFields)
+  if sums and now > sums.nextEnd and not hasSwept then
+    -- Of one limit in each call, so that no call takes long.
+    hasSwept = true
+    sweep(key, sums)
+    redis.call('HSET', key, '#', pack(sums, sumFields))
+    mine = read(redis.call('HGET', key, self), replicaFields)
   end
+  local isMine = mine and mine[1] == id
+  local began = sums and sums.began or 0
   -- A delayed call, or its duplicate: the reply is of no use, and changes nothing.
-  if before and mine.sequence <= before.sequence then
-    return { self, text(before.sequence), '-1', '0', text(epoch.began), '0', '0', '0', '0', '0', '0', '0' }
+  if isMine and sequence <= mine.sequence then return { mine.sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } end
+  if mine and not isMine and not isLeaving and rememberedBirth > 0 and rememberedBirth < mine.born then
+    mine.hasRival = 1
+    redis.call('HSET', key, self, pack(mine, replicaFields))
+    return { sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0 }
   end
+  if isLeaving and not isMine then return { sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0 } end
   -- A store that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
-  local hasLost = acknowledged > 0 and (before == nil or before.sequence < acknowledged)
-  if epoch == nil or (hasLost and now >= epoch.learnsUntil) then
-    epoch = { began = math.max(now, epoch and epoch.began + 1 or 0), learnsUntil = now + lease, drainEnd = mine.drainEnd,
-      forgetEnd = mine.forgetEnd, expected = 0, called = otherWeight + (before and mine.weight or 0) }
-    writeEpoch(key, epoch)
+  local hasLost = acknowledged > 0 and not (isMine and mine.sequence >= acknowledged)
+  if not sums or (hasLost and now >= sums.learnsUntil) then
+    -- A server that is out of memory refuses only the first of a script's writes.
+    if redis.call('EXISTS', key) == 1 then redis.call('DEL', key) end
+    sums, mine = zeros(sumFields), nil
+    sums.began, sums.learnsUntil, sums.nextEnd = math.max(now, began + 1), now + refresh, now + lease
+    sums.drainEnd, sums.forgetEnd = now + lease + drain, now + lease + drain + forget
   end
-  if rememberedEpoch > 0 and rememberedEpoch ~= epoch.began then
-    epoch.expected = math.max(epoch.expected, rememberedWeight)
-    if before == nil then epoch.called = epoch.called + mine.weight end
-    writeEpoch(key, epoch)
+  if rememberedEpoch > 0 and rememberedEpoch ~= sums.began then
+    sums.expected = math.max(sums.expected, rememberedWeight)
+    sums.learnsUntil = math.max(sums.learnsUntil, sums.began + lease)
+    if not mine then sums.called = sums.called + weight end
+  elseif not mine then
+    sums.joined = sums.joined + weight
   end
-  local absent = now <= epoch.forgetEnd and math.max(0, epoch.expected - epoch.called) or 0
-  local isLearning = now < epoch.learnsUntil or (absent > 0 and now <= epoch.drainEnd)
-  local held, silent, limit, largest, weights = 0, 0, mine.limit, mine.limit, mine.weight
-  for _, r in ipairs(others) do
-    local holds = now <= r.drainEnd and r.held or r.safe
-    held = held + holds
-    if now <= r.leaseEnd then
-      limit, largest, weights = math.min(limit, r.limit), math.max(largest, r.limit), weights + r.weight
-    else
-      silent = silent + holds
-    end
-  end
-  if absent > 0 and not isLearning then
-    local kept = math.ceil(limit * absent / epoch.expected)
-    held, silent = held + kept, silent + kept
-  end
-  local grant, safe = 0, 0
-  if isLeaving then
-    mine.wants, mine.held, mine.leaseEnd, mine.drainEnd, mine.forgetEnd = 0, inFlight, now - 1, now + drain, now + drain
-    if inFlight == 0 then redis.call('HDEL', key, self) else write(key, mine, 0) end
+  local absent = now <= sums.forgetEnd and math.max(0, sums.expected - sums.called) or 0
+  local isLearning = now < sums.learnsUntil or (absent > 0 and now <= sums.drainEnd)
+  absent = isLearning and absent or math.max(0, absent - sums.joined)
+  local wasOver = mine and mine.stage == 2
+  if mine then
+    comeBack(sums, mine)
+    count(sums, mine, -1)
   else
-    fill(math.max(0, limit - silent), live)
-    grant = math.max(0, math.min(mine.target, limit - held))
-    if isLearning then grant = math.min(grant, cap) end
-    mine.held = math.max(grant, cap, inFlight)
-    safe = math.min(grant, math.floor(limit * mine.weight / weights))
-    mine.safe = math.max(safe, safeInUse)
-    write(key, mine, grant)
-    held = held + mine.held
+    mine = zeros(replicaFields)
+    mine[1], mine.born, mine.isNamed = id, now, isNamed
+    sums.joins = sums.joins + 1 - isNamed
   end
-  redis.call('PEXPIREAT', key, text(lastEnd))
-  return { self, text(mine.sequence), text(grant), text(safe), text(epoch.began), isLearning and '1' or '0', text(#live),
-    text(limit), text(largest), text(held), text(mine.target or 0), text(otherWeight + mine.weight + absent) }
+  if mine[1] ~= id then
+    if not wasOver then mine.ghostEnd = math.max(mine.ghostEnd, now + drain, mine.leaseEnd) end
+    hold(sums, mine, 0, mine.ghost + (wasOver and 0 or mine.held))
+    mine[1], mine.born, mine.ticket, mine.since, mine.hasRival = id, math.max(now, mine.born + 1), 0, 0, 0
+  end
+  sums.known, mine.weight, mine.limit = sums.known + weight - mine.weight, weight, limit
+  mine.sequence, mine.joins, mine.leaseEnd = sequence, sums.joins, now + lease
+  mine.drainEnd, mine.forgetEnd = now + lease + drain, now + lease + drain + forget
+  hold(sums, mine, 0, mine.ghost)
+
+  local smallest, largest = limit, limit
+  for i = 1, #sums, 2 do smallest, largest = math.min(smallest, sums[i]), math.max(largest, sums[i]) end
+  local kept = absent > 0 and not isLearning and math.ceil(smallest * absent / sums.expected) or 0
+  local grant, safe, target = 0, 0, 0
+  if isLeaving then
+    if inFlight > 0 then mine.ghostEnd = math.max(mine.ghostEnd, now + drain) end
+    hold(sums, mine, 0, mine.ghost + inFlight)
+    -- What an earlier one may still run is kept until it is over, and so is what is in flight.
+    mine.stage, mine.isNamed, mine.safe, mine.forgetEnd = 2, 1, 0, mine.ghost > 0 and mine.ghostEnd or now - 1
+    sums.silent, sums.uses = sums.silent + mine.ghost, sums.uses - mine.ghost
+    if not pass(sums, mine) then redis.call('HDEL', key, self) end
+  else
+    local free, room = smallest - sums.held - kept, smallest - sums.silent - kept
+    local left = room - sums.uses - sums.short
+    local wanted = math.min(wants, smallest, most)
+    -- A seat for each of the idle, where these are a tenth of the limit at most.
+    if wanted == 0 and 10 * sums.live <= smallest then wanted = 1 end
+    local fair = math.max(0, math.floor((room - sums.content) * weight / (sums.hungry + weight)))
+    local part = math.max(0, math.min(wanted, fair) - mine.ghost)
+    if part == 0 and wanted > 0 then
+      local place = sums.waiting + 1 + (mine.ticket > 0 and mine.ticket - sums.ticket or 0)
+      if place <= free or (mine.since > 0 and now < mine.since + 2 * lease) then part = 1 end
+    end
+    target = math.max(part, math.min(wanted, left))
+    if wanted <= fair and sums.hungry == 0 and sums.short == 0 then
+      local spare = math.floor((room - sums.content - wanted) * weight / (sums.weight + weight))
+      target = math.max(target, math.min(wanted + spare, smallest, most))
+    end
+    grant = math.max(0, math.min(isLearning and cap or target, free))
+    safe = math.min(grant, math.floor(smallest * weight / (sums.weight + weight)))
+    mine.wants, mine.isHungry, mine.safe, mine.uses = wanted, wanted > fair and 1 or 0, math.max(safe, safeInUse), math.max(grant, inFlight)
+    mine.short = math.max(0, math.min(wanted, math.max(part, 1)) - mine.uses)
+    if grant > 0 or wanted <= inFlight then
+      mine.ticket = 0
+    elseif mine.ticket == 0 then
+      sums.ticket = sums.ticket + 1
+      mine.ticket = sums.ticket
+    end
+    mine.since = grant > 0 and (mine.since > 0 and mine.since or now) or 0
+    hold(sums, mine, math.max(grant, cap, inFlight), mine.ghost)
+  end
+  local lack = sums.short
+  if mine.stage == 0 then count(sums, mine, 1) end
+  sums.nextEnd = math.min(sums.nextEnd, endOf(mine))
+  if mine.stage == 0 or mine.ghost > 0 then redis.call('HSET', key, self, pack(mine, replicaFields)) end
+  if mine.forgetEnd > sums.lastEnd then
+    sums.lastEnd = mine.forgetEnd + lease
+    redis.call('HSET', key, '#', pack(sums, sumFields))
+    redis.call('PEXPIREAT', key, text(sums.lastEnd))
+  else
+    redis.call('HSET', key, '#', pack(sums, sumFields))
+  end
+  return { sequence, grant, safe, sums.began, isLearning and 1 or 0, math.max(1, sums.live), smallest, largest, sums.held + kept, target, sums.known + absent,
+    mine.born, mine.hasRival, lack }
 end
 
 local reply = {}
 for i, key in ipairs(KEYS) do
-  for _, part in ipairs(visit(key, 6 + (i - 1) * 10)) do reply[#reply + 1] = part end
+  reply[#reply + 1] = id
+  for _, figure in ipairs(visit(key, 9 + (i - 1) * 12)) do reply[#reply + 1] = text(figure) end
 end
 return reply
 `,
 };
 
-/** The same replica leaves by its next call, with nothing in flight. */
+/** The same incarnation leaves, with nothing in flight: for one that is known to be gone. */
 function leaveWith(args: readonly string[]): string[] {
-  return args.map((arg, at) => {
-    const figure = at < 5 ? undefined : (at - 5) % 10;
-    if (figure === 0) return String(Number(arg) + 1);
-    return figure === 5 ? '0' : at === 4 ? 'leave' : arg;
-  });
-}
-
-/** The terms of a call that its answer is held against. */
-type Asked = Pick<CapacityLease, 'toldLimit'>;
-
-/** One grant for each lease asked for, in order. Undefined: not the script's, another replica's, or above the limit. */
-export function grantsOf(reply: unknown, replica: string, asked: readonly Asked[]): readonly Grant[] | undefined {
-  if (!Array.isArray(reply) || reply.length !== asked.length * replyWidth) return undefined;
-  const grants: Grant[] = [];
-  for (const [index, { toldLimit }] of asked.entries()) {
-    const [name, ...figures] = reply.slice(index * replyWidth, (index + 1) * replyWidth);
-    const grant = String(name) === replica ? grantOf(figures) : undefined;
-    if (grant === undefined || !(isRepeated(grant) || isWithin(grant, toldLimit))) return undefined;
-    grants.push(grant);
-  }
-  return grants;
-}
-
-/** The number of the call that an answer is for; NaN if it is none of the script, or for another replica. */
-export function sequenceIn(reply: unknown, replica: string): number {
-  const isOurs = Array.isArray(reply) && reply.length % replyWidth === 0 && String(reply[0]) === replica;
-  return isOurs ? Number(reply[1]) : Number.NaN;
-}
-
-/** The store has seen the call, or a later one, already: the answer says nothing. */
-export function isRepeated({ grant }: Grant): boolean {
-  return grant === -1;
-}
-
-function isWithin({ grant, safe, limit, largestLimit, replicas, held, target }: Grant, toldLimit: number): boolean {
-  const isInOrder = 0 <= safe && safe <= grant && grant <= limit && limit <= Math.min(toldLimit, largestLimit);
-  return isInOrder && replicas >= 1 && held >= 0 && target >= 0;
-}
-
-function grantOf(figures: readonly unknown[]): Grant | undefined {
-  const numbers = numbersOf(figures, replyWidth - 1);
-  if (numbers === undefined || !numbers.every(Number.isSafeInteger)) return undefined;
-  const [sequence = 0, grant = 0, safe = 0, epoch = 0, learning, ...rest] = numbers;
-  const [replicas = 0, limit = 0, largestLimit = 0, held = 0, target = 0, poolWeight = 0] = rest;
-  const isLearning = learning === 1;
-  const others = { replicas, limit, largestLimit, held, target, poolWeight };
-  return { sequence, grant, safe, epoch, isLearning, ...others };
-}
-
-export function mismatch(where: string, key: string, { limit, largestLimit }: Grant): StoreProblem {
-  const cause = `some replicas say ${limit}, others ${largestLimit}`;
-  const message = `${where}: ${cause} (key ${key}): ${limit} is in force until all say the same; give pools of different limits different names`;
-  return { code: 'limit-mismatch', message, keys: [key], cause };
+  const keys = (args.length - 8) / toldFields.length;
+  const figures = [String(Number.MAX_SAFE_INTEGER), ...toldFields.slice(1).map(() => '0')];
+  return [...args.slice(0, 7), 'leave', ...Array.from({ length: keys }, () => figures).flat()];
 }

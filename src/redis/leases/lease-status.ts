@@ -5,7 +5,10 @@ import type { StoreProblem } from '../store/store-problem.js';
 import type { Grant } from './capacity-lease.js';
 
 export interface LeaseStatus extends LeaseFigures {
+  /** The name of this replica. */
   readonly replica: string;
+  /** Where the name is from. A restart of one with a `random` name is not known as such. */
+  readonly nameOrigin: 'given' | 'found' | 'random';
   readonly unit: 'requests' | 'tokens';
   /** The fair part, by the last answer. */
   readonly target: number;

@@ -9,6 +9,7 @@ import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
 import { checkTiming, type LeaseOptions, leaseSettings, leaseShape, type ParsedLeaseOptions } from './lease-options.js';
 import type { LeaseEvents, LeaseStatus } from './lease-status.js';
+import { freeReplicaName, type ReplicaName, replicaName } from './replica-name.js';
 
 /** The part of a controller that tells how much waits. */
 export interface WaitingFlow {
@@ -23,7 +24,7 @@ export interface LeasedDetector extends SaturationDetector {
   attach(flow: WaitingFlow): void;
   /** Calls `listener` after each event; returns a function that stops this. */
   on<E extends keyof LeaseEvents>(event: E, listener: (payload: LeaseEvents[E]) => unknown): () => void;
-  /** Gives the share back, except for what is in flight. The client stays open. Never rejects. */
+  /** Ends the grant: running requests finish, and nothing new goes. The client stays open. Never rejects. */
   close(): Promise<void>;
 }
 
@@ -52,7 +53,7 @@ export class HeldLeases {
   isAsking = false;
   private flow: WaitingFlow | undefined = undefined;
   private readonly options: ParsedLeaseOptions;
-  private readonly replica: string;
+  private readonly name: ReplicaName;
 
   /** @throws FlowConfigError */
   constructor(client: RedisClient | Store, options: LimitedLeaseOptions, subject: string) {
@@ -60,18 +61,22 @@ export class HeldLeases {
     const parsed = parse(optionsSchema, options, subject);
     [this.unit, this.limit] = poolLimit(parsed, subject);
     checkTiming(parsed, subject);
-    const settings = leaseSettings(parsed);
+    const pool = `${subject} ${parsed.prefix} ${parsed.pool}`;
+    const name = replicaName(parsed.replica, pool);
     this.options = parsed;
     this.clock = parsed.clock;
-    this.replica = settings.replica;
-    this.client = new LeaseClient(store, settings);
+    this.name = name;
+    this.client = new LeaseClient(store, leaseSettings(parsed, name));
     this.methods = {
       subscribe: (listener) => this.client.subscribe(listener),
       attach: (flow) => {
         this.flow = flow;
       },
       on: (event, listener) => this.client.events.on(event, listener),
-      close: () => this.client.close(),
+      close: () => {
+        freeReplicaName(name, pool);
+        return this.client.close();
+      },
     };
   }
 
@@ -108,14 +113,15 @@ export class HeldLeases {
   }
 
   statusOf(lease: CapacityLease, endpoint: string | undefined, inFlight: number): LeaseStatus {
-    const { unit, replica, options, client } = this;
+    const { unit, name, options, client } = this;
     const { last, limit, toldWants: wants, safeShare } = lease;
     const nowMs = this.clock.now();
     const isExpired = nowMs >= lease.expiresAtMs;
     return {
       pool: options.pool,
       endpoint,
-      replica,
+      replica: client.name,
+      nameOrigin: name.origin,
       unit,
       limit,
       cap: lease.cap(nowMs),

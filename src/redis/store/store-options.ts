@@ -22,9 +22,9 @@ export interface StoreSettings {
   readonly random: () => number;
 }
 
-const isName = (candidate: unknown): candidate is string =>
+export const isKeyName = (candidate: unknown): candidate is string =>
   typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);
-export const keyName: Schema<string> = value('a name of up to 200 characters without blanks and braces', isName);
+export const keyName: Schema<string> = value('a name of up to 200 characters without blanks and braces', isKeyName);
 
 export const storeShape: { readonly [K in keyof StoreSettings]: Schema<StoreSettings[K]> } = {
   prefix: optional(keyName, 'headgate'),

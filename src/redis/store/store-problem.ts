@@ -8,7 +8,8 @@
  * - `wrong-type`: a key of ours holds something else. `script-killed`, `script-running`, `out-of-memory`, `not-ready`,
  *   `old-version`.
  * - `bad-reply`: an answer to another question, or one that cannot be: more than was asked for, no number.
- *   `limit-mismatch`: replicas disagree on the limit of one pool. `other`: see the message.
+ *   `limit-mismatch`: replicas disagree on the limit of one pool. `name-conflict`: two live ones have the same name.
+ *   `other`: see the message.
  */
 export type StoreProblemCode =
   | 'unreachable'
@@ -29,6 +30,7 @@ export type StoreProblemCode =
   | 'old-version'
   | 'bad-reply'
   | 'limit-mismatch'
+  | 'name-conflict'
   | 'other';
 
 /** A call that failed. */

@@ -4,7 +4,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
-import { replyWidth } from '../../../src/redis/leases/lease-script.js';
+import { replyWidth } from '../../../src/redis/leases/lease-reply.js';
 
 export interface ProxyFaults {
   readonly drop: number;

@@ -6,11 +6,11 @@ import { EarlyClock } from '../../support/clocks.js';
 it('a lease that ends is told once, although timers are early', async () => {
   const clock = new EarlyClock();
   let isAway = false;
-  // keys, then replica, leaseMs, drainMs, forgetMs, operation, and the numbers of the lease, which begin with the
+  // keys, then name, incarnation, named, four spans, operation, and the numbers of the lease, which begin with the
   // sequence.
   const evalsha = (_script: string, keys: number, ...rest: string[]): Promise<unknown> => {
-    const [replica, , , , , sequence] = rest.slice(keys);
-    const answer = [replica, sequence, 8, 4, 1, 0, 1, 8, 8, 0, 8, 1];
+    const [, incarnation, , , , , , , sequence] = rest.slice(keys);
+    const answer = [incarnation, sequence, 8, 4, 1, 0, 1, 8, 8, 0, 8, 1, 1, 0, 0];
     return isAway ? Promise.reject(new Error('connection lost')) : Promise.resolve(answer);
   };
   const shared = sharedConcurrency(

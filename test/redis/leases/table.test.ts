@@ -6,14 +6,14 @@ import { describeWithClient } from '../support/with-store.js';
 
 /** `held` no longer covers the cap that a replica goes on with when the reply is lost. */
 function withoutStepFive(text: string): string {
-  const changed = text.replace('mine.held = math.max(grant, cap, inFlight)', 'mine.held = grant');
+  const changed = text.replace('math.max(grant, cap, inFlight)', 'grant');
   if (changed === text) throw new Error('the step is written otherwise');
   return changed;
 }
 
 /** A store that has lost everything forgets who else there was. */
 function withoutMemory(text: string): string {
-  const changed = text.replace('math.max(epoch.expected, rememberedWeight)', '0');
+  const changed = text.replace('math.max(sums.expected, rememberedWeight)', '0');
   if (changed === text) throw new Error('the step is written otherwise');
   return changed;
 }

@@ -93,7 +93,9 @@ describe('an answer', () => {
 describe('a lease', () => {
   const setUp = (answer: (right: readonly unknown[]) => unknown) => {
     const clock = new ManualClock();
-    const store = storeOf(([replica, , , , , sequence]) => answer([replica, sequence, 8, 4, 1, 0, 1, 8, 8, 8, 8, 1]));
+    const store = storeOf(([, incarnation, , , , , , , sequence]) =>
+      answer([incarnation, sequence, 8, 4, 1, 0, 1, 8, 8, 8, 8, 1, 1, 0, 0]),
+    );
     const shared = sharedConcurrency(store, {
       pool: 'a',
       maxConcurrency: 8,

@@ -100,33 +100,31 @@ describeWithClient('a script', { timeout: 180_000 }, (redis) => {
   }
 
   it('of leases answers the same in both of its forms', async () => {
+    const keys = ['l:a', 'l:b'];
     const sequences = new Map<string, number>();
-    const epochs = new Map<string, string>();
-    const { differences, answers } = await compare(leaseScript, ['l:a', 'l:b'], (random, _nowMs, last) => {
+    const remembered = new Map<string, readonly [epoch: string, birth: string]>();
+    const { differences, answers } = await compare(leaseScript, keys, (random, _nowMs, last) => {
       const upTo = (most: number): number => Math.floor(random() * (most + 1));
-      if (last !== undefined) epochs.set(last[0]!, last[4]!);
-      const replica = `r${upTo(6)}`;
+      if (last !== undefined) remembered.set(last[0]!, [last[4]!, last[12]!]);
+      // Names are used again by other incarnations, and sometimes by two at a time.
+      const name = upTo(6);
+      const incarnation = `r${name}.${random() < 0.97 ? Math.floor(sequences.size / 8) : upTo(3)}`;
       // Some calls are late duplicates, some say that the store has lost writes.
-      const sequence = (sequences.get(replica) ?? 0) + (random() < 0.9 ? 1 : 0);
-      sequences.set(replica, sequence);
+      const sequence = (sequences.get(incarnation) ?? 0) + (random() < 0.9 ? 1 : 0);
+      sequences.set(incarnation, sequence);
+      const [epoch = '0', birth = '0'] = remembered.get(incarnation) ?? [];
+      const weight = name < 4 ? 1 : name - 2;
       const ofKey = (): number[] => {
-        const acknowledged = random() < 0.02 ? sequence + 1 : Math.max(0, sequence - 1 - upTo(1));
-        const epoch = random() < 0.05 ? 1 : Number(epochs.get(replica) ?? 0);
-        return [
-          sequence,
-          acknowledged,
-          random() < 0.1 ? 40 : 64,
-          1 + upTo(2),
-          upTo(30),
-          upTo(20),
-          upTo(60),
-          upTo(9),
-          epoch,
-          upTo(9),
-        ];
+        const acknowledged = random() < 0.005 ? sequence + 1 : Math.max(0, sequence - 1 - upTo(1));
+        const memory = [random() < 0.05 ? 1 : Number(epoch), upTo(9), random() < 0.02 ? 1 : Number(birth)];
+        const limit = random() < 0.1 ? 40 : random() < 0.3 ? 4 : 64;
+        const [cap, inFlight, wants, safe] = [upTo(30), upTo(20), upTo(random() < 0.3 ? 0 : 60), upTo(9)];
+        return [sequence, acknowledged, limit, weight, cap, inFlight, wants, safe, ...memory, upTo(70)];
       };
       const operation = random() < 0.03 ? 'leave' : 'call';
-      return [replica, '200', '150', '400', operation, ...[...ofKey(), ...ofKey()].map(String)];
+      const spans = ['40', '200', '150', '400'];
+      const isNamed = String(Number(name < 3));
+      return [`r${name}`, incarnation, isNamed, ...spans, operation, ...[...ofKey(), ...ofKey()].map(String)];
     });
     expect(differences.slice(0, 2)).toEqual([]);
     expect(answers.size).toBeGreaterThan(calls / 4);
