@@ -106,18 +106,24 @@ export class CapacityLease {
     this.isAsked = false;
   }
 
-  /** Notes what a call is about to report. What is not wanted is given back at once where others lack it. */
-  asking(nowMs: number, { inFlight, wants }: LeaseDemand): void {
+  /**
+   * What a call reports after its number, in the script's order. What is not wanted is given back at once where others
+   * lack it.
+   */
+  tell(nowMs: number, { inFlight, wants }: LeaseDemand, isRemembered: boolean): number[] {
     this.firstSentAtMs ??= nowMs;
-    const { last } = this;
     const needed = Math.max(inFlight, wants);
-    if (last !== undefined && last.lack > 0 && needed < last.grant)
-      this.last = { ...last, grant: needed, safe: Math.min(last.safe, needed) };
+    if (this.last !== undefined && this.last.lack > 0 && needed < this.last.grant)
+      this.last = { ...this.last, grant: needed, safe: Math.min(this.last.safe, needed) };
     this.toldWants = wants;
     this.toldInFlight = inFlight;
     this.toldLimit = Math.ceil(this.limit);
     this.toldCap = Math.ceil(this.cap(nowMs));
     this.isAsked = true;
+    const { limit, weight, toldCap, safeShare, maxShare } = this;
+    const { epoch, poolWeight, birth } = this.last ?? { epoch: 0, poolWeight: 0, birth: 0 };
+    const ours = [isRemembered ? this.acknowledged : 0, limit, weight, toldCap, inFlight, wants, safeShare];
+    return [...ours, epoch, poolWeight, birth, Math.min(limit, maxShare)];
   }
 
   /** Whether half of what it had is not needed: the sooner the store is told, the sooner others have it. */

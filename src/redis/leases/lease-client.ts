@@ -4,6 +4,8 @@
  *
  * Invariant: an answer counts only if it names the latest call, and it counts from the moment at which that call was
  * sent. So the clocks of other machines do not matter, nor do slow, lost, repeated or swapped answers.
+ *
+ * Longer than most files, because when a call is made, what it says and what its answer means are one protocol.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
@@ -191,21 +193,14 @@ export class LeaseClient {
     operation: 'call' | 'leave',
   ): string[] {
     const { incarnation, refreshMs, leaseMs, drainMs, forgetMs, clock } = this.settings;
+    const numbers = [Number(this.isNamed), refreshMs, leaseMs, drainMs, forgetMs];
+    const args = [this.name, incarnation, ...numbers.map(String), operation];
     const nowMs = clock.now();
-    const spans = [refreshMs, leaseMs, drainMs, forgetMs];
-    const args = [this.name, incarnation, ...[Number(this.isNamed), ...spans].map(String), operation];
     for (const [index, lease] of leases.entries()) {
-      const demand = demands[index] as LeaseDemand;
-      lease.asking(nowMs, demand);
       // The store may have forgotten a replica that was silent for so long.
-      const isRemembered = nowMs < lease.answeredSentAtMs + leaseMs + drainMs;
-      const acknowledged = isRemembered ? lease.acknowledged : 0;
-      const { epoch, poolWeight, birth } = lease.last ?? { epoch: 0, poolWeight: 0, birth: 0 };
-      const { limit, weight, toldCap, maxShare } = lease;
-      const { inFlight, wants } = demand;
-      const ours = [limit, weight, toldCap, inFlight, wants, lease.safeShare];
-      const told = [this.sequence, acknowledged, ...ours, epoch, poolWeight, birth, Math.min(limit, maxShare)];
-      for (const number of told) args.push(String(Math.ceil(number)));
+      const isRemembered = nowMs < lease.expiresAtMs + drainMs;
+      const told = lease.tell(nowMs, demands[index] as LeaseDemand, isRemembered);
+      for (const number of [this.sequence, ...told]) args.push(String(Math.ceil(number)));
     }
     return args;
   }

@@ -15,11 +15,20 @@ type ReplicaField = (typeof ends | typeof said | typeof given)[number];
 /** What is known of a replica. `ghost` is what an earlier incarnation of its name may still run. */
 export const replicaFields: readonly ReplicaField[] = [...ends, ...said, ...given];
 
+const ofReplica = ['sequence', 'acknowledged', 'limit', 'weight', 'cap', 'inFlight', 'wants', 'safeInUse'] as const;
+const ofAnswer = ['rememberedEpoch', 'rememberedWeight', 'rememberedBirth', 'most'] as const;
+/** What a call tells of a lease, in this order. */
+export const toldFields: readonly (typeof ofReplica | typeof ofAnswer)[number][] = [...ofReplica, ...ofAnswer];
+/** The spans in a call, ms. */
+export const spanFields = ['refresh', 'lease', 'drain', 'forget'] as const;
+
 type Replica = Record<ReplicaField, number> & { id: string };
 type Sums = Record<SumField, number>;
+type Told = Readonly<Record<(typeof toldFields)[number], number>>;
 
-function zeros<F extends string>(fields: readonly F[]): Record<F, number> {
-  return Object.fromEntries(fields.map((field) => [field, 0])) as Record<F, number>;
+/** A record of `fields`; numbers that are not given are 0. */
+function record<F extends string>(fields: readonly F[], numbers: readonly string[] = []): Record<F, number> {
+  return Object.fromEntries(fields.map((field, at) => [field, Number(numbers[at] ?? 0)])) as Record<F, number>;
 }
 
 interface Pool {
@@ -30,15 +39,11 @@ interface Pool {
 }
 
 /** The part of a call that is the same for all leases, and whether one of them was swept. */
-interface Caller {
+interface Caller extends Readonly<Record<(typeof spanFields)[number], number>> {
   readonly now: number;
   readonly self: string;
   readonly id: string;
   readonly isNamed: number;
-  readonly refresh: number;
-  readonly lease: number;
-  readonly drain: number;
-  readonly forget: number;
   readonly isLeaving: boolean;
   /** Nobody has anything of a pool that the memory does not know. */
   readonly isLasting: boolean;
@@ -46,8 +51,6 @@ interface Caller {
 }
 
 const tables = localTables<Pool>();
-const fixed = 8;
-const perKey = 12;
 
 export function leaseInMemory(
   memory: object,
@@ -55,14 +58,14 @@ export function leaseInMemory(
   args: readonly string[],
   nowUs: number,
 ): string[] {
-  const [self = '', id = '', ...numbers] = args.slice(0, fixed - 1);
-  const [isNamed = 0, refresh = 0, lease = 0, drain = 0, forget = 0] = numbers.map(Number);
-  const caller = { now: Math.floor(nowUs / 1_000), self, id, isNamed, refresh, lease, drain, forget };
-  const call = { ...caller, isLeaving: args[fixed - 1] === 'leave', hasSwept: false };
+  const [self = '', id = '', isNamed, ...rest] = args;
+  const spans = record(spanFields, rest);
+  const [operation, ...told] = rest.slice(spanFields.length);
+  const who = { now: Math.floor(nowUs / 1_000), self, id, isNamed: Number(isNamed), isLeaving: operation === 'leave' };
+  const caller = { ...who, ...spans, isLasting: 'isLasting' in memory, hasSwept: false };
   return keys.flatMap((key, index) => {
-    const from = fixed + index * perKey;
-    const figures = visit(tables(memory), key, call, args.slice(from, from + perKey).map(Number), nowUs);
-    return [id, ...figures.map(String)];
+    const figures = told.slice(index * toldFields.length, (index + 1) * toldFields.length);
+    return [id, ...visit(tables(memory), key, caller, record(toldFields, figures), nowUs).map(String)];
   });
 }
 
@@ -146,10 +149,9 @@ function sweep(pool: Pool, caller: Caller): void {
   }
 }
 
-function visit(table: LocalTable<Pool>, key: string, caller: Caller, told: readonly number[], nowUs: number): number[] {
+function visit(table: LocalTable<Pool>, key: string, caller: Caller, told: Told, nowUs: number): number[] {
   const { now, self, id, isLeaving } = caller;
-  const [sequence = 0, acknowledged = 0, limit = 0] = told;
-  const rememberedBirth = told[10] ?? 0;
+  const { sequence, acknowledged, limit, rememberedBirth } = told;
   let pool = table.get(key, nowUs);
   if (pool !== undefined && now > pool.sums.nextEnd && !caller.hasSwept) {
     caller.hasSwept = true;
@@ -178,16 +180,15 @@ function visit(table: LocalTable<Pool>, key: string, caller: Caller, told: reado
   if (mine.stage === 0) count(pool, mine, 1);
   sums.nextEnd = Math.min(sums.nextEnd, endOf(mine, caller));
   if (mine.stage === 0 || mine.ghost > 0) replicas.set(self, mine);
-  if (mine.forgetEnd > sums.lastEnd) sums.lastEnd = mine.forgetEnd + caller.lease;
+  sums.lastEnd = Math.max(sums.lastEnd, mine.forgetEnd + caller.lease);
   table.set(key, pool, sums.lastEnd * 1_000, nowUs);
-  const { isLearning, absent } = learning;
-  const [grant = 0, safe = 0, smallest = 0, largest = 0, kept = 0, target = 0] = figures;
-  const known = [Math.max(1, sums.live), smallest, largest, sums.held + kept, target, sums.known + absent];
-  return [sequence, grant, safe, sums.began, Number(isLearning), ...known, mine.born, mine.hasRival, lack];
+  const { grant, safe, smallest, largest, kept, target } = figures;
+  const known = [Math.max(1, sums.live), smallest, largest, sums.held + kept, target, sums.known + learning.absent];
+  return [sequence, grant, safe, sums.began, Number(learning.isLearning), ...known, mine.born, mine.hasRival, lack];
 }
 
 function begin({ now, refresh, lease, drain, forget, isLasting }: Caller, before: number): Pool {
-  const sums = zeros(sumFields);
+  const sums = record(sumFields);
   sums.began = Math.max(now, before + 1);
   sums.learnsUntil = isLasting ? now : now + refresh;
   sums.nextEnd = now + lease;
@@ -196,13 +197,15 @@ function begin({ now, refresh, lease, drain, forget, isLasting }: Caller, before
   return { replicas: new Map(), limits: new Map(), sums };
 }
 
+type Figures = Readonly<Record<'grant' | 'safe' | 'smallest' | 'largest' | 'kept' | 'target', number>>;
+
 interface Learning {
   readonly isLearning: boolean;
   readonly absent: number;
 }
 
-function learn(sums: Sums, { now, lease }: Caller, told: readonly number[], isNew: boolean): Learning {
-  const [, , , weight = 0, , , , , rememberedEpoch = 0, rememberedWeight = 0] = told;
+function learn(sums: Sums, { now, lease }: Caller, told: Told, isNew: boolean): Learning {
+  const { weight, rememberedEpoch, rememberedWeight } = told;
   if (rememberedEpoch > 0 && rememberedEpoch !== sums.began) {
     sums.expected = Math.max(sums.expected, rememberedWeight);
     sums.learnsUntil = Math.max(sums.learnsUntil, sums.began + lease);
@@ -214,11 +217,11 @@ function learn(sums: Sums, { now, lease }: Caller, told: readonly number[], isNe
 }
 
 /** The caller's replica, with its new ends, out of the sums, and without what it held. */
-function renew(pool: Pool, before: Replica | undefined, caller: Caller, told: readonly number[]): Replica {
+function renew(pool: Pool, before: Replica | undefined, caller: Caller, told: Told): Replica {
   const { sums } = pool;
   const { now, id, isNamed, lease, drain, forget } = caller;
-  const [sequence = 0, , limit = 0, weight = 0] = told;
-  const mine = before ?? { ...zeros(replicaFields), born: now, isNamed, id };
+  const { sequence, limit, weight } = told;
+  const mine = before ?? { ...record(replicaFields), born: now, isNamed, id };
   const wasOver = mine.stage === 2;
   if (before === undefined) sums.joins += 1 - isNamed;
   else {
@@ -237,22 +240,21 @@ function renew(pool: Pool, before: Replica | undefined, caller: Caller, told: re
   return mine;
 }
 
-/** The smallest and the largest limit, and what is kept for absent weight. */
-function limitsOf({ sums, limits }: Pool, limit: number, { isLearning, absent }: Learning): [number, number, number] {
+/** The smallest and the largest limit, what is kept for absent weight, and as yet no grant. */
+function figuresOf({ sums, limits }: Pool, limit: number, { isLearning, absent }: Learning): Figures {
   const all = [limit, ...limits.keys()];
   const smallest = Math.min(...all);
   const kept = absent > 0 && !isLearning ? Math.ceil((smallest * absent) / sums.expected) : 0;
-  return [smallest, Math.max(...all), kept];
+  return { grant: 0, safe: 0, smallest, largest: Math.max(...all), kept, target: 0 };
 }
 
 function leave(
   pool: Pool,
   mine: Replica,
   { now, self, drain }: Caller,
-  [, , limit = 0, , , inFlight = 0]: readonly number[],
+  { limit, inFlight }: Told,
   learning: Learning,
-): number[] {
-  const [smallest, largest, kept] = limitsOf(pool, limit, learning);
+): Figures {
   if (inFlight > 0) mine.ghostEnd = Math.max(mine.ghostEnd, now + drain);
   hold(pool, mine, 0, mine.ghost + inFlight);
   const forgetEnd = mine.ghost > 0 ? mine.ghostEnd : now - 1;
@@ -260,19 +262,14 @@ function leave(
   pool.sums.silent += mine.ghost;
   pool.sums.uses -= mine.ghost;
   if (!pass(pool, mine, now)) pool.replicas.delete(self);
-  return [0, 0, smallest, largest, kept, 0];
+  return figuresOf(pool, limit, learning);
 }
 
-function share(
-  pool: Pool,
-  mine: Replica,
-  { now, lease }: Caller,
-  told: readonly number[],
-  learning: Learning,
-): number[] {
+function share(pool: Pool, mine: Replica, { now, lease }: Caller, told: Told, learning: Learning): Figures {
   const { sums } = pool;
-  const [, , limit = 0, weight = 0, cap = 0, inFlight = 0, wants = 0, safeInUse = 0, , , , most = 0] = told;
-  const [smallest, largest, kept] = limitsOf(pool, limit, learning);
+  const { limit, weight, cap, inFlight, wants, safeInUse, most } = told;
+  const figures = figuresOf(pool, limit, learning);
+  const { smallest, kept } = figures;
   const free = smallest - sums.held - kept;
   const room = smallest - sums.silent - kept;
   const left = room - sums.uses - sums.short;
@@ -299,5 +296,5 @@ function share(
   else if (mine.ticket === 0) mine.ticket = ++sums.ticket;
   mine.since = grant > 0 ? mine.since || now : 0;
   hold(pool, mine, Math.max(grant, cap, inFlight), mine.ghost);
-  return [grant, safe, smallest, largest, kept, target];
+  return { ...figures, grant, safe, target };
 }

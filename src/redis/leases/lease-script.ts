@@ -27,7 +27,7 @@
  */
 import { finiteText } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
-import { leaseInMemory, replicaFields, sumFields } from './lease-in-memory.js';
+import { leaseInMemory, replicaFields, spanFields, sumFields, toldFields } from './lease-in-memory.js';
 
 const listOf = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
@@ -41,7 +41,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function text(number) return string.format('%.0f', number) end
 ${finiteText}
 local self, id, isNamed, isLeaving = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[8] == 'leave'
-local refresh, lease, drain, forget = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local ${spanFields.join(', ')} = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local sumFields, replicaFields = { ${listOf(sumFields)} }, { ${listOf(replicaFields)} }
 
 -- A packed array: the numbers, then a list: pairs of a limit and how many of the live say it, or the incarnation.
@@ -159,8 +159,8 @@ local hasSwept = false
 
 local function visit(key, at)
   local told = {}
-  for i = 0, 11 do told[i + 1] = tonumber(ARGV[at + i]) end
-  local sequence, acknowledged, limit, weight, cap, inFlight, wants, safeInUse, rememberedEpoch, rememberedWeight, rememberedBirth, most = unpack(told)
+  for i = 0, ${toldFields.length - 1} do told[i + 1] = tonumber(ARGV[at + i]) end
+  local ${toldFields.join(', ')} = unpack(told)
   local lines = redis.call('HMGET', key, '#', self)
   local sums, mine = read(lines[1], sumFields), read(lines[2], replicaFields)
   if sums and now > sums.nextEnd and not hasSwept then
@@ -277,7 +277,7 @@ end
 local reply = {}
 for i, key in ipairs(KEYS) do
   reply[#reply + 1] = id
-  for _, figure in ipairs(visit(key, 9 + (i - 1) * 12)) do reply[#reply + 1] = text(figure) end
+  for _, figure in ipairs(visit(key, 9 + (i - 1) * ${toldFields.length})) do reply[#reply + 1] = text(figure) end
 end
 return reply
 `,

@@ -1,5 +1,5 @@
 /** What a call of the lease script says and what its answer promises, out of the words that go over the wire. */
-import { replyWidth } from '../../../src/redis/leases/lease-script.js';
+import { replyWidth } from '../../../src/redis/leases/lease-reply.js';
 
 /** As the checker reads it: `checker/main.go`. */
 export interface LeaseCall {
@@ -22,7 +22,7 @@ export interface LeaseAnswer {
 }
 
 /** Of a call for one key. */
-export function readCall([, lease, drain, forget, operation, ...told]: readonly string[]): LeaseCall {
+export function readCall([, , , , lease, drain, forget, operation, ...told]: readonly string[]): LeaseCall {
   const [sequence = 0, , limit = 0, , cap = 0, inFlight = 0, , safeShare = 0] = told.map(Number);
   return {
     sequence,

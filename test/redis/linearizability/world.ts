@@ -47,6 +47,7 @@ export async function play(
   const faults = fate === undefined ? lossy : { ...lossy, repeated: 0 };
   const replicas = new Set<Replica>();
   let dispatched = 0;
+  let made = 0;
 
   function start(): Replica {
     const redis = new Redis(server.port, {
@@ -56,7 +57,9 @@ export async function play(
     });
     redis.on('error', () => {});
     const wire = recorded(redisStore(redis), history, faults, random, edit);
-    const shared = sharedConcurrency(wire.store, { pool: 'history', maxConcurrency: limit, random, ...spans });
+    // Each has a name of its own, so that none takes the place of another.
+    const options = { pool: 'history', replica: `r${made++}`, maxConcurrency: limit, random, ...spans };
+    const shared = sharedConcurrency(wire.store, options);
     const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
     shared.attach(flow);
     const replica = { wire, shared, flow, redis, wanted: 0, asking: 0 };
