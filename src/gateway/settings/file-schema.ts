@@ -224,6 +224,10 @@ function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
     password: row('Its password, if no URL has it.', optional(aSecret)),
     tls: row('For `rediss://…`, in PEM.', optional(section(tls))),
     pool: row('Replicas of one name share the limit; `gateway` without it.', optional(text('the name of the pool'))),
+    replica: row(
+      'The name of this replica, kept over restarts; found or random without it.',
+      optional(text('the name of this replica')),
+    ),
     prefix: row('The beginning of all keys in the store.', optional(text('the beginning of all keys'))),
     maxConcurrency: row('Requests in flight of all replicas.', optional(integer({ from: 1 }))),
     maxTokens: row('Tokens in flight of all replicas.', optional(integer({ from: 1 }))),

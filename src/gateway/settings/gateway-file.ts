@@ -53,6 +53,7 @@ export interface FileSharedState
   readonly password?: string | undefined;
   readonly tls?: FileStoreTls | undefined;
   readonly pool?: string | undefined;
+  readonly replica?: string | undefined;
   readonly prefix?: string | undefined;
   readonly fallback?: 'safe' | 'closed' | number | undefined;
   readonly quotas?: boolean | undefined;

@@ -32,7 +32,7 @@ export function readSharedState(
     const address = now && readStoreAddress(now, wrong);
     return wrong.length === 0 ? address : undefined;
   };
-  for (const [path, name] of Object.entries({ pool, prefix: rest.prefix ?? '' })) {
+  for (const [path, name] of Object.entries({ pool, prefix: rest.prefix ?? '', replica: rest.replica ?? '' })) {
     if (/[{}\s]/.test(name))
       issues.push({
         path: `sharedState.${path}`,

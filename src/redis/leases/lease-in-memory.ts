@@ -283,7 +283,8 @@ function share(pool: Pool, mine: Replica, { now, lease }: Caller, told: Told, le
   }
   let target = Math.max(part, Math.min(wanted, left));
   if (wanted <= fair && sums.hungry === 0 && sums.short === 0) {
-    const spare = Math.floor(((room - sums.content - wanted) * weight) / (sums.weight + weight));
+    let spare = Math.floor(((room - sums.content - wanted) * weight) / (sums.weight + weight));
+    if (sums.uses >= sums.content + spare * sums.live) spare++;
     target = Math.max(target, Math.min(wanted + spare, smallest, most));
   }
   const grant = Math.max(0, Math.min(learning.isLearning ? cap : target, free));

@@ -244,6 +244,8 @@ local function visit(key, at)
     target = math.max(part, math.min(wanted, left))
     if wanted <= fair and sums.hungry == 0 and sums.short == 0 then
       local spare = math.floor((room - sums.content - wanted) * weight / (sums.weight + weight))
+      -- What is left over goes to whoever comes when the others have theirs.
+      if sums.uses >= sums.content + spare * sums.live then spare = spare + 1 end
       target = math.max(target, math.min(wanted + spare, smallest, most))
     end
     grant = math.max(0, math.min(isLearning and cap or target, free))

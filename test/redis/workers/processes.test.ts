@@ -106,9 +106,15 @@ it('keeps the seats of a process that hangs for the requests that it may still r
   const seen = await observe();
   const store = localStore();
   const [first] = [1, 2].map((seed) => startProcess(store, { port: seen.port, limit, seed }));
-  await serves(seen, 50);
-  first!.kill('SIGSTOP');
   const looking = sharedConcurrency(store, { ...timing, maxConcurrency: limit });
+  await until(
+    () => looking.status[0]?.replicas === 3,
+    () => looking.status,
+    patientMs,
+  );
+  // By then each of both has its part.
+  await serves(seen, 400);
+  first!.kill('SIGSTOP');
   await until(
     () => looking.status[0]?.replicas === 2,
     () => looking.status,

@@ -30,17 +30,18 @@ class Child extends EventEmitter {
   send = (message: object): boolean => this.sent.push(message as Record<string, unknown>) > 0;
 
   call(id: number, sequence: number, operation = 'call'): void {
-    const figures = [sequence, 0, 8, 1, 0, 0, 8, 0, 0, 0].map(String);
-    const args = ['r', '5000', '60000', '60000', operation, ...figures];
+    const figures = [sequence, 0, 8, 1, 0, 0, 8, 0, 0, 0, 0, 8].map(String);
+    const args = ['r', 'r1', '0', '1000', '5000', '60000', '60000', operation, ...figures];
     this.emit('message', { headgate: 'run', store: 's', id, name: 'leases', keys: ['k'], args });
   }
 }
 
 /** What another replica would be granted of 8 seats now. */
 async function free(store: Store, replica: string): Promise<number> {
-  const figures = ['1', '0', '8', '1', '0', '0', '8', '0', '0', '0'];
-  const reply = await store.run(leaseScript, ['k'], [replica, '5000', '60000', '60000', 'call', ...figures]);
-  await store.run(leaseScript, ['k'], [replica, '5000', '60000', '60000', 'leave', '2', ...figures.slice(1)]);
+  const figures = ['1', '0', '8', '1', '0', '0', '8', '0', '0', '0', '0', '8'];
+  const who = [replica, replica, '0', '1000', '5000', '60000', '60000'];
+  const reply = await store.run(leaseScript, ['k'], [...who, 'call', ...figures]);
+  await store.run(leaseScript, ['k'], [...who, 'leave', '2', ...figures.slice(1)]);
   return Number((reply as string[])[2]);
 }
 
