@@ -44,24 +44,11 @@ local self, id, isNamed, isLeaving = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[8
 local ${spanFields.join(', ')} = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local sumFields, replicaFields = { ${listOf(sumFields)} }, { ${listOf(replicaFields)} }
 
--- A packed array: the numbers, then a list: pairs of a limit and how many of the live say it, or the incarnation.
-local function read(line, fields)
+local function read(line)
   if not line then return nil end
-  local isPacked, list = pcall(cmsgpack.unpack, line)
-  if not isPacked or type(list) ~= 'table' or #list < #fields then
-    error('WRONGTYPE no finite number: ' .. string.sub(line, 1, 40))
-  end
-  local record = {}
-  for i, name in ipairs(fields) do record[name] = finite(list[i]) end
-  for i = #fields + 1, #list do record[i - #fields] = list[i] end
+  local isPacked, record = pcall(cmsgpack.unpack, line)
+  finite(isPacked and type(record) == 'table' and record.held)
   return record
-end
-
-local function pack(record, fields)
-  local list = {}
-  for i, name in ipairs(fields) do list[i] = record[name] end
-  for _, more in ipairs(record) do list[#list + 1] = more end
-  return cmsgpack.pack(list)
 end
 
 local function zeros(fields)
@@ -76,17 +63,8 @@ local function count(sums, r, sign)
   sums.weight = sums.weight + sign * r.weight
   if r.isHungry == 1 then sums.hungry = sums.hungry + sign * r.weight else sums.content = sums.content + sign * r.wants end
   if r.ticket > 0 then sums.waiting = sums.waiting + sign end
-  for i = 1, #sums, 2 do
-    if sums[i] == r.limit then
-      sums[i + 1] = sums[i + 1] + sign
-      if sums[i + 1] == 0 then
-        table.remove(sums, i)
-        table.remove(sums, i)
-      end
-      return
-    end
-  end
-  sums[#sums + 1], sums[#sums + 2] = r.limit, 1
+  local saying = (sums.limits[r.limit] or 0) + sign
+  sums.limits[r.limit] = saying > 0 and saying or nil
 end
 
 -- What it holds, and what an earlier incarnation of its name may still run, which a live replica is said to use.
@@ -138,7 +116,7 @@ local function sweep(key, sums)
   sums.nextEnd = now + lease
   for i = 1, #all, 2 do
     if all[i] ~= '#' then
-      local r = read(all[i + 1], replicaFields)
+      local r = read(all[i + 1])
       local ending = endOf(r)
       if now > ending or (r.stage == 2 and r.isNamed == 0) then due[#due + 1] = { name = all[i], ending = ending, r = r }
       else sums.nextEnd = math.min(sums.nextEnd, ending) end
@@ -147,7 +125,7 @@ local function sweep(key, sums)
   table.sort(due, function(a, b) return a.ending < b.ending or (a.ending == b.ending and a.name < b.name) end)
   for _, each in ipairs(due) do
     if pass(sums, each.r) then
-      redis.call('HSET', key, each.name, pack(each.r, replicaFields))
+      redis.call('HSET', key, each.name, cmsgpack.pack(each.r))
       sums.nextEnd = math.min(sums.nextEnd, endOf(each.r))
     else
       redis.call('HDEL', key, each.name)
@@ -162,21 +140,21 @@ local function visit(key, at)
   for i = 0, ${toldFields.length - 1} do told[i + 1] = tonumber(ARGV[at + i]) end
   local ${toldFields.join(', ')} = unpack(told)
   local lines = redis.call('HMGET', key, '#', self)
-  local sums, mine = read(lines[1], sumFields), read(lines[2], replicaFields)
+  local sums, mine = read(lines[1]), read(lines[2])
   if sums and now > sums.nextEnd and not hasSwept then
     -- Of one limit in each call, so that no call takes long.
     hasSwept = true
     sweep(key, sums)
-    redis.call('HSET', key, '#', pack(sums, sumFields))
-    mine = read(redis.call('HGET', key, self), replicaFields)
+    redis.call('HSET', key, '#', cmsgpack.pack(sums))
+    mine = read(redis.call('HGET', key, self))
   end
-  local isMine = mine and mine[1] == id
+  local isMine = mine and mine.id == id
   local began = sums and sums.began or 0
   -- A delayed call, or its duplicate: the reply is of no use, and changes nothing.
   if isMine and sequence <= mine.sequence then return { mine.sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } end
   if mine and not isMine and not isLeaving and rememberedBirth > 0 and rememberedBirth < mine.born then
     mine.hasRival = 1
-    redis.call('HSET', key, self, pack(mine, replicaFields))
+    redis.call('HSET', key, self, cmsgpack.pack(mine))
     return { sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0 }
   end
   if isLeaving and not isMine then return { sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0 } end
@@ -186,6 +164,7 @@ local function visit(key, at)
     -- A server that is out of memory refuses only the first of a script's writes.
     if redis.call('EXISTS', key) == 1 then redis.call('DEL', key) end
     sums, mine = zeros(sumFields), nil
+    sums.limits = {}
     sums.began, sums.learnsUntil, sums.nextEnd = math.max(now, began + 1), now + refresh, now + lease
     sums.drainEnd, sums.forgetEnd = now + lease + drain, now + lease + drain + forget
   end
@@ -205,13 +184,13 @@ local function visit(key, at)
     count(sums, mine, -1)
   else
     mine = zeros(replicaFields)
-    mine[1], mine.born, mine.isNamed = id, now, isNamed
+    mine.id, mine.born, mine.isNamed = id, now, isNamed
     sums.joins = sums.joins + 1 - isNamed
   end
-  if mine[1] ~= id then
+  if mine.id ~= id then
     if not wasOver then mine.ghostEnd = math.max(mine.ghostEnd, now + drain, mine.leaseEnd) end
     hold(sums, mine, 0, mine.ghost + (wasOver and 0 or mine.held))
-    mine[1], mine.born, mine.ticket, mine.since, mine.hasRival = id, math.max(now, mine.born + 1), 0, 0, 0
+    mine.id, mine.born, mine.ticket, mine.since, mine.hasRival = id, math.max(now, mine.born + 1), 0, 0, 0
   end
   sums.known, mine.weight, mine.limit = sums.known + weight - mine.weight, weight, limit
   mine.sequence, mine.joins, mine.leaseEnd = sequence, sums.joins, now + lease
@@ -219,7 +198,7 @@ local function visit(key, at)
   hold(sums, mine, 0, mine.ghost)
 
   local smallest, largest = limit, limit
-  for i = 1, #sums, 2 do smallest, largest = math.min(smallest, sums[i]), math.max(largest, sums[i]) end
+  for said in pairs(sums.limits) do smallest, largest = math.min(smallest, said), math.max(largest, said) end
   local kept = absent > 0 and not isLearning and math.ceil(smallest * absent / sums.expected) or 0
   local grant, safe, target = 0, 0, 0
   if isLeaving then
@@ -264,14 +243,14 @@ local function visit(key, at)
   local lack = sums.short
   if mine.stage == 0 then count(sums, mine, 1) end
   sums.nextEnd = math.min(sums.nextEnd, endOf(mine))
-  if mine.stage == 0 or mine.ghost > 0 then redis.call('HSET', key, self, pack(mine, replicaFields)) end
-  if mine.forgetEnd > sums.lastEnd then
-    sums.lastEnd = mine.forgetEnd + lease
-    redis.call('HSET', key, '#', pack(sums, sumFields))
-    redis.call('PEXPIREAT', key, text(sums.lastEnd))
+  local isLater = mine.forgetEnd > sums.lastEnd
+  if isLater then sums.lastEnd = mine.forgetEnd + lease end
+  if mine.stage == 0 or mine.ghost > 0 then
+    redis.call('HSET', key, '#', cmsgpack.pack(sums), self, cmsgpack.pack(mine))
   else
-    redis.call('HSET', key, '#', pack(sums, sumFields))
+    redis.call('HSET', key, '#', cmsgpack.pack(sums))
   end
+  if isLater then redis.call('PEXPIREAT', key, text(sums.lastEnd)) end
   return { sequence, grant, safe, sums.began, isLearning and 1 or 0, math.max(1, sums.live), smallest, largest, sums.held + kept, target, sums.known + absent,
     mine.born, mine.hasRival, lack }
 end
