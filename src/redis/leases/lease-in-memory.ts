@@ -1,4 +1,8 @@
-/** The lease script's form for the memory of a process: the same steps in the same order, see `lease-script.ts`. */
+/**
+ * The lease script's form for the memory of a process: the same steps in the same order, see `lease-script.ts`.
+ *
+ * Longer than most files, because it is one step of the store.
+ */
 import { type LocalTable, localTables } from '../store/local-table.js';
 
 const epoch = ['began', 'learnsUntil', 'drainEnd', 'forgetEnd', 'expected', 'called', 'joined'] as const;

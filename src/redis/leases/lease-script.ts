@@ -17,8 +17,8 @@
  * nobody lacks goes to whoever asks. A replica gives back what it has beyond its part when another lacks some of its
  * own. Where fewer seats than replicas are left, they take turns of two leases; who has waited longest is next.
  *
- * A new incarnation of a name gets the name's part, less what the last one may still run. A replica without a name takes
- * the place of one without a name that fell silent before it came.
+ * A new incarnation of a name gets the name's part, less what the last one may still run. A replica without a name
+ * takes the place of one without a name that fell silent before it came.
  *
  * A store that has lost what it knew begins an epoch, and learns it from the replicas' calls: nobody's share grows
  * for one lease, or for one refresh where nobody remembers the pool. The first to call tell how much weight it had.
@@ -161,8 +161,8 @@ local function visit(key, at)
   -- A store that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
   local hasLost = acknowledged > 0 and not (isMine and mine.sequence >= acknowledged)
   if not sums or (hasLost and now >= sums.learnsUntil) then
-    -- A server that is out of memory refuses only the first of a script's writes.
-    if redis.call('EXISTS', key) == 1 then redis.call('DEL', key) end
+    local all = redis.call('HGETALL', key)
+    for i = 1, #all, 2 do redis.call('HDEL', key, all[i]) end
     sums, mine = zeros(sumFields), nil
     sums.limits = {}
     sums.began, sums.learnsUntil, sums.nextEnd = math.max(now, began + 1), now + refresh, now + lease
