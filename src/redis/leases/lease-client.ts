@@ -14,7 +14,7 @@ import { CallSchedule } from '../store/call-schedule.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
-import type { CapacityLease, Grant, LeaseDemand } from './capacity-lease.js';
+import type { CapacityLease, Grant } from './capacity-lease.js';
 import { grantsOf, isRepeated, mismatch, nameConflict, sequenceIn } from './lease-reply.js';
 import { leaseScript } from './lease-script.js';
 import type { LeaseEvents } from './lease-status.js';
@@ -128,11 +128,7 @@ export class LeaseClient {
     for (const lease of leases) lease.close();
     try {
       this.sequence++;
-      const args = this.argumentsFor(
-        leases,
-        leases.map((lease) => lease.demand()),
-        'leave',
-      );
+      const args = this.argumentsFor(leases, 'leave');
       if (leases.length > 0) await this.link.run(leaseScript, keysOf(leases), args);
     } catch {
       // The store learns of it when the lease ends.
@@ -151,20 +147,14 @@ export class LeaseClient {
     this.sequence++;
     const nowMs = this.settings.clock.now();
     this.sentAtMs = nowMs;
-    const leases: CapacityLease[] = [];
-    const demands: LeaseDemand[] = [];
-    for (const lease of this.leases.values()) {
-      const demand = lease.demand();
-      if (this.leases.size > fewLeases && !lease.isDue(nowMs, demand.wants)) continue;
-      leases.push(lease);
-      demands.push(demand);
-    }
+    const areFew = this.leases.size <= fewLeases;
+    const leases = [...this.leases.values()].filter((each) => areFew || each.isDue(nowMs, each.demand().wants));
     if (leases.length === 0) {
       this.ended();
       return undefined;
     }
     this.asked = leases;
-    const args = this.argumentsFor(leases, demands, 'call');
+    const args = this.argumentsFor(leases, 'call');
     return this.link
       .ask(leaseScript, keysOf(leases), args, (reply) => this.takeReply(reply))
       .then(
@@ -187,19 +177,16 @@ export class LeaseClient {
     this.schedule.callIn(Math.max(0, this.sentAtMs + intervalMs - nowMs));
   }
 
-  private argumentsFor(
-    leases: readonly CapacityLease[],
-    demands: readonly LeaseDemand[],
-    operation: 'call' | 'leave',
-  ): string[] {
+  private argumentsFor(leases: readonly CapacityLease[], operation: 'call' | 'leave'): string[] {
     const { incarnation, refreshMs, leaseMs, drainMs, forgetMs, clock } = this.settings;
     const numbers = [Number(this.isNamed), refreshMs, leaseMs, drainMs, forgetMs];
     const args = [this.name, incarnation, ...numbers.map(String), operation];
     const nowMs = clock.now();
-    for (const [index, lease] of leases.entries()) {
+    for (const lease of leases) {
       // The store may have forgotten a replica that was silent for so long.
       const isRemembered = nowMs < lease.expiresAtMs + drainMs;
-      const told = lease.tell(nowMs, demands[index] as LeaseDemand, isRemembered);
+      // Whoever asks for the demand of one may let requests go under another: each is asked and told in one step.
+      const told = lease.tell(nowMs, lease.demand(), isRemembered);
       for (const number of [this.sequence, ...told]) args.push(String(Math.ceil(number)));
     }
     return args;
