@@ -10,6 +10,8 @@ import { type LeaseAnswer, type LeaseCall, readAnswer, readCall } from './lease-
 interface RecordedCall extends LeaseCall {
   /** The number of the replica. */
   readonly replica: number;
+  /** The number of the one that had its name before; -1: none. */
+  readonly follows: number;
   readonly callUs: number;
   /** When the answer came, or the connection ended: nothing runs after that. */
   returnUs: number;
@@ -36,6 +38,7 @@ export interface CallFaults {
 export interface Wire {
   /** While true nothing leaves. */
   isCut: boolean;
+  readonly replica: number;
   readonly store: Store;
 }
 
@@ -48,11 +51,12 @@ export function recorded(
   faults: CallFaults,
   random: () => number,
   edit: (text: string) => string,
+  follows: number,
 ): Wire {
   const replica = history.replicas++;
 
   async function send(...[script, keys, args]: Parameters<Store['run']>): Promise<unknown> {
-    const call: RecordedCall = { ...readCall(args), replica, callUs: nowUs(), returnUs: 0, answer: undefined };
+    const call: RecordedCall = { ...readCall(args), replica, follows, callUs: nowUs(), returnUs: 0, answer: undefined };
     history.calls.push(call);
     try {
       const reply = await server.run({ ...script, text: edit(script.text) }, keys, args);
@@ -69,6 +73,7 @@ export function recorded(
 
   const wire: Wire = {
     isCut: false,
+    replica,
     store: {
       onError: () => () => {},
       async run(script, keys, args) {

@@ -12,6 +12,7 @@ const spans = { refreshInterval: 25, leaseDuration: 200, drainDuration: 300, for
 const lossy: CallFaults = { lost: 0.1, repeated: 0.15, answerLost: 0.15, delayMs: 12 };
 
 interface Replica {
+  readonly name: string;
   readonly wire: Wire;
   readonly shared: SharedConcurrency;
   readonly flow: FlowController;
@@ -49,20 +50,21 @@ export async function play(
   let dispatched = 0;
   let made = 0;
 
-  function start(): Replica {
+  /** A new replica, or a restart of one. */
+  function start(before?: Replica): Replica {
     const redis = new Redis(server.port, {
       retryStrategy: () => 20,
       enableOfflineQueue: false,
       enableReadyCheck: false,
     });
     redis.on('error', () => {});
-    const wire = recorded(redisStore(redis), history, faults, random, edit);
-    // Each has a name of its own, so that none takes the place of another.
-    const options = { pool: 'history', replica: `r${made++}`, maxConcurrency: limit, random, ...spans };
+    const wire = recorded(redisStore(redis), history, faults, random, edit, before?.wire.replica ?? -1);
+    const name = before?.name ?? `replica-${made++}`;
+    const options = { pool: 'history', replica: name, maxConcurrency: limit, random, ...spans };
     const shared = sharedConcurrency(wire.store, options);
     const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
     shared.attach(flow);
-    const replica = { wire, shared, flow, redis, wanted: 0, asking: 0 };
+    const replica = { name, wire, shared, flow, redis, wanted: 0, asking: 0 };
     replicas.add(replica);
     return replica;
   }
@@ -106,7 +108,7 @@ export async function play(
       // It crashes, or stops in order; another takes its place.
       replica.wire.isCut = die < 0.5;
       void end(replica);
-      start();
+      start(random() < 0.5 ? replica : undefined);
     } else if (die < 0.8) {
       const next = limit - Math.floor(4 * random());
       for (const each of replicas) each.shared.setLimit(next);

@@ -33,6 +33,8 @@ export function withVirtualTime(text: string): string {
 
 export class VirtualWorld implements Clock {
   storeCalls = 0;
+  /** How far the store's clock has jumped. */
+  storeOffsetMs = 0;
   private readonly timers = new TinyQueue<Timer>([], (a, b) => a.atMs - b.atMs || a.order - b.order);
   private readonly pending = new Set<Promise<unknown>>();
   private readonly digests = new Map<string, string>();
@@ -53,6 +55,10 @@ export class VirtualWorld implements Clock {
     return this.nowMs;
   }
 
+  storeNowMs(): number {
+    return this.epochMs + this.nowMs + this.storeOffsetMs;
+  }
+
   setTimeout(callback: () => void, delayMs: number): Timer {
     const timer = { atMs: this.nowMs + Math.max(0, delayMs), order: this.made++, callback, isCleared: false };
     this.timers.push(timer);
@@ -71,7 +77,7 @@ export class VirtualWorld implements Clock {
       return new Promise((resolve, reject) => {
         this.setTimeout(() => {
           this.storeCalls++;
-          const atMs = this.epochMs + this.nowMs;
+          const atMs = this.storeNowMs();
           const args = [...rest, String(Math.floor(atMs / 1000)), String(Math.floor((atMs % 1000) * 1000))];
           const run = this.redis.evalsha(digest, keys, ...args);
           void this.wait(

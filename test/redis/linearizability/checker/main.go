@@ -16,7 +16,9 @@ import (
 )
 
 type call struct {
-	Replica   int   `json:"replica"`
+	Replica int `json:"replica"`
+	// The replica that had its name before; -1: none.
+	Follows   int   `json:"follows"`
 	Sequence  int64 `json:"sequence"`
 	Cap       int64 `json:"cap"`
 	InFlight  int64 `json:"inFlight"`

@@ -7,6 +7,8 @@ import "github.com/anishathalye/porcupine"
 //   - A grant is at most the limit less what the other replicas hold.
 //   - A replica holds the larger of its grant and of what it says it uses, until its next call is answered. When it
 //     falls silent it holds that until lease and drain are over, then its safe share until it is forgotten.
+//   - A replica that has the name of an earlier one takes its place: what that one held is kept for a drain, and its safe
+//     share no longer.
 //   - A call that is not newer than the last of its replica is told so, and changes nothing.
 //   - A call without an answer was run, or was not.
 //
@@ -21,6 +23,8 @@ type held struct {
 	LeaseEnds  int64
 	DrainEnds  int64
 	ForgetEnds int64
+	// Another replica has its name now: its calls have no effect.
+	HasFollower bool
 }
 
 // One record for each replica, by its number. No slice is changed after it was made.
@@ -37,6 +41,13 @@ func seats(h held, at int64) int64 {
 		return h.SafeShare
 	}
 	return 0
+}
+
+func least(a, b int64) int64 {
+	if a < b {
+		return a
+	}
+	return b
 }
 
 func most(numbers ...int64) int64 {
@@ -86,6 +97,11 @@ func after(before state, call *call, answer *answer, losesState bool) state {
 		}
 	}
 	next[call.Replica] = mine
+	if call.Follows >= 0 && before[call.Replica].Sequence == 0 {
+		place := &next[call.Follows]
+		place.HasFollower, place.LeaseEnds, place.ForgetEnds = true, 0, 0
+		place.DrainEnds = least(place.DrainEnds, call.CallUs+call.DrainUs)
+	}
 	return next
 }
 
@@ -93,7 +109,7 @@ func after(before state, call *call, answer *answer, losesState bool) state {
 // (`losesState`) may take an old call for a new one, lets a replica keep what it uses before all others have called, and
 // can only guess the safe share of one that stays silent.
 func step(before state, call *call, answer *answer, losesState bool) []interface{} {
-	isOld := call.Sequence <= before[call.Replica].Sequence
+	isOld := call.Sequence <= before[call.Replica].Sequence || before[call.Replica].HasFollower
 	switch {
 	case answer == nil && isOld:
 		return []interface{}{before}
