@@ -55,8 +55,8 @@ export interface FetchTimeouts {
    */
   firstByte?: Duration | undefined;
   /**
-   * The longest time in which nothing of an answer passes, be it that the server sends nothing or that the caller takes
-   * nothing. Then the answer is broken off, and the seat comes back. @default 5 minutes
+   * The longest time in which nothing of an answer passes, from the server or to the caller. Then the answer is broken
+   * off, and the seat comes back. @default 5 minutes
    */
   idle?: Duration | undefined;
 }

@@ -18,13 +18,13 @@ export interface InspectorRequest {
 
 export interface InspectorOptions {
   /**
-   * Whether this request may look; or the answer to one that may not, such as a challenge to log in (`basicLogin`), or
-   * a redirection to a page that sets a session's cookie. Without it every request gets 403.
+   * Whether this request may look; or the answer to one that may not, such as a challenge to log in (`basicLogin`).
+   * Without it every request gets 403.
    */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
-   * The names, without ports, by which the page may be asked for (`Host`), or a function that knows them; others are
-   * answered with 421. Set them, because a stranger's page can point a name of its own to your server. @default any
+   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Set them,
+   * because a stranger's page can point a name of its own to your server. @default any
    */
   hosts?: readonly string[] | ((host: string) => boolean) | undefined;
   /**
@@ -49,8 +49,8 @@ export interface InspectorOptions {
    */
   bounds?: OverviewBounds | undefined;
   /**
-   * Tells the part of shared limits that this replica holds, asked for each frame: `() => ({ leases: shared.status,
-   * quotas })`, of `headgate/redis`. @default nothing is shown
+   * The part of shared limits that this replica holds: `() => ({ leases: shared.status, quotas })`, of
+   * `headgate/redis`. It is asked for each frame. @default nothing is shown
    */
   shared?: (() => InspectedShares) | undefined;
   /** @default the platform's monotonic clock */

@@ -39,7 +39,7 @@ export interface OpenTelemetryMetricsOptions {
    */
   fairnessIdAttribute?: boolean | undefined;
   /**
-   * Upper bounds of the histogram of waits, seconds above 0 that rise. Each is one count more of each series. A view of
+   * Upper bounds of the histogram of waits. Each is one count more of each series. A view of
    * the SDK goes before it.
    * @default 21 from 0.0001 to 60: those of llm-d, and five more from 5 up
    */

@@ -28,7 +28,7 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
    */
   maxSeries?: number | undefined;
   /**
-   * Upper bounds of the histogram of waits, seconds above 0 that rise. Each is one line more of each series.
+   * Upper bounds of the histogram of waits. Each is one line more of each series.
    * @default 21 from 0.0001 to 60: those of llm-d, and five more from 5 up
    */
   queueDurationBuckets?: readonly number[] | undefined;

@@ -11,9 +11,8 @@ export interface LeaseOptions extends StoreOptions {
   /** The name of the pool: all replicas with this name share one limit. */
   pool: string;
   /**
-   * The name of this replica: its own in the pool, and the same after a restart, so that nothing is kept for the one
-   * that was before. @default HEADGATE_REPLICA; else the pod's name, or the host's with NODE_APP_INSTANCE or PORT; else
-   * a random one
+   * The name of this replica, kept over restarts. Found is HEADGATE_REPLICA, else the pod's name, or the host's with
+   * NODE_APP_INSTANCE or PORT. @default found, or random
    */
   replica?: string | undefined;
   /**

@@ -23,9 +23,8 @@ export interface HealthOptions {
   /** Checks that succeed in a row before it is ready again. @default 1, as kubelet's successThreshold */
   successes?: number | undefined;
   /**
-   * What is done with a server that is silent while no other server answers well: `keep` it as it is, because the
-   * fault is likely to be that of the checks; or take it for `ill`, although that may empty the pool. Source: Envoy's
-   * panic threshold. @default 'keep'
+   * What is done with a server that is silent while no other answers well: `keep` it, because the checks are likely at
+   * fault; or take it for `ill`. That may empty the pool. Source: Envoy's panic threshold. @default 'keep'
    */
   whenAllSilent?: 'keep' | 'ill' | undefined;
   /** Where endpoints are asked, at the label `address` or else at the `id`. @default '/health' */
