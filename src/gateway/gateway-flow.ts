@@ -11,7 +11,7 @@ import {
 import type { Upstreams } from './forwarding/upstreams.js';
 import { type RequestState, stateOf } from './request-state.js';
 import type { GatewayConfig } from './settings/gateway-config.js';
-import type { SharedState } from './shared/shared-state.js';
+import { type SharedState, shareQuotas } from './shared/shared-state.js';
 
 /** The request that policies see in `item.request`. */
 export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
@@ -64,7 +64,8 @@ export function createFlow(
   const onDispatch = (item: ItemView<GatewayRequest>): string | undefined => revocationOf(item.request.req);
   const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool, onDispatch });
   shared?.detector?.attach(flow);
-  shared?.shareQuotas(config.constraints);
+  shareQuotas(shared?.quotas ?? config.shares?.workers.quotas, config.constraints);
+  config.shares?.start(flow);
   return flow;
 }
 

@@ -13,6 +13,7 @@ import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { UploadLimits } from '../base/stream/upload-watch.js';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
+import type { InspectedShares } from '../observability/inspector/index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
 import { BodyReader } from './bodies/body-reader.js';
@@ -26,11 +27,14 @@ import { KnownModels } from './metrics/known-models.js';
 import { logDropsOf } from './operators/drop-log.js';
 import { hostOf, type OperatorPage, operatorPage, ownHosts } from './operators/operator-page.js';
 import {
+  answerOf,
   hasFigures,
   isOperatorPath,
+  type OperatorQuestion,
   type OperatorRoutes,
   type OperatorState,
   operatorRoutes,
+  type Together,
 } from './operators/operator-routes.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handler.js';
@@ -39,11 +43,13 @@ import { ApiError } from './shared/api-error.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
 import { modelsOf } from './shared/model-label.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici } from './shared/optional-peers.js';
-import { SharedState } from './shared/shared-state.js';
+import { SharedState, shareQuotas } from './shared/shared-state.js';
 
 export interface GatewayOptions {
   /** @default nothing is logged */
   readonly log?: GatewayLog | undefined;
+  /** Makes one answer for operators of this worker's and of the others'. @default this process answers for itself */
+  readonly together?: Together | undefined;
 }
 
 /** A gateway that runs. */
@@ -53,7 +59,7 @@ export interface Gateway {
   readonly adminUrl: string;
   readonly flow: FlowController<GatewayRequest>;
   readonly pool: EndpointPool;
-  /** The part of shared limits that this replica holds now; empty without `sharedState`. */
+  /** The part of shared limits that this replica or worker holds now; empty where nothing is shared. */
   readonly shares: readonly LeaseStatus[];
   /**
    * Puts another configuration into force: limits, policies, servers, keys. Nothing that waits or runs is dropped.
@@ -61,6 +67,8 @@ export interface Gateway {
    * @returns what takes effect only after a restart
    */
   reconfigure(config: GatewayConfig): readonly string[];
+  /** What this worker alone answers to operators, for `together` of another one. */
+  tellOperators(what: OperatorQuestion, body?: string): Promise<string>;
   /**
    * Accepts nothing more. Goes on to dispatch waiting requests, then drops the rest with 503. Lets answers end, then
    * breaks off the rest. The configuration says how long each step may take. Resolves when all is over; idempotent.
@@ -84,7 +92,8 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
     new undici.Agent({ connect: { timeout: timeouts.connect } });
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
-  const running = new RunningGateway(config, log, makeAgent, promClient, shared);
+  const { together } = options;
+  const running = new RunningGateway(config, { log, together, makeAgent, promClient, shared });
   try {
     if (telemetry !== undefined) running.tell(telemetry);
     await running.listen();
@@ -95,6 +104,13 @@ export async function createGateway(config: GatewayConfig, options: GatewayOptio
   return running;
 }
 
+interface GatewayParts extends Pick<GatewayOptions, 'together'> {
+  readonly log: GatewayLog;
+  readonly makeAgent: (timeouts: GatewayConfig['timeouts']) => Agent;
+  readonly promClient: PromClient | undefined;
+  readonly shared: SharedState | undefined;
+}
+
 class RunningGateway implements Gateway {
   url = '';
   adminUrl = '';
@@ -102,7 +118,7 @@ class RunningGateway implements Gateway {
   private readonly upstreams: Upstreams;
   private readonly bodies: BodyReader;
   private readonly log: GatewayLog;
-  private readonly makeAgent: (timeouts: GatewayConfig['timeouts']) => Agent;
+  private readonly makeAgent: GatewayParts['makeAgent'];
   private readonly counters = new GatewayCounters();
   private readonly knownModels: KnownModels;
   private readonly metrics: MetricsSource | undefined;
@@ -121,13 +137,7 @@ class RunningGateway implements Gateway {
   private closed: Promise<FlowStats> | undefined = undefined;
   private endDelay: () => void = () => {};
 
-  constructor(
-    config: GatewayConfig,
-    log: GatewayLog,
-    makeAgent: RunningGateway['makeAgent'],
-    promClient: PromClient | undefined,
-    shared: SharedState | undefined,
-  ) {
+  constructor(config: GatewayConfig, { log, together, makeAgent, promClient, shared }: GatewayParts) {
     this.config = config;
     this.shared = shared;
     this.log = log;
@@ -146,13 +156,18 @@ class RunningGateway implements Gateway {
       this.agent,
     );
     this.upstreams.apply(config.upstreams);
-    this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
+    this.operators = operatorRoutes(() => this.operatorState(), this.bodies, together);
+    const isSharing = shared !== undefined || config.shares !== undefined;
+    const quotas = shared?.quotas ?? config.shares?.workers.quotas;
+    const held = (): InspectedShares => ({ leases: this.shares, quotas: quotas?.status.length ? quotas : undefined });
     this.page =
       config.inspector &&
-      operatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), shared && (() => shared.held));
-    this.metricsFallback = new MetricsFallback(config, log, (detector) =>
-      flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
-    );
+      operatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), isSharing ? held : undefined);
+    this.metricsFallback = new MetricsFallback(config, log, (detector, limits) => {
+      const among = limits === undefined ? detector : (this.config.shares?.beside(detector, limits) ?? detector);
+      flow.reconfigure({ saturationDetector: this.shared === undefined ? among : this.shared.beside(among) });
+    });
+    config.shares?.workers.shareMarks(upstreams.pool);
     this.stopWatching = this.watch(config);
     flow.on('regime', ({ isPoolEmpty }) => {
       if (isPoolEmpty)
@@ -174,7 +189,9 @@ class RunningGateway implements Gateway {
       });
     });
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
-    this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors, shared });
+    const leases = (shared?.detector ?? config.shares) ? (): readonly LeaseStatus[] => this.shares : undefined;
+    const parts = { flow, counters, knownModels, detectors, leases, quotas };
+    this.metrics = promClient && gatewayMetrics(promClient, parts);
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new RequestState(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
@@ -195,7 +212,8 @@ class RunningGateway implements Gateway {
   }
 
   get shares(): readonly LeaseStatus[] {
-    return this.shared?.detector?.status ?? [];
+    const leases = [...(this.config.shares?.workers.leases.values() ?? [])];
+    return [...(this.shared?.detector?.status ?? []), ...leases.flatMap(({ status }) => status)];
   }
 
   get pool(): EndpointPool {
@@ -224,7 +242,9 @@ class RunningGateway implements Gateway {
       this.reconfigureFlow(config, before);
     } else {
       // The same plugins, with what they have learnt.
-      Object.assign(next, { flow: before.flow, detectors: before.detectors, constraints: before.constraints });
+      const { flow, detectors, constraints, shares } = before;
+      Object.assign(next, { flow, detectors, constraints, shares });
+      config.shares?.end();
     }
     this.config = next;
     if (config.timeouts.connect !== before.timeouts.connect) {
@@ -256,7 +276,8 @@ class RunningGateway implements Gateway {
   private reconfigureFlow(config: GatewayConfig, before: GatewayConfig): void {
     // This comes before they are in force. With quotas of its own, this replica could once more dispatch as much as all
     // replicas together.
-    this.shared?.shareQuotas(config.constraints, before.constraints);
+    const quotas = this.shared?.quotas ?? config.shares?.workers.quotas;
+    shareQuotas(quotas, config.constraints, before.constraints);
     try {
       this.flow.reconfigure({
         endpointFilters: undefined,
@@ -264,9 +285,10 @@ class RunningGateway implements Gateway {
         ...sharing(flowOptions(config), this.shared),
       });
     } catch (error) {
-      this.shared?.shareQuotas(before.constraints, config.constraints);
+      shareQuotas(quotas, before.constraints, config.constraints);
       throw error;
     }
+    config.shares?.start(this.flow, before.shares);
   }
 
   close({ delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<FlowStats> {
@@ -297,7 +319,8 @@ class RunningGateway implements Gateway {
     await leasesEnd(this.flow, streams);
     this.drops.stop();
     for (const observation of this.observations) observation.stop();
-    await this.shared?.close();
+    this.config.shares?.end();
+    await Promise.all([this.shared?.close(), this.config.shares?.workers.close()]);
     return this.flow.stats();
   }
 
@@ -310,6 +333,10 @@ class RunningGateway implements Gateway {
         resolve();
       };
     });
+  }
+
+  tellOperators(what: OperatorQuestion, body?: string): Promise<string> {
+    return answerOf(what, this.operatorState(), body);
   }
 
   private operatorState(): OperatorState {
@@ -331,17 +358,13 @@ class RunningGateway implements Gateway {
   }
 
   private serve(state: RequestState): void {
-    if (this.adminServer === undefined && this.isOfOperators(state)) void this.answerOperator(state);
+    if (this.adminServer === undefined && isOfOperators(state, this.config, this.page)) void this.answerOperator(state);
     else this.handler.handle(state);
   }
 
   private serveOperator(state: RequestState): void {
-    if (this.isOfOperators(state)) void this.answerOperator(state);
+    if (isOfOperators(state, this.config, this.page)) void this.answerOperator(state);
     else this.handler.fail(state, nothingAt(state));
-  }
-
-  private isOfOperators({ path }: RequestState): boolean {
-    return path === this.page?.path || isOperatorPath(path, this.config.demand.path);
   }
 
   /** Never rejects. */
@@ -355,6 +378,10 @@ class RunningGateway implements Gateway {
       this.handler.fail(state, error);
     }
   }
+}
+
+function isOfOperators({ path }: RequestState, { demand }: GatewayConfig, page: OperatorPage | undefined): boolean {
+  return path === page?.path || isOperatorPath(path, demand.path);
 }
 
 const unknownHost = new ApiError(

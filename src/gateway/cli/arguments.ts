@@ -19,13 +19,20 @@ export interface GatewayArguments {
   readonly logFormat: 'json' | 'text' | undefined;
   /** Modules that are imported first. */
   readonly modules: readonly string[];
+  readonly workers: Workers;
 }
+
+/** Processes that serve; `auto`: one for each core. */
+export type Workers = number | 'auto';
+
+const mostWorkers = 256;
 
 export interface CheckArguments {
   readonly file: string;
   readonly json: boolean;
   readonly probe: boolean;
   readonly modules: readonly string[];
+  readonly workers: Workers;
 }
 
 export interface SimulateArguments {
@@ -63,6 +70,8 @@ gateway
   --log-format FORMAT json or text, whatever the file says
   --import MODULE     run it first: your own plugins (its default export),
                       providers of OpenTelemetry; may be given again
+  --workers N         processes that serve on one port and share the file's
+                      limits; auto: one for each core
   Signals: SIGTERM and SIGINT drain and stop, a second one stops at once;
   SIGHUP reads the file again. Logs go to standard error.
 
@@ -71,6 +80,7 @@ check
   --probe             also ask the servers of a gateway file whether they
                       are there and report their load
   --import MODULE     as above
+  --workers N         what N workers share, and what each has for itself
   Exit status: 0 when the file is right, 1 when it has faults.
 
 simulate
@@ -113,6 +123,7 @@ export function parseCommand(args: readonly string[]): Command {
         seeds: { type: 'string' },
         html: { type: 'string' },
         'skip-bad-lines': { type: 'boolean' },
+        workers: { type: 'string' },
         probe: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
@@ -122,8 +133,11 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (values.version) return { name: 'version' };
     const { json = false, probe = false, import: modules = [] } = values;
-    if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], modules, files);
-    if (name === 'check') return checkCommand(files, { json, probe, modules });
+    const workers = workersOf(values.workers);
+    if (workers === undefined)
+      return wrong(`--workers: expected auto, or a number from 1 to ${mostWorkers}; got "${values.workers}"`);
+    if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], { modules, workers }, files);
+    if (name === 'check') return checkCommand(files, { json, probe, modules, workers });
     if (name === 'simulate') return simulateCommand(files, values);
     if (name === 'schema') return schemaCommand(files);
     return wrong(`expected "gateway", "check", "simulate" or "schema"; got "${name}"`);
@@ -135,14 +149,19 @@ export function parseCommand(args: readonly string[]): Command {
 function gatewayCommand(
   config: string | undefined,
   logFormat: string | undefined,
-  modules: readonly string[],
+  options: Pick<GatewayArguments, 'modules' | 'workers'>,
   files: readonly string[],
 ): Command {
   if (config === undefined || files.length > 0) return wrong('expected gateway --config FILE');
   if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
   }
-  return { name: 'gateway', config, logFormat, modules };
+  return { name: 'gateway', config, logFormat, ...options };
+}
+
+function workersOf(given = '1'): Workers | undefined {
+  if (given === 'auto') return given;
+  return /^[1-9]\d*$/.test(given) && Number(given) <= mostWorkers ? Number(given) : undefined;
 }
 
 function checkCommand([file, ...others]: readonly string[], options: Omit<CheckArguments, 'file'>): Command {

@@ -10,7 +10,7 @@ import {
 } from '../../index.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective-settings.js';
-import { depthLints, flowLints, gatewayLints } from './lints.js';
+import { depthLints, flowLints, gatewayLints, workersShare } from './lints.js';
 import { effectiveTenants, tenantLints } from './tenants.js';
 
 export interface CheckResult {
@@ -24,11 +24,15 @@ export interface CheckResult {
 }
 
 /** Documents with kinds are read as an EndpointPickerConfig, others as a gateway file with plugins of `registry`. */
-export function checkSource(text: string, registry?: PluginRegistry): CheckResult {
+export function checkSource(text: string, registry?: PluginRegistry, workers = 1): CheckResult {
   const isDocument = /^\uFEFF?kind:/m.test(text) && !/^\uFEFF?(listen|upstreams):/m.test(text);
   const kind = isDocument ? 'EndpointPickerConfig' : 'gateway file';
   try {
-    return { kind, faults: [], ...(isDocument ? checkDocument(text, registry) : checkGateway(text, registry)) };
+    return {
+      kind,
+      faults: [],
+      ...(isDocument ? checkDocument(text, registry) : checkGateway(text, registry, workers)),
+    };
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
     return { kind, faults: error.issues, warnings: [], effective: [] };
@@ -47,7 +51,7 @@ function checkDocument(text: string, registry: PluginRegistry | undefined): Find
   };
 }
 
-function checkGateway(text: string, registry: PluginRegistry | undefined): Findings {
+function checkGateway(text: string, registry: PluginRegistry | undefined, workers: number): Findings {
   const missing: string[] = [];
   const config: GatewayConfig = loadGatewayConfig(text, { registry, onMissing: (what) => missing.push(what) });
   const resolved = resolve(config.flow);
@@ -61,7 +65,12 @@ function checkGateway(text: string, registry: PluginRegistry | undefined): Findi
       ...flowLints(resolved, objectives),
       ...depthLints(resolved, objectives, text, 1),
     ],
-    effective: [...effectiveGateway(config), ...effectiveFlow(resolved), effectiveTenants(config, resolved, text)],
+    effective: [
+      ...effectiveGateway(config),
+      ...effectiveFlow(resolved),
+      effectiveTenants(config, resolved, text),
+      ...workersShare(text, workers),
+    ],
   };
 }
 

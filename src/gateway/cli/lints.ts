@@ -1,9 +1,13 @@
-/** Lints: settings that are each valid but do not go together. Every sentence names both. */
+/**
+ * Lints: settings that are each valid but do not go together. Every sentence names both. Longer than most files,
+ * because they are many.
+ */
 import { parseDuration } from '../../base/schema/duration.js';
 import { readYaml } from '../../config/read-yaml.js';
 import type { GatewayConfig } from '../index.js';
 import type { ScrapeConfig } from '../settings/gateway-config.js';
-import type { Resolved } from './effective-settings.js';
+import { byCost } from '../shared/worker-shares.js';
+import type { Effective, Resolved } from './effective-settings.js';
 import { bytes, ms } from './format-numbers.js';
 
 /** The official clients of OpenAI give up then, unless told otherwise. */
@@ -130,6 +134,33 @@ const perReplica: Readonly<Record<string, string>> = {
 
 /** State that code can share, and files cannot. */
 const inCode: Readonly<Record<string, string>> = { 'session-limit-detector': '; in code sharedSessions() shares them' };
+
+/** Plugins that workers of one machine share, or have a part of; the others hold in each worker. */
+const amongWorkers: Readonly<Record<string, string>> = {
+  'concurrency-detector': 'one limit for all workers',
+  'quota-detector': 'one quota for all workers; fixed and sliding windows hold in each',
+  'session-limit-detector': 'one count for all workers',
+  'token-bucket': 'each worker has its part',
+  'tenant-budgets': 'each worker has its part',
+};
+
+/** What `--workers` shares; empty for one worker. */
+export function workersShare(text: string, count: number): Effective[] {
+  if (count === 1) return [];
+  const declared = declaredPlugins(text).map(({ type }) => [type, amongWorkers[type] ?? perWorker(type)] as const);
+  const always = [
+    ['may wait', `each worker has 1/${count} of the limits of flowControl and its bands`],
+    ['caps of a tenant', 'maxInFlightPerFlow holds in each worker'],
+    ['connections', `each worker has 1/${count} of limits.maxConnections`],
+    ['marks, metrics, demand', 'one for all workers; the inspector shows the worker that answers'],
+  ] as const;
+  return [{ section: `With ${count} workers`, entries: [...declared.filter(([, what]) => what !== ''), ...always] }];
+}
+
+function perWorker(type: string): string {
+  if (byCost.has(type)) return 'what tenants received is exchanged among all workers';
+  return perReplica[type] === undefined ? '' : `${perReplica[type]} in each worker`;
+}
 
 /** Quotas that each replica has for itself. */
 function quotaLints({ quotas }: NonNullable<GatewayConfig['sharedState']>, text: string): string[] {

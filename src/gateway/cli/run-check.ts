@@ -1,4 +1,5 @@
 /** `headgate check`: is the file right, and what does it mean? */
+import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { FlowConfigError, type PluginRegistry } from '../../index.js';
 import { importPlugins } from '../index.js';
@@ -8,13 +9,16 @@ import { probe } from './probe-upstreams.js';
 import { readSource } from './read-source.js';
 
 /** Returns the exit status. */
-export async function runCheck({ file, json, probe: asksServers, modules }: CheckArguments): Promise<number> {
-  const result = await check(file, modules, asksServers);
+export async function runCheck({ file, json, ...options }: CheckArguments): Promise<number> {
+  const result = await check(file, options);
   process.stdout.write(json ? `${JSON.stringify(result, finite, 2)}\n` : renderCheck(file, result));
   return result.faults.length === 0 ? 0 : 1;
 }
 
-async function check(file: string, modules: readonly string[], asksServers: boolean): Promise<CheckResult> {
+async function check(
+  file: string,
+  { modules, probe: asksServers, workers }: Omit<CheckArguments, 'file' | 'json'>,
+): Promise<CheckResult> {
   let text: string;
   try {
     text = readSource(file);
@@ -30,7 +34,7 @@ async function check(file: string, modules: readonly string[], asksServers: bool
     if (error instanceof FlowConfigError) return faulty(error.issues);
     throw error;
   }
-  const checked = checkSource(text, registry);
+  const checked = checkSource(text, registry, workers === 'auto' ? availableParallelism() : workers);
   if (!asksServers || checked.kind !== 'gateway file' || checked.faults.length > 0) return checked;
   return { ...checked, warnings: [...checked.warnings, ...(await probe(text, registry))] };
 }

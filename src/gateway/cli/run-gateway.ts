@@ -1,102 +1,32 @@
-/** `headgate gateway`: a gateway until a signal ends it. */
-import { dirname, resolve } from 'node:path';
-import {
-  createGateway,
-  type Gateway,
-  type GatewayConfig,
-  type GatewayLog,
-  importPlugins,
-  loadGatewayConfig,
-} from '../index.js';
-import { changesBetween } from '../settings/config-changes.js';
-import { CommandLog, type LogFormat } from './command-log.js';
-import { readSource } from './read-source.js';
-
-export interface GatewayCommand {
-  readonly config: string;
-  readonly logFormat?: LogFormat | undefined;
-  readonly modules?: readonly string[] | undefined;
-}
-
-/** Changes that one line tells. */
-const mostChanges = 20;
+/** `headgate gateway`: a gateway until a signal ends it, in this process or in workers of it. */
+import { availableParallelism } from 'node:os';
+import { createGateway, type Gateway } from '../index.js';
+import { CommandLog } from './command-log.js';
+import { runWorkers } from './run-workers.js';
+import { type GatewayCommand, serveUntilSignal } from './serve-until-signal.js';
 
 /** Resolves to the exit status. */
-export async function runGateway({ config: path, logFormat, modules }: GatewayCommand): Promise<number> {
-  const file = path === '-' ? '-' : resolve(path);
-  const output = new CommandLog(logFormat);
-  const { log } = output;
-  const release = output.takeOver();
-  const warn = ({ warnings }: GatewayConfig): void => {
-    for (const message of warnings) log('warn', 'config', { file, message });
-  };
-  const from = path === '-' ? undefined : dirname(file);
-  const load = async (source: string): Promise<GatewayConfig> =>
-    loadGatewayConfig(source, { registry: await importPlugins(source, { from, modules }) });
-  let config: GatewayConfig;
+export async function runGateway(command: GatewayCommand): Promise<number> {
+  const { workers = 1 } = command;
+  const count = workers === 'auto' ? availableParallelism() : workers;
+  if (count > 1) return runWorkers(command, count);
+  const output = new CommandLog(command.logFormat);
   let gateway: Gateway;
-  try {
-    const source = readSource(path);
-    output.follow(source);
-    config = await load(source);
-    warn(config);
-    gateway = await createGateway(config, { log });
-  } catch (error) {
-    output.faults(file, 'not-started', error);
-    release();
-    return 1;
-  }
-  const reload = async (): Promise<void> => {
-    try {
-      const source = readSource(path);
-      const next = await load(source);
-      const later = gateway.reconfigure(next);
-      const changes = changesBetween(config, next);
-      config = next;
-      output.follow(source); // not before: a file that is refused changes nothing
-      warn(next);
-      const needsRestart = later.join(', ') || undefined;
-      log('info', 'reloaded', { file, upstreams: gateway.pool.endpoints.length, changed: told(changes), needsRestart });
-    } catch (error) {
-      output.faults(file, 'reload-refused', error);
-    }
-  };
-  let reloaded = Promise.resolve();
-  process.on('SIGHUP', () => {
-    reloaded = reloaded.then(reload); // one after the other
-  });
-  const end = stopped(gateway, log, () => config.drain.delay).finally(() => output.flush());
-  // This comes last, because a reader of the line may send signals at once.
-  const { url, adminUrl, pool } = gateway;
-  log('info', 'listening', { file, url, adminUrl, upstreams: pool.endpoints.length, pid: process.pid });
-  return end;
-}
-
-function told(changes: readonly string[]): string {
-  if (changes.length === 0) return 'nothing';
-  const left = changes.length - mostChanges;
-  return changes.slice(0, mostChanges).join('; ') + (left > 0 ? `; and ${left} more` : '');
-}
-
-/** `delayMs` is asked when the signal comes: a reload may have changed it. */
-function stopped(gateway: Gateway, log: GatewayLog, delayMs: () => number): Promise<number> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const stop = (signal: NodeJS.Signals): void => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
+  return serveUntilSignal(command, output, {
+    async start(config) {
+      gateway = await createGateway(config, { log: output.log });
+      const { url, adminUrl, pool } = gateway;
+      return { url, adminUrl, upstreams: pool.endpoints.length };
+    },
+    reload: async (config) => gateway.reconfigure(config),
+    load() {
       const { waiting, inFlight } = gateway.flow.stats();
-      log('info', 'draining', { signal, waiting, inFlight });
-      // Ctrl-C comes from a person, and no load balancer needs time then.
-      gateway.close({ delayMs: signal === 'SIGTERM' ? delayMs() : 0 }).then(
-        ({ dispatched, rejected, evicted }) => {
-          log('info', 'stopped', { dispatched, rejected, evicted });
-          resolve(0);
-        },
-        resolve.bind(undefined, 1),
-      );
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
+      return { waiting, inFlight };
+    },
+    async stop(delayMs) {
+      const { dispatched, rejected, evicted } = await gateway.close({ delayMs });
+      return { dispatched, rejected, evicted };
+    },
+    kill: () => {},
   });
 }

@@ -10,14 +10,17 @@ import type { GatewayLog } from '../shared/gateway-log.js';
 /** Requests in flight on an unknown server of weight 1: few enough for a small one, enough to keep a large one busy. */
 const fallbackConcurrency = 16;
 
+/** `limits`: those of the detector, where workers have them together. */
+type Use = (detector: SaturationDetector, limits?: { readonly maxConcurrency: number }) => void;
+
 export class MetricsFallback {
   private readonly log: GatewayLog;
-  private readonly use: (detector: SaturationDetector) => void;
+  private readonly use: Use;
   private config: GatewayConfig;
   private isReplaced = false;
 
   /** `use` puts a detector into force. */
-  constructor(config: GatewayConfig, log: GatewayLog, use: (detector: SaturationDetector) => void) {
+  constructor(config: GatewayConfig, log: GatewayLog, use: Use) {
     this.config = config;
     this.log = log;
     this.use = use;
@@ -39,7 +42,8 @@ export class MetricsFallback {
       return;
     }
     this.isReplaced = true;
-    this.use(concurrencyDetector({ maxConcurrency: fallbackConcurrency }));
+    const limits = { maxConcurrency: fallbackConcurrency };
+    this.use(concurrencyDetector(limits), limits);
     const message =
       `no server reports its load: at most ${fallbackConcurrency} requests run on each at a time, which is a guess. ` +
       'Declare a concurrency-detector with what the servers can hold, or let them report metrics';

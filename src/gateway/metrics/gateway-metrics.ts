@@ -7,9 +7,9 @@ import {
   sharedQuotaMetrics,
   sharedStateMetrics,
 } from '../../observability/prometheus/index.js';
+import type { LeaseStatus, SharedQuotas } from '../../redis/index.js';
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { RequestState } from '../request-state.js';
-import type { SharedState } from '../shared/shared-state.js';
 import type { GatewayCounters, LabelledCounter } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
 
@@ -27,7 +27,9 @@ export interface MetricParts {
   readonly counters: GatewayCounters;
   readonly knownModels: KnownModels;
   readonly detectors: () => readonly SaturationDetector[];
-  readonly shared: SharedState | undefined;
+  /** Undefined where no limit is shared. */
+  readonly leases: (() => readonly LeaseStatus[]) | undefined;
+  readonly quotas: SharedQuotas | undefined;
 }
 
 /** Names, and what they count. */
@@ -56,7 +58,7 @@ const ttftBuckets = [
 const mostSeries = 200;
 
 export function gatewayMetrics(promClient: PromClient, parts: MetricParts): MetricsSource {
-  const { flow, counters, knownModels, detectors, shared } = parts;
+  const { flow, counters, knownModels, detectors, leases, quotas } = parts;
   const register = new promClient.Registry();
   prometheusMetrics(flow, {
     register,
@@ -64,9 +66,7 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
     modelName: ({ askedModel }) => knownModels.labelOf(askedModel),
     targetModelName: ({ model }) => knownModels.labelOf(model),
   });
-  const leases = shared?.detector;
-  if (leases !== undefined) sharedStateMetrics(() => leases.status, { register });
-  const quotas = shared?.quotas;
+  if (leases !== undefined) sharedStateMetrics(leases, { register });
   if (quotas !== undefined) sharedQuotaMetrics(() => quotas, { register });
   for (const [name, [figure, help]] of Object.entries(counted))
     expose(promClient, register, name, help, counters[figure]);

@@ -36,6 +36,11 @@ export interface OperatorState {
 /** Answers the paths that `isOperatorPath` names. */
 export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<void>;
 
+/** What operators ask all workers of a machine. */
+export type OperatorQuestion = 'metrics' | 'demand' | 'thresholds';
+/** The answer of all workers; `own` is this one's, or the thresholds that it was told. */
+export type Together = (what: OperatorQuestion, own: string) => Promise<string>;
+
 const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 const thresholds = '/busy_threshold';
 
@@ -50,7 +55,13 @@ export function hasFigures(path: string, demandPath: string): boolean {
 }
 
 /** @throws (rejects) ApiError */
-export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
+export function operatorRoutes(state: () => OperatorState, bodies: BodyReader, together?: Together): OperatorRoutes {
+  const ofAll: Together = together ?? (async (_what, own) => own);
+  async function* partsOf(register: MetricsSource): AsyncGenerator<string> {
+    if (together === undefined) yield* register.parts();
+    else yield await together('metrics', await textOf(register));
+  }
+
   return async function answerOperator(path, req, res) {
     const { demand } = state();
     if ((readOnly.has(path) || path === demand.path) && req.method !== 'GET' && req.method !== 'HEAD') {
@@ -75,7 +86,7 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
       }
       if (register === undefined)
         throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
-      for await (const part of register.parts()) {
+      for await (const part of partsOf(register)) {
         // Only now, so that a metric that cannot be read is an error with its status.
         if (!res.headersSent) res.writeHead(200, { 'content-type': register.contentType });
         res.write(part);
@@ -89,9 +100,10 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
         throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
       }
       const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });
-      res.writeHead(answer.status, answer.headers).end(answer.body);
+      const body = await ofAll('demand', answer.body);
+      res.writeHead(answer.status, answer.headers).end(body);
     } else if (path === thresholds) {
-      await moveThresholds(req, res, state(), bodies);
+      await moveThresholds(req, res, state(), bodies, together);
     }
   };
 }
@@ -101,6 +113,7 @@ async function moveThresholds(
   res: ServerResponse,
   state: OperatorState,
   bodies: BodyReader,
+  together: Together | undefined,
 ): Promise<void> {
   const handle = thresholdHandler(state);
   if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
@@ -109,7 +122,22 @@ async function moveThresholds(
   // Others get 403, and nothing is received from them.
   const body = isAuthorized ? (await bodies.read(req, 'operators', longestUpdate)).toString('utf8') : undefined;
   const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
+  if (body !== undefined && req.method === 'POST' && answer.status === 200) await together?.('thresholds', body);
   res.writeHead(answer.status, isAuthorized ? answer.headers : { ...answer.headers, ...uploadEnds }).end(answer.body);
+}
+
+/** What this process alone answers to another worker. */
+export async function answerOf(what: OperatorQuestion, state: OperatorState, body?: string): Promise<string> {
+  if (what === 'metrics') return state.register === undefined ? '' : textOf(state.register);
+  if (what === 'demand') return (await demandHandler(state.flow)({ method: 'GET', headers: {} })).body;
+  const headers = { authorization: `Bearer ${state.adminToken}` };
+  return (await thresholdHandler(state)?.({ method: 'POST', headers, body }))?.body ?? '';
+}
+
+async function textOf(register: MetricsSource): Promise<string> {
+  let text = '';
+  for await (const part of register.parts()) text += part;
+  return text;
 }
 
 /** Bytes of an update of thresholds. */

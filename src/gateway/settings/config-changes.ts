@@ -11,7 +11,8 @@ export function changesBetween(before: GatewayConfig, after: GatewayConfig): str
 }
 
 /** The configuration holds plugins as made objects; only the settings that they were made from can be compared. */
-function describable({ flow, detectors, constraints, warnings, flowFingerprint, ...sections }: GatewayConfig): Tree {
+function describable({ shares, ...file }: GatewayConfig): Tree {
+  const { flow, detectors, constraints, warnings, flowFingerprint, ...sections } = file;
   return { ...sections, ...(flowFingerprint === '' ? {} : JSON.parse(flowFingerprint)) };
 }
 

@@ -8,6 +8,7 @@ import type { Constraint, FlowControllerOptions, SaturationDetector } from '../.
 import type { MetricProfile } from '../../upstream/index.js';
 import type { CorsConfig } from '../shared/cors.js';
 import type { SharedStateConfig } from '../shared/shared-state.js';
+import type { FileShares } from '../shared/worker-shares.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -181,6 +182,8 @@ export interface GatewayConfig {
   readonly constraints: readonly Constraint[];
   /** Equal when two files ask for the same flow control. */
   readonly flowFingerprint: string;
+  /** What this worker shares with others of its machine; undefined: it is the only one. */
+  readonly shares?: FileShares | undefined;
   /** Settings that are valid but probably not intended; one sentence each. */
   readonly warnings: readonly string[];
 }

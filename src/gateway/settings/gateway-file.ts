@@ -12,7 +12,7 @@ export interface FileSender {
 /** What is read elsewhere, by `headgate/config`. */
 type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint' | 'warnings';
 /** Sections that may be missing, or whose settings depend on others. */
-type Open = 'admin' | 'inspector' | 'openTelemetry' | 'scrape' | 'auth' | 'cors' | 'sharedState';
+type Open = 'admin' | 'inspector' | 'openTelemetry' | 'scrape' | 'auth' | 'cors' | 'sharedState' | 'shares';
 
 export interface GatewayFile
   extends Omit<GatewayConfig, FlowSettings | Open>,

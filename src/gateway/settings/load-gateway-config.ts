@@ -1,7 +1,7 @@
 /** Reads a gateway file into the configuration of a gateway, or reports everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
-import { callable, object, objectWith, optional, parse, validate } from '../../base/schema/element.js';
+import { callable, object, objectWith, optional, parse, validate, value } from '../../base/schema/element.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
@@ -15,6 +15,7 @@ import {
   resolveOptions,
   type SaturationDetector,
 } from '../../index.js';
+import { FileShares, GatewayWorkers, part } from '../shared/worker-shares.js';
 import { fileSchema, sharedStateSchema } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';
 import type { FileSender, FileSharedState, GatewayFile } from './gateway-file.js';
@@ -25,9 +26,17 @@ import type { SecretSources } from './secrets.js';
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
   /** Plugin types that the file may name; `importPlugins` adds those of its own modules. @default defaultRegistry() */
   readonly registry?: PluginRegistry | undefined;
+  /**
+   * The workers among which this process is one: limits of the file are those of all together, or each has its part.
+   * @default none: this process has the whole
+   */
+  readonly workers?: GatewayWorkers | undefined;
 }
 
+const isWorkers = (given: unknown): given is GatewayWorkers => given instanceof GatewayWorkers;
+
 const optionsSchema = object({
+  workers: optional(value('new GatewayWorkers({ store, count })', isWorkers)),
   registry: registryOption,
   env: optional(objectWith<SecretSources['env']>('an object of variables, such as process.env')),
   readFile: optional(callable<SecretSources['readFile']>()),
@@ -44,7 +53,7 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   const warnings: string[] = [];
   const issues: ConfigIssue[] = [];
   const given = parse(optionsSchema, options, 'loadGatewayConfig');
-  const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry, onMissing } = given;
+  const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry, onMissing, workers } = given;
   const parsed = readOneObject(source, (issue) => issues.push(issue));
   if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
   if (registry === undefined) {
@@ -58,7 +67,9 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   }
   const verdict = validate(fileSchema({ env, readFile, onMissing }), parsed);
   if (!verdict.ok) issues.push(...verdict.issues);
-  const flow = readFlow(parsed, registry ?? defaultRegistry(), issues, warnings);
+  const longestMs = verdict.ok ? verdict.value.timeouts.total : 0;
+  const shares = workers && new FileShares(workers, longestMs);
+  const flow = readFlow(parsed, registry ?? defaultRegistry(), issues, warnings, shares);
   if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
   const file = verdict.value;
   checkNames(file, issues);
@@ -70,11 +81,11 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
     const read = validate(sharedStateSchema({ env, readFile }), parsed?.sharedState);
     return read.ok ? read.value : undefined;
   }
-  const config = {
-    ...flow,
-    ...resolve(file, scrape !== undefined || Object(flow.flow.saturationDetector).needsPool === true, again, issues),
-    warnings,
-  };
+  const needsScraping = scrape !== undefined || Object(flow.flow.saturationDetector).needsPool === true;
+  const settings = resolve(file, needsScraping, again, issues);
+  const { limits } = settings;
+  const maxConnections = part(limits.maxConnections, workers?.count ?? 1);
+  const config = { ...flow, ...settings, limits: { ...limits, maxConnections }, shares, warnings };
   if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
   return config;
 }
@@ -87,13 +98,14 @@ function readFlow(
   registry: PluginRegistry,
   issues: ConfigIssue[],
   warnings: string[],
+  shares: FileShares | undefined,
 ): Flow {
   const { plugins, saturationDetector, flowControl } = file;
   const heading = 'EndpointPickerConfig: ';
   const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
   const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
   const hasDefaultDetector = saturationDetector === undefined && Object(flowControl).saturationDetector === undefined;
-  const { recording, made } = remembering(registry);
+  const { recording, made } = remembering(registry, shares);
   try {
     const document = {
       apiVersion: 'llm-d.ai/v1alpha1',
@@ -102,7 +114,8 @@ function readFlow(
       ...sections,
     };
     const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording, defaults: 'headgate' });
-    const flow = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
+    const whole = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
+    const flow = shares?.withParts(whole) ?? whole;
     warnings.push(...noted.map(plain));
     resolveOptions({ ...flow, pool: new EndpointPool() }, 'flowControl');
     const flowFingerprint = JSON.stringify({ ...sections, plugins });
@@ -132,13 +145,13 @@ function withFiniteBytes(options: FlowControllerOptions): FlowControllerOptions 
 }
 
 /** The registry, and every plugin that was made by it: detectors inside others cannot be found otherwise. */
-function remembering(registry: PluginRegistry): { recording: PluginRegistry; made: object[] } {
+function remembering(registry: PluginRegistry, shares?: FileShares): { recording: PluginRegistry; made: object[] } {
   const made: object[] = [];
   const recording: PluginRegistry = Object.create(registry);
   recording.create = (type, parameters, references = recording) => {
-    const plugin = registry.create(type, parameters, references);
+    const plugin = registry.create(type, shares?.partOf(type, parameters) ?? parameters, references);
     made.push(plugin);
-    return plugin;
+    return shares?.shared(type, parameters, plugin) ?? plugin;
   };
   return { recording, made };
 }
@@ -223,7 +236,7 @@ function resolve(
   needsScraping: boolean,
   again: () => FileSharedState | undefined,
   issues: ConfigIssue[],
-): Omit<GatewayConfig, keyof Flow | 'warnings'> {
+): Omit<GatewayConfig, keyof Flow | 'warnings' | 'shares'> {
   const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
   const { enabled = needsScraping, ...scraping } = scrape;
   const sharedState = readSharedState(file.sharedState, again, issues);

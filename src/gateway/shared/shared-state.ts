@@ -7,7 +7,6 @@ import { type Constraint, maxOf, type SaturationDetector } from '../../index.js'
 import {
   type LeasedDetector,
   type LeaseOptions,
-  type LeaseStatus,
   type SharedConcurrency,
   type SharedQuotas,
   type Store,
@@ -67,22 +66,9 @@ export class SharedState {
     return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
   }
 
-  /** From now on `constraints` use the quotas of all replicas; they replace `before` in this turn. */
-  shareQuotas(constraints: readonly Constraint[], before: readonly Constraint[] = []): void {
-    if (this.quotas === undefined) return;
-    for (const constraint of before) if (hasQuotas(constraint)) constraint.end();
-    for (const constraint of constraints) if (hasQuotas(constraint)) constraint.drawFrom(this.quotas);
-  }
-
-  /** The holdings of this replica, for pages. */
-  get held(): { readonly leases: readonly LeaseStatus[]; readonly quotas: SharedQuotas | undefined } {
-    const { detector, quotas } = this;
-    return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };
-  }
-
   /** Whether there is a limit, and no part of it here; and the problem of the store, if it has one. */
   get share(): { readonly isMissing: boolean; readonly problem: StoreProblem | undefined } {
-    const { leases } = this.held;
+    const leases = this.detector?.status ?? [];
     const isMissing = this.detector !== undefined && leases.every(({ cap }) => cap === 0);
     return { isMissing, problem: leases[0]?.store.problem ?? this.quotas?.store.problem };
   }
@@ -107,6 +93,17 @@ export class SharedState {
     await Promise.all([this.detector?.close(), this.quotas?.close()]);
     this.connection.end();
   }
+}
+
+/** From now on `constraints` use the quotas of all replicas, or of all workers; they replace `before` in this turn. */
+export function shareQuotas(
+  quotas: SharedQuotas | undefined,
+  constraints: readonly Constraint[],
+  before: readonly Constraint[] = [],
+): void {
+  if (quotas === undefined) return;
+  for (const constraint of before) if (hasQuotas(constraint)) constraint.end();
+  for (const constraint of constraints) if (hasQuotas(constraint)) constraint.drawFrom(quotas);
 }
 
 function canBeSet(detector: LeasedDetector): detector is SharedConcurrency {
