@@ -1,5 +1,5 @@
 // Installs what the tests of shared state need: redis-server and valkey-server, of which Debian 12 has Valkey among its
-// backports only; and Go, with what test/redis/linearizability/checker is built from.
+// backports only; openssl, for their certificates; and Go, with what test/redis/linearizability/checker is built from.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ function release() {
 }
 
 function isThere(program) {
-  return spawnSync(program, ['--version']).status === 0;
+  return ['--version', 'version'].some((asked) => spawnSync(program, [asked]).status === 0);
 }
 
 /** Why the server is missing afterwards; undefined when it is there. */
@@ -46,6 +46,7 @@ function installGo() {
 const problems = [
   ['redis-server', install('redis-server')],
   ['valkey-server', install('valkey-server')],
+  ['openssl', install('openssl')],
   ['go', installGo()],
 ];
 for (const [name, problem] of problems) {
