@@ -60,7 +60,7 @@ describe.runIf(storeKinds.length > 0)('a gateway file reaches', { timeout: 60_00
     secured = await startWithTls(kind, certificates, ['--requirepass', 'right']);
   }, 120_000);
   afterAll(async () => {
-    await Promise.all([cluster.stop(), sentinels.stop(), secured.store.stop()]);
+    await Promise.all([cluster?.stop(), sentinels?.stop(), secured?.store.stop()]);
     certificates.remove();
   });
 

@@ -176,7 +176,8 @@ export class Cluster {
   private async form(): Promise<void> {
     const [first, ...rest] = this.stores;
     const meeting = ['127.0.0.1', String(first!.port), String(this.buses[0])];
-    for (const store of rest) await this.admin(store).call('CLUSTER', 'MEET', ...meeting);
+    const meet = (store: Store): Promise<unknown> => this.admin(store).call('CLUSTER', 'MEET', ...meeting);
+    for (const store of rest) await meet(store);
     for (let i = 0; i < masters; i++) {
       const own = Array.from({ length: slots }, (_, slot) => slot).filter(
         (slot) => Math.floor((slot * masters) / slots) === i,
@@ -187,6 +188,9 @@ export class Cluster {
       const seen = await Promise.all(
         this.stores.map(async (store) => readNodes(String(await this.admin(store).call('CLUSTER', 'NODES')))),
       );
+      // A handshake that takes longer than the time limit of nodes is forgotten, as on a loaded machine.
+      for (const store of rest)
+        if ((seen[this.stores.indexOf(store)]?.length ?? 0) < this.stores.length) await meet(store);
       return seen.every(
         (nodes) => nodes.length === this.stores.length && nodes.every(({ isConnected }) => isConnected),
       );
