@@ -30,7 +30,7 @@ async function listening(server) {
 const proxies = {
   /**
    * What one would write by hand: headers, both bodies, and an end for each side when the other leaves. `pipe` and not
-   * `pipeline`, which on Node 20 makes an error with a stack after every answer, and costs this proxy half as much again.
+   * `pipeline`, which on Node 20 makes an error with a stack after every answer.
    */
   'node:http'(upstream) {
     const agent = new HttpAgent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });

@@ -1,7 +1,8 @@
 // The six workloads of GoModel's comparison of gateways: chat completions, Responses and messages, each as JSON and as a
 // stream, 8,000 requests over 10 connections against a model server that answers at once; the highest rate of a sweep
 // over connections; memory; the time from the start to the first answer. One gateway at a time.
-// Their figures: https://gomodel.enterpilot.io, "AI Gateway Benchmark 2026", on an AWS c7i.large (2 vCPU, 4 GiB).
+// Their figures, on an AWS c7i.large (2 vCPU, 4 GiB):
+// https://dev.to/s-bandy/benchmarking-ai-gateways-gomodel-vs-litellm-vs-portkey-vs-bifrost-5d98
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Pool } from 'undici';
