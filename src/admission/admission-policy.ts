@@ -64,4 +64,4 @@ export const admissionPolicyShape: PluginShape<AdmissionPolicy> = {
 };
 
 /** The definition by which configuration files make one. */
-export type AdmissionDefinition<P = object> = PolicyDefinition<'admission', P, AdmissionPolicy>;
+export type AdmissionDefinition = PolicyDefinition<AdmissionPolicy>;

@@ -14,6 +14,6 @@ export function rejectAll(): AdmissionPolicy {
   return { type: 'reject-all', admit: () => rejection };
 }
 
-export const alwaysAdmitPlugin: AdmissionDefinition = withoutParameters('admission', alwaysAdmit);
+export const alwaysAdmitPlugin: AdmissionDefinition = withoutParameters(alwaysAdmit);
 
-export const rejectAllPlugin: AdmissionDefinition = withoutParameters('admission', rejectAll);
+export const rejectAllPlugin: AdmissionDefinition = withoutParameters(rejectAll);

@@ -1,4 +1,5 @@
 /** Admission of gateways without a queue: a full pool rejects sheddable requests and admits all others. */
+import { define } from '../base/policy-definition.js';
 import { object, optional, parse, type Schema } from '../base/schema/element.js';
 import { aboveZero, ratioAboveZero } from '../base/schema/types.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
@@ -45,9 +46,4 @@ export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
   };
 }
 
-export const gaieLegacyPlugin: AdmissionDefinition<GaieLegacyOptions> = {
-  kind: 'admission',
-  type: 'gaie-legacy',
-  parameters,
-  create: gaieLegacy,
-};
+export const gaieLegacyPlugin: AdmissionDefinition = define('gaie-legacy', parameters, gaieLegacy);

@@ -1,5 +1,6 @@
 /** Rejects some sheddable requests before the pool is full: the fuller the pool, the fewer come in. */
 
+import { define } from '../base/policy-definition.js';
 import { object, optional, parse, withKeys } from '../base/schema/element.js';
 import { aboveZero, randomSource } from '../base/schema/types.js';
 import { seededRandom } from '../base/seeded-random.js';
@@ -59,10 +60,13 @@ export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): Ad
   };
 }
 
-export const probabilisticAdmitterPlugin: AdmissionDefinition<ProbabilisticAdmitterParameters> = {
-  kind: 'admission',
-  type: 'probabilistic-admitter',
-  parameters: object(shape),
-  // A file cannot hold a source of randomness. With a fixed seed the same file decides the same.
-  create: (parameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),
-};
+/** A file cannot hold a source of randomness. With a fixed seed the same file decides the same. */
+function fromFile(parameters: ProbabilisticAdmitterParameters): AdmissionPolicy {
+  return probabilisticAdmitter({ ...parameters, random: seededRandom(1) });
+}
+
+export const probabilisticAdmitterPlugin: AdmissionDefinition = define(
+  'probabilistic-admitter',
+  object(shape),
+  fromFile,
+);

@@ -19,4 +19,4 @@ export function refuseWhenAllBusy(): AdmissionPolicy {
   };
 }
 
-export const refuseWhenAllBusyPlugin: AdmissionDefinition = withoutParameters('admission', refuseWhenAllBusy);
+export const refuseWhenAllBusyPlugin: AdmissionDefinition = withoutParameters(refuseWhenAllBusy);

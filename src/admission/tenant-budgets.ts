@@ -5,6 +5,7 @@
  */
 
 import { pluginOfShape } from '../base/plugin-shape.js';
+import { define } from '../base/policy-definition.js';
 import { object, optional, parse, record } from '../base/schema/element.js';
 import { oneOf, positiveInteger, ratio } from '../base/schema/types.js';
 import {
@@ -89,9 +90,6 @@ export function tenantBudgets<R = unknown>(
   };
 }
 
-export const tenantBudgetsPlugin: AdmissionDefinition<TenantBudgetsOptions> = {
-  kind: 'admission',
-  type: 'tenant-budgets',
-  parameters,
-  create: (given) => tenantBudgets(given),
-};
+export const tenantBudgetsPlugin: AdmissionDefinition = define('tenant-budgets', parameters, (given) =>
+  tenantBudgets(given),
+);

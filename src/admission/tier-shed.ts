@@ -1,5 +1,6 @@
 /** Under overload, only requests of a minimum priority. */
 
+import { define } from '../base/policy-definition.js';
 import { object, optional, parse } from '../base/schema/element.js';
 import { integer } from '../base/schema/types.js';
 import type { PoolView } from '../endpoints/endpoint.js';
@@ -46,9 +47,4 @@ function highestLoad(pool: PoolView): number {
   return highest;
 }
 
-export const tierShedPlugin: AdmissionDefinition<TierShedOptions> = {
-  kind: 'admission',
-  type: 'tier-shed',
-  parameters,
-  create: tierShed,
-};
+export const tierShedPlugin: AdmissionDefinition = define('tier-shed', parameters, tierShed);

@@ -4,7 +4,9 @@
  * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling
  * charged later.
  */
+
 import { GcraWindow } from '../base/gcra-window.js';
+import { define } from '../base/policy-definition.js';
 import { callable, object, optional, parse, value } from '../base/schema/element.js';
 import { aboveZero, oneOf } from '../base/schema/types.js';
 import { requestField } from '../endpoints/request-field.js';
@@ -124,9 +126,4 @@ function checked(cost: number): number {
   throw new RangeError(`a cost must be a finite number from 0 up; got ${String(cost)}`);
 }
 
-export const tokenBucketPlugin: AdmissionDefinition<TokenBucketParameters> = {
-  kind: 'admission',
-  type: 'token-bucket',
-  parameters: object(shape),
-  create: tokenBucket,
-};
+export const tokenBucketPlugin: AdmissionDefinition = define('token-bucket', object(shape), tokenBucket);

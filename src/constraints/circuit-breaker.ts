@@ -8,7 +8,9 @@
  * Invariant: an open endpoint gets no request; a half-open one has at most `probes` requests that try it, whatever else
  * runs there.
  */
+
 import type { output } from 'zod/v4/core';
+import { define } from '../base/policy-definition.js';
 import type { Duration } from '../base/schema/duration.js';
 import { object, optional, parse } from '../base/schema/element.js';
 import { positiveDuration, positiveInteger, ratioAboveZero } from '../base/schema/types.js';
@@ -209,9 +211,4 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   };
 }
 
-export const circuitBreakerPlugin: ConstraintDefinition<CircuitBreakerOptions> = {
-  kind: 'constraint',
-  type,
-  parameters,
-  create: circuitBreaker,
-};
+export const circuitBreakerPlugin: ConstraintDefinition = define(type, parameters, circuitBreaker);

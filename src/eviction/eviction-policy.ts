@@ -55,7 +55,7 @@ export const evictionOrderingShape: PluginShape<EvictionOrdering> = {
 };
 
 /** How files get one. */
-export type EvictionFilterDefinition = PolicyDefinition<'evictionFilter', object, EvictionFilter>;
+export type EvictionFilterDefinition = PolicyDefinition<EvictionFilter>;
 
 /** How files get one. */
-export type EvictionOrderingDefinition = PolicyDefinition<'evictionOrdering', object, EvictionOrdering>;
+export type EvictionOrderingDefinition = PolicyDefinition<EvictionOrdering>;

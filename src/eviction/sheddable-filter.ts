@@ -7,4 +7,4 @@ export function sheddableOnly(): EvictionFilter {
   return { type: 'sheddable-eviction-filter', accepts: (request) => request.priority < 0 };
 }
 
-export const sheddableOnlyPlugin: EvictionFilterDefinition = withoutParameters('evictionFilter', sheddableOnly);
+export const sheddableOnlyPlugin: EvictionFilterDefinition = withoutParameters(sheddableOnly);

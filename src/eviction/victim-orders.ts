@@ -44,14 +44,8 @@ export function largestFootprint(): EvictionOrdering {
   };
 }
 
-export const priorityThenTimePlugin: EvictionOrderingDefinition = withoutParameters(
-  'evictionOrdering',
-  priorityThenTime,
-);
+export const priorityThenTimePlugin: EvictionOrderingDefinition = withoutParameters(priorityThenTime);
 
-export const leastProgressPlugin: EvictionOrderingDefinition = withoutParameters('evictionOrdering', leastProgress);
+export const leastProgressPlugin: EvictionOrderingDefinition = withoutParameters(leastProgress);
 
-export const largestFootprintPlugin: EvictionOrderingDefinition = withoutParameters(
-  'evictionOrdering',
-  largestFootprint,
-);
+export const largestFootprintPlugin: EvictionOrderingDefinition = withoutParameters(largestFootprint);

@@ -67,4 +67,4 @@ export interface ConstraintReferences {
 }
 
 /** The definition by which configuration files make one. */
-export type ConstraintDefinition<P = object> = PolicyDefinition<'constraint', P, Constraint>;
+export type ConstraintDefinition = PolicyDefinition<Constraint>;

@@ -82,9 +82,4 @@ export interface DetectorReferences {
 }
 
 /** The definition by which configuration files make one. */
-export type DetectorDefinition<P = object> = PolicyDefinition<
-  'saturationDetector',
-  P,
-  SaturationDetector,
-  DetectorReferences
->;
+export type DetectorDefinition = PolicyDefinition<SaturationDetector, DetectorReferences>;

@@ -6,6 +6,7 @@ import { refuseWhenAllBusyPlugin } from '../admission/refuse-when-all-busy.js';
 import { tenantBudgetsPlugin } from '../admission/tenant-budgets.js';
 import { tierShedPlugin } from '../admission/tier-shed.js';
 import { tokenBucketPlugin } from '../admission/token-bucket.js';
+import type { PolicyDefinition } from '../base/policy-definition.js';
 import { circuitBreakerPlugin } from '../constraints/circuit-breaker.js';
 import { mostBudgetLeftPlugin } from '../constraints/quotas/most-budget-left.js';
 import { quotaPlugin } from '../constraints/quotas/quota-detector.js';
@@ -49,8 +50,8 @@ import { fcfsPlugin } from '../tiers/3-ordering/fcfs.js';
 import { prefixOrderPlugin } from '../tiers/3-ordering/prefix-order.js';
 import { shortestFirstPlugin } from '../tiers/3-ordering/shortest-first.js';
 import { sloDeadlinePlugin } from '../tiers/3-ordering/slo-deadline.js';
-import { definePlugin, type PluginBlueprint } from './definition.js';
-import type { ConfigurableKind } from './kinds.js';
+import { definePlugin, type PluginReferences } from './definition.js';
+import { type ConfigurableKind, configurableKinds, type Plugins } from './kinds.js';
 import { PluginRegistry } from './registry.js';
 
 export { alwaysAdmit, rejectAll } from '../admission/fixed-answers.js';
@@ -100,66 +101,68 @@ export { prefixOrder } from '../tiers/3-ordering/prefix-order.js';
 export { shortestFirst } from '../tiers/3-ordering/shortest-first.js';
 export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 
-const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
-  globalStrictPlugin,
-  roundRobinPlugin,
-  programAwarePlugin,
-  virtualTokenCounterPlugin,
-  startTimeFairQueueingPlugin,
-  leastServicePlugin,
-  deficitRoundRobinPlugin,
-  hierarchicalPlugin,
-  shuffleShardedPlugin,
-  fcfsPlugin,
-  edfPlugin,
-  prefixOrderPlugin,
-  shortestFirstPlugin,
-  sloDeadlinePlugin,
-  concurrencyDetectorPlugin,
-  utilizationDetectorPlugin,
-  scrapedConcurrencyPlugin,
-  quotaPlugin,
-  busyThresholdDetectorPlugin,
-  aimdLatencyPlugin,
-  gradient2Plugin,
-  vegasPlugin,
-  circuitBreakerPlugin,
-  sessionLimitPlugin,
-  hysteresisPlugin,
-  maxOfPlugin,
-  meanOfPlugin,
-  stageAwarePlugin,
-  staticUsageLimitPlugin,
-  priorityHoldbackPlugin,
-  interpolatedUsageLimitPlugin,
-  softReflectiveCeilingPlugin,
-  strictBandsPlugin,
-  weightedBandsPlugin,
-  sheddableOnlyPlugin,
-  priorityThenTimePlugin,
-  leastProgressPlugin,
-  largestFootprintPlugin,
-  leastLoadedPlugin,
-  leastKvUsagePlugin,
-  powerOfTwoChoicesPlugin,
-  mostBudgetLeftPlugin,
-  affinityPlugin,
-  labelFilterPlugin,
-  subsetHintPlugin,
-  alwaysAdmitPlugin,
-  refuseWhenAllBusyPlugin,
-  rejectAllPlugin,
-  tokenBucketPlugin,
-  tierShedPlugin,
-  gaieLegacyPlugin,
-  tenantBudgetsPlugin,
-  probabilisticAdmitterPlugin,
-];
+const builtIns: { readonly [K in ConfigurableKind]: readonly PolicyDefinition<Plugins[K], PluginReferences>[] } = {
+  fairness: [
+    globalStrictPlugin,
+    roundRobinPlugin,
+    programAwarePlugin,
+    virtualTokenCounterPlugin,
+    startTimeFairQueueingPlugin,
+    leastServicePlugin,
+    deficitRoundRobinPlugin,
+    hierarchicalPlugin,
+    shuffleShardedPlugin,
+  ],
+  ordering: [fcfsPlugin, edfPlugin, prefixOrderPlugin, shortestFirstPlugin, sloDeadlinePlugin],
+  saturationDetector: [
+    concurrencyDetectorPlugin,
+    utilizationDetectorPlugin,
+    scrapedConcurrencyPlugin,
+    busyThresholdDetectorPlugin,
+    aimdLatencyPlugin,
+    gradient2Plugin,
+    vegasPlugin,
+    hysteresisPlugin,
+    maxOfPlugin,
+    meanOfPlugin,
+    stageAwarePlugin,
+  ],
+  constraint: [quotaPlugin, circuitBreakerPlugin, sessionLimitPlugin],
+  usageLimit: [
+    staticUsageLimitPlugin,
+    priorityHoldbackPlugin,
+    interpolatedUsageLimitPlugin,
+    softReflectiveCeilingPlugin,
+  ],
+  bandOrder: [strictBandsPlugin, weightedBandsPlugin],
+  endpointPicker: [
+    leastLoadedPlugin,
+    leastKvUsagePlugin,
+    powerOfTwoChoicesPlugin,
+    mostBudgetLeftPlugin,
+    affinityPlugin,
+  ],
+  endpointFilter: [labelFilterPlugin, subsetHintPlugin],
+  admission: [
+    alwaysAdmitPlugin,
+    refuseWhenAllBusyPlugin,
+    rejectAllPlugin,
+    tokenBucketPlugin,
+    tierShedPlugin,
+    gaieLegacyPlugin,
+    tenantBudgetsPlugin,
+    probabilisticAdmitterPlugin,
+  ],
+  evictionFilter: [sheddableOnlyPlugin],
+  evictionOrdering: [priorityThenTimePlugin, leastProgressPlugin, largestFootprintPlugin],
+};
 
 let registry: PluginRegistry | undefined;
 
 /** The registry of the built-in plugins; `add` your own. */
 export function defaultRegistry(): PluginRegistry {
-  registry ??= new PluginRegistry(builtIns.map((definition) => definePlugin(definition)));
+  registry ??= new PluginRegistry(
+    configurableKinds.flatMap((kind) => builtIns[kind].map((definition) => definePlugin({ kind, ...definition }))),
+  );
   return registry;
 }

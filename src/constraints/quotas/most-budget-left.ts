@@ -1,9 +1,9 @@
 /** Sends each request to the endpoint whose quotas have most left for it. */
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
-import type { PolicyDefinition } from '../../base/policy-definition.js';
+import { define } from '../../base/policy-definition.js';
 import { object, optional } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
-import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
+import type { EndpointPicker, EndpointPickerDefinition } from '../../endpoints/pickers/endpoint-picker.js';
 import { isLessLoaded } from '../../endpoints/pickers/least-loaded.js';
 import type { ConstraintReferences } from '../../gate/constraint.js';
 import type { QuotaDetector } from './quota-detector.js';
@@ -39,20 +39,14 @@ export interface MostBudgetLeftParameters {
   detector?: string | undefined;
 }
 
-export const mostBudgetLeftPlugin: PolicyDefinition<
-  'endpointPicker',
-  MostBudgetLeftParameters,
-  EndpointPicker,
-  ConstraintReferences
-> = {
-  kind: 'endpointPicker',
+export const mostBudgetLeftPlugin: EndpointPickerDefinition = define(
   type,
-  parameters: object({ detector: optional(text('the name of a quota detector')) }),
-  create({ detector: name = 'quota-detector' }, references) {
+  object({ detector: optional(text('the name of a quota detector')) }),
+  ({ detector: name = 'quota-detector' }: MostBudgetLeftParameters, references: ConstraintReferences) => {
     const detector = references.resolve('constraint', name);
     if ('budgetLeft' in detector) return mostBudgetLeft(detector as QuotaDetector);
     throw new FlowConfigError(type, [
       { path: 'detector', expected: 'the name of a quota detector', got: `a ${detector.type}` },
     ]);
   },
-};
+);

@@ -7,7 +7,9 @@
  * Invariant: each hold of a request is settled exactly once, at its release. Figures of one endpoint never reach the
  * group of another.
  */
+
 import { warnOperator } from '../../base/faults/warn-operator.js';
+import { define } from '../../base/policy-definition.js';
 import type { QuotaSource } from '../../base/quota-window.js';
 import { parse } from '../../base/schema/element.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
@@ -21,7 +23,6 @@ import { QuotaGroup } from './quota-group.js';
 import {
   groupOfEachEndpoint,
   type QuotaDetectorOptions,
-  type QuotaParameters,
   quotaOptions,
   quotaParameters,
   type ResolvedQuotaOptions,
@@ -277,9 +278,4 @@ export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}
   return new Quotas(parse(quotaOptions, options, 'quotaDetector'));
 }
 
-export const quotaPlugin: ConstraintDefinition<QuotaParameters> = {
-  kind: 'constraint',
-  type: 'quota-detector',
-  parameters: quotaParameters,
-  create: quotaDetector,
-};
+export const quotaPlugin: ConstraintDefinition = define('quota-detector', quotaParameters, quotaDetector);

@@ -5,7 +5,9 @@
  * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns;
  * its end gives back everything that it was counted for.
  */
+
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
+import { define } from '../../base/policy-definition.js';
 import { parse } from '../../base/schema/element.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
@@ -14,7 +16,6 @@ import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ItemView } from '../../tiers/views.js';
 import {
   type SessionLimitOptions,
-  type SessionLimitParameters,
   type SessionSettings,
   sessionOptions,
   sessionParameters,
@@ -275,9 +276,4 @@ export function sessionLimit<R = unknown>(given: SessionLimitOptions<R> = {}): S
   return new Sessions(parse(sessionOptions, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
 }
 
-export const sessionLimitPlugin: ConstraintDefinition<SessionLimitParameters> = {
-  kind: 'constraint',
-  type,
-  parameters: sessionParameters,
-  create: sessionLimit,
-};
+export const sessionLimitPlugin: ConstraintDefinition = define(type, sessionParameters, sessionLimit);

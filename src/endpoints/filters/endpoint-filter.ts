@@ -28,4 +28,4 @@ export const endpointFilterShape: PluginShape<EndpointFilter> = {
 };
 
 /** The definition by which configuration files make one. */
-export type EndpointFilterDefinition<P = object> = PolicyDefinition<'endpointFilter', P, EndpointFilter>;
+export type EndpointFilterDefinition = PolicyDefinition<EndpointFilter>;

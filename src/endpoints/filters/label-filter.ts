@@ -1,4 +1,5 @@
 /** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
+import { define } from '../../base/policy-definition.js';
 import { callable, list, object, optional, parse, type Report } from '../../base/schema/element.js';
 import { flag, text } from '../../base/schema/types.js';
 import { requestField } from '../request-field.js';
@@ -73,9 +74,8 @@ export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): Endpoi
   };
 }
 
-export const labelFilterPlugin: EndpointFilterDefinition<LabelFilterParameters> = {
-  kind: 'endpointFilter',
-  type: 'label-filter',
-  parameters: object(shape, comparesWithOneThing),
-  create: (parameters) => labelFilter(parameters),
-};
+export const labelFilterPlugin: EndpointFilterDefinition = define(
+  'label-filter',
+  object(shape, comparesWithOneThing),
+  labelFilter,
+);

@@ -85,4 +85,4 @@ function hostOf(address: string): string {
   return (hasPort ? authority.slice(0, colon) : authority).toLowerCase();
 }
 
-export const subsetHintPlugin: EndpointFilterDefinition = withoutParameters('endpointFilter', () => subsetHint());
+export const subsetHintPlugin: EndpointFilterDefinition = withoutParameters(() => subsetHint());

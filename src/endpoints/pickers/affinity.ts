@@ -5,6 +5,7 @@
  * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests
  * in flight⌉.
  */
+import { define } from '../../base/policy-definition.js';
 import { element, object, optional, parse, type Report } from '../../base/schema/element.js';
 import { number, oneOf } from '../../base/schema/types.js';
 import { textHash } from '../../base/text-hash.js';
@@ -97,9 +98,8 @@ export function prefixKey(prompt: string, characters = 256): string {
   return textHash(prompt, undefined, Math.min(characters, prompt.length)).toString(36);
 }
 
-export const affinityPlugin: EndpointPickerDefinition<AffinityParameters> = {
-  kind: 'endpointPicker',
-  type: 'affinity-picker',
-  parameters: object({ by: optional(oneOf('affinityKey', 'fairnessId')), loadCap: loadCapSchema }),
-  create: (parameters) => affinity(parameters),
-};
+export const affinityPlugin: EndpointPickerDefinition = define(
+  'affinity-picker',
+  object({ by: optional(oneOf('affinityKey', 'fairnessId')), loadCap: loadCapSchema }),
+  affinity,
+);

@@ -24,4 +24,4 @@ export const endpointPickerShape: PluginShape<EndpointPicker> = {
 };
 
 /** The definition by which configuration files make one. */
-export type EndpointPickerDefinition<P = object> = PolicyDefinition<'endpointPicker', P, EndpointPicker>;
+export type EndpointPickerDefinition = PolicyDefinition<EndpointPicker>;

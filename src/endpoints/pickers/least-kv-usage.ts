@@ -41,4 +41,4 @@ export function leastKvUsage(): EndpointPicker {
   };
 }
 
-export const leastKvUsagePlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', leastKvUsage);
+export const leastKvUsagePlugin: EndpointPickerDefinition = withoutParameters(leastKvUsage);

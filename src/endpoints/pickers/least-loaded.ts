@@ -30,4 +30,4 @@ export function leastLoaded(): EndpointPicker {
   return { type: 'least-loaded-picker', pick: leastLoadedOf };
 }
 
-export const leastLoadedPlugin: EndpointPickerDefinition = withoutParameters('endpointPicker', leastLoaded);
+export const leastLoadedPlugin: EndpointPickerDefinition = withoutParameters(leastLoaded);

@@ -1,4 +1,5 @@
 /** Draws two endpoints and sends the request to the less loaded one. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { integer, randomSource } from '../../base/schema/types.js';
 import { seededRandom } from '../../base/seeded-random.js';
@@ -59,9 +60,8 @@ export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): Endpo
   };
 }
 
-export const powerOfTwoChoicesPlugin: EndpointPickerDefinition<PowerOfTwoChoicesParameters> = {
-  kind: 'endpointPicker',
-  type: 'weighted-random-two-picker',
-  parameters: object(shape),
-  create: powerOfTwoChoices,
-};
+export const powerOfTwoChoicesPlugin: EndpointPickerDefinition = define(
+  'weighted-random-two-picker',
+  object(shape),
+  powerOfTwoChoices,
+);

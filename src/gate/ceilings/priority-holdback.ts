@@ -1,4 +1,5 @@
 /** Ceilings that fall with priority: capacity that lower bands must leave to higher ones. */
+import { define } from '../../base/policy-definition.js';
 import { element, object, optional, parse, type Schema } from '../../base/schema/element.js';
 import { oneOf, ratioAboveZero } from '../../base/schema/types.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
@@ -88,16 +89,14 @@ function fallByValue(priorities: readonly number[], ceilings: number[], min: num
   }
 }
 
-export const priorityHoldbackPlugin: UsageLimitDefinition<PriorityHoldbackOptions> = {
-  kind: 'usageLimit',
-  type: 'priority-holdback-policy',
-  parameters: holdbackParameters,
-  create: priorityHoldback,
-};
+export const priorityHoldbackPlugin: UsageLimitDefinition = define(
+  'priority-holdback-policy',
+  holdbackParameters,
+  priorityHoldback,
+);
 
-export const interpolatedUsageLimitPlugin: UsageLimitDefinition<InterpolatedUsageLimitOptions> = {
-  kind: 'usageLimit',
-  type: 'interpolated-usage-limit-policy',
-  parameters: interpolatedParameters,
-  create: interpolatedUsageLimit,
-};
+export const interpolatedUsageLimitPlugin: UsageLimitDefinition = define(
+  'interpolated-usage-limit-policy',
+  interpolatedParameters,
+  interpolatedUsageLimit,
+);

@@ -1,4 +1,5 @@
 /** Ceilings that mirror the saturation: the fuller the pool, the rarer the turns of lower bands. */
+import { define } from '../../base/policy-definition.js';
 import { element, type Schema } from '../../base/schema/element.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 
@@ -62,9 +63,4 @@ export function softReflectiveCeiling(): UsageLimitPolicy {
   };
 }
 
-export const softReflectiveCeilingPlugin: UsageLimitDefinition = {
-  kind: 'usageLimit',
-  type,
-  parameters,
-  create: softReflectiveCeiling,
-};
+export const softReflectiveCeilingPlugin: UsageLimitDefinition = define(type, parameters, softReflectiveCeiling);

@@ -1,4 +1,5 @@
 /** One ceiling for every band. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero } from '../../base/schema/types.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
@@ -7,6 +8,8 @@ export interface StaticUsageLimitOptions {
   /** Saturation below which every band dispatches, above 0; more than 1 overcommits the pool. @default 1 */
   threshold?: number | undefined;
 }
+
+const type = 'static-usage-limit-policy';
 
 const parameters = object({ threshold: optional(aboveZero(), 1) });
 
@@ -18,7 +21,7 @@ const parameters = object({ threshold: optional(aboveZero(), 1) });
 export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLimitPolicy {
   const { threshold } = parse(parameters, options, 'staticUsageLimit');
   return {
-    type: 'static-usage-limit-policy',
+    type,
     constant: true,
     computeLimits(_saturation, _priorities, ceilings) {
       ceilings.fill(threshold);
@@ -26,9 +29,4 @@ export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLi
   };
 }
 
-export const staticUsageLimitPlugin: UsageLimitDefinition<StaticUsageLimitOptions> = {
-  kind: 'usageLimit',
-  type: 'static-usage-limit-policy',
-  parameters,
-  create: staticUsageLimit,
-};
+export const staticUsageLimitPlugin: UsageLimitDefinition = define(type, parameters, staticUsageLimit);

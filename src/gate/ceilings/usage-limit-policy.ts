@@ -33,4 +33,4 @@ export const usageLimitPolicyShape: PluginShape<UsageLimitPolicy> = {
 };
 
 /** The definition by which configuration files make one. */
-export type UsageLimitDefinition<P = object> = PolicyDefinition<'usageLimit', P, UsageLimitPolicy>;
+export type UsageLimitDefinition = PolicyDefinition<UsageLimitPolicy>;

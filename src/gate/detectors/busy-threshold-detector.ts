@@ -1,4 +1,5 @@
 /** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, orNull, parse, type Schema } from '../../base/schema/element.js';
 import { atLeastZero, integer, ratio } from '../../base/schema/types.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
@@ -16,6 +17,8 @@ export interface BusyThresholds {
 
 /** A change of thresholds: a threshold that is left out stays, and null switches it off. */
 export type BusyThresholdsUpdate = { readonly [K in keyof BusyThresholds]?: BusyThresholds[K] | null };
+
+const type = 'busy-threshold-detector';
 
 const shareOfBlocks = ratio();
 const prefillTokens = integer({ from: 0 });
@@ -84,7 +87,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
   }
 
   return {
-    type: 'busy-threshold-detector',
+    type,
     needsPool: true,
     get thresholds() {
       return thresholds;
@@ -117,9 +120,4 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
   };
 }
 
-export const busyThresholdDetectorPlugin: DetectorDefinition<BusyThresholds> = {
-  kind: 'saturationDetector',
-  type: 'busy-threshold-detector',
-  parameters,
-  create: busyThresholdDetector,
-};
+export const busyThresholdDetectorPlugin: DetectorDefinition = define(type, parameters, busyThresholdDetector);

@@ -1,4 +1,5 @@
 /** Saturation from what the controller itself has in flight. */
+import { define } from '../../base/policy-definition.js';
 import { element, object, optional, parse, type Report, readBy, type Schema } from '../../base/schema/element.js';
 import { atLeastZero, flag, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
@@ -126,9 +127,8 @@ function withoutProducer<T>(schema: Schema<T>): Schema<T> {
   );
 }
 
-export const concurrencyDetectorPlugin: DetectorDefinition<ConcurrencyDetectorOptions> = {
-  kind: 'saturationDetector',
-  type: 'concurrency-detector',
-  parameters: /* @__PURE__ */ withoutProducer(optionsSchema),
-  create: concurrencyDetector,
-};
+export const concurrencyDetectorPlugin: DetectorDefinition = define(
+  'concurrency-detector',
+  /* @__PURE__ */ withoutProducer(optionsSchema),
+  concurrencyDetector,
+);

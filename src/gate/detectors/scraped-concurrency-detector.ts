@@ -1,4 +1,5 @@
 /** Saturation from the requests that model servers report, whoever sent them. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import { isAvailable } from '../../endpoints/available-pool.js';
@@ -73,10 +74,8 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
   };
 }
 
-export const scrapedConcurrencyPlugin: DetectorDefinition<ScrapedConcurrencyOptions> = {
-  kind: 'saturationDetector',
+export const scrapedConcurrencyPlugin: DetectorDefinition = define(
   type,
   parameters,
-  create: ({ maxConcurrency, metricsStalenessThreshold }) =>
-    scrapedConcurrency({ maxConcurrency, metricsStalenessThreshold }),
-};
+  ({ maxConcurrency, metricsStalenessThreshold }) => scrapedConcurrency({ maxConcurrency, metricsStalenessThreshold }),
+);

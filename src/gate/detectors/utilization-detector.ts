@@ -1,5 +1,6 @@
 /** Saturation from what the model servers report, corrected for what they cannot have reported yet. */
 
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse } from '../../base/schema/element.js';
 import {
   atLeastZero,
@@ -38,6 +39,8 @@ export interface UtilizationDetectorOptions {
   /** Whether requests that were dispatched to a server since its last sample count as waiting there. @default true */
   lagCompensation?: boolean | undefined;
 }
+
+const type = 'utilization-detector';
 
 const parameters = object({
   queueDepthThreshold: optional(positiveInteger(), 1),
@@ -104,7 +107,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
   }
 
   return {
-    type: 'utilization-detector',
+    type,
     needsPool: true,
     get staleEndpoints() {
       return stale.size;
@@ -161,9 +164,4 @@ function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefine
   return { waiting: Math.max(inFlightRequests - runningRequests, 0), kvCacheUsage: kvCacheUsage * stillRunning };
 }
 
-export const utilizationDetectorPlugin: DetectorDefinition<UtilizationDetectorOptions> = {
-  kind: 'saturationDetector',
-  type: 'utilization-detector',
-  parameters,
-  create: utilizationDetector,
-};
+export const utilizationDetectorPlugin: DetectorDefinition = define(type, parameters, utilizationDetector);

@@ -33,4 +33,4 @@ export const bandOrderPolicyShape: PluginShape<BandOrderPolicy> = {
 };
 
 /** The definition by which configuration files make one. */
-export type BandOrderDefinition<P = object> = PolicyDefinition<'bandOrder', P, BandOrderPolicy>;
+export type BandOrderDefinition = PolicyDefinition<BandOrderPolicy>;

@@ -10,4 +10,4 @@ export function strictBands(): BandOrderPolicy {
   return { type: 'strict-band-selection-policy', strict: true, rank: () => undefined };
 }
 
-export const strictBandsPlugin: BandOrderDefinition = withoutParameters('bandOrder', strictBands);
+export const strictBandsPlugin: BandOrderDefinition = withoutParameters(strictBands);

@@ -6,6 +6,7 @@
  * Invariant: while some bands all keep requests waiting, each gets exactly its weight in every round that begins
  * meanwhile.
  */
+import { define } from '../../base/policy-definition.js';
 import { element, object, optional, parse, readBy, record } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
@@ -78,9 +79,4 @@ export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPoli
   };
 }
 
-export const weightedBandsPlugin: BandOrderDefinition<WeightedBandsOptions> = {
-  kind: 'bandOrder',
-  type,
-  parameters,
-  create: weightedBands,
-};
+export const weightedBandsPlugin: BandOrderDefinition = define(type, parameters, weightedBands);

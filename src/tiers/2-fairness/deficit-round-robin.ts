@@ -1,4 +1,5 @@
 /** Fair by cost in rounds: O(1) for any number of tenants, at the price of waits of up to a round. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { number } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
@@ -40,9 +41,4 @@ export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowF
   return costFairPolicy(type, costs, () => new DeficitRounds(given));
 }
 
-export const deficitRoundRobinPlugin: FairnessDefinition<DeficitRoundRobinParameters> = {
-  kind: 'fairness',
-  type,
-  parameters: fileParameters,
-  create: deficitRoundRobin,
-};
+export const deficitRoundRobinPlugin: FairnessDefinition = define(type, fileParameters, deficitRoundRobin);

@@ -123,4 +123,4 @@ export const fairnessPolicyShape: PluginShape<FairnessPolicy> = {
 };
 
 /** The definition by which configuration files make one. */
-export type FairnessDefinition<P = object> = PolicyDefinition<'fairness', P, FairnessPolicy>;
+export type FairnessDefinition = PolicyDefinition<FairnessPolicy>;

@@ -14,4 +14,4 @@ export function globalStrict(): FairnessPolicy {
   return { type: 'global-strict-fairness-policy', sharedQueue: true };
 }
 
-export const globalStrictPlugin: FairnessDefinition = withoutParameters('fairness', globalStrict);
+export const globalStrictPlugin: FairnessDefinition = withoutParameters(globalStrict);

@@ -2,6 +2,7 @@
  * Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys
  * what a project has.
  */
+import { define } from '../../base/policy-definition.js';
 import { callable, list, object, optional, parse, type Report, record, withKeys } from '../../base/schema/element.js';
 import { number, text } from '../../base/schema/types.js';
 import { CostFairSelector, type LeafOf } from './by-cost/cost-fair-selector.js';
@@ -145,9 +146,4 @@ export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPol
   };
 }
 
-export const hierarchicalPlugin: FairnessDefinition<HierarchicalParameters> = {
-  kind: 'fairness',
-  type,
-  parameters: fileParameters,
-  create: hierarchical,
-};
+export const hierarchicalPlugin: FairnessDefinition = define(type, fileParameters, hierarchical);

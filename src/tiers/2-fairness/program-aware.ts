@@ -1,6 +1,8 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
+
 import type { output } from 'zod/v4/core';
 import { jainIndex } from '../../base/jain-index.js';
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse } from '../../base/schema/element.js';
 import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
 import type { BandView, FlowView } from '../views.js';
@@ -139,9 +141,4 @@ function strategyOf(settings: Settings): ProgramStrategy {
   return leastAttainedService({ weightService, weightHeadWait, halfLifeMs: halfLifeSeconds * 1000 });
 }
 
-export const programAwarePlugin: FairnessDefinition<ProgramAwareOptions> = {
-  kind: 'fairness',
-  type: 'program-aware-fairness',
-  parameters,
-  create: programAware,
-};
+export const programAwarePlugin: FairnessDefinition = define('program-aware-fairness', parameters, programAware);

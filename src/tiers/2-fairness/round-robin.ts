@@ -141,4 +141,4 @@ export function roundRobin(): FlowFairnessPolicy {
   return policy;
 }
 
-export const roundRobinPlugin: FairnessDefinition = withoutParameters('fairness', roundRobin);
+export const roundRobinPlugin: FairnessDefinition = withoutParameters(roundRobin);

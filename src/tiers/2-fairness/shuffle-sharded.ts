@@ -1,4 +1,5 @@
 /** Fair by cost among queues instead of tenants: a fixed number of queues, whatever the number of tenants. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, type Report, value, withKeys } from '../../base/schema/element.js';
 import { integer, positiveInteger } from '../../base/schema/types.js';
 import { CostMeter } from './by-cost/cost-meter.js';
@@ -74,9 +75,4 @@ export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnes
   };
 }
 
-export const shuffleShardedPlugin: FairnessDefinition<ShuffleShardedParameters> = {
-  kind: 'fairness',
-  type,
-  parameters: fileParameters,
-  create: shuffleSharded,
-};
+export const shuffleShardedPlugin: FairnessDefinition = define(type, fileParameters, shuffleSharded);

@@ -1,4 +1,5 @@
 /** Fair by cost: the tenant that has received least for its weight goes next; and two presets of where one begins. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { oneOf } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
@@ -69,23 +70,12 @@ export function leastService(options: CostOptions = {}): FlowFairnessPolicy {
   return costFairPolicy(typeOfLeastService, costs, () => new VirtualCounters('none'));
 }
 
-export const virtualTokenCounterPlugin: FairnessDefinition<VirtualTokenCounterParameters> = {
-  kind: 'fairness',
-  type,
-  parameters: fileParameters,
-  create: virtualTokenCounter,
-};
+export const virtualTokenCounterPlugin: FairnessDefinition = define(type, fileParameters, virtualTokenCounter);
 
-export const startTimeFairQueueingPlugin: FairnessDefinition<CostParameters> = {
-  kind: 'fairness',
-  type: typeOfStartTimes,
-  parameters: costParameters,
-  create: startTimeFairQueueing,
-};
+export const startTimeFairQueueingPlugin: FairnessDefinition = define(
+  typeOfStartTimes,
+  costParameters,
+  startTimeFairQueueing,
+);
 
-export const leastServicePlugin: FairnessDefinition<CostParameters> = {
-  kind: 'fairness',
-  type: typeOfLeastService,
-  parameters: costParameters,
-  create: leastService,
-};
+export const leastServicePlugin: FairnessDefinition = define(typeOfLeastService, costParameters, leastService);

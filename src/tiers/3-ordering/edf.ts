@@ -1,4 +1,5 @@
 /** Earliest deadline first; where asked for, requests that cannot meet theirs any more make room for those that can. */
+import { define } from '../../base/policy-definition.js';
 import { object, optional, parse } from '../../base/schema/element.js';
 import { flag, positiveDuration } from '../../base/schema/types.js';
 import type { ItemView } from '../views.js';
@@ -64,4 +65,4 @@ export function edf(options: EdfParameters = {}): OrderingPolicy {
   return { type, compare, isInfeasible, firstToken: (item, afterMs) => learnt.add(item, afterMs) };
 }
 
-export const edfPlugin: OrderingDefinition<EdfParameters> = { kind: 'ordering', type, parameters, create: edf };
+export const edfPlugin: OrderingDefinition = define(type, parameters, edf);

@@ -7,4 +7,4 @@ export function fcfs(): OrderingPolicy {
   return { type: 'fcfs-ordering-policy', arrivalOrder: true, compare: (a, b) => a.sequence - b.sequence };
 }
 
-export const fcfsPlugin: OrderingDefinition = withoutParameters('ordering', fcfs);
+export const fcfsPlugin: OrderingDefinition = withoutParameters(fcfs);

@@ -57,4 +57,4 @@ export const orderingPolicyShape: PluginShape<OrderingPolicy> = {
 };
 
 /** The definition by which configuration files make one. */
-export type OrderingDefinition<P = object> = PolicyDefinition<'ordering', P, OrderingPolicy>;
+export type OrderingDefinition = PolicyDefinition<OrderingPolicy>;

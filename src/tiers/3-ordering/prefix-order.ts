@@ -1,4 +1,5 @@
 /** The request whose beginning is most likely cached goes first, and no request is passed for long. */
+import { define } from '../../base/policy-definition.js';
 import { callable, object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { ItemView } from '../views.js';
@@ -86,9 +87,4 @@ function affinityKeyOf({ request }: ItemView): string | undefined {
   return typeof key === 'string' && key !== '' ? key : undefined;
 }
 
-export const prefixOrderPlugin: OrderingDefinition<PrefixOrderParameters> = {
-  kind: 'ordering',
-  type,
-  parameters: fileParameters,
-  create: prefixOrder,
-};
+export const prefixOrderPlugin: OrderingDefinition = define(type, fileParameters, prefixOrder);

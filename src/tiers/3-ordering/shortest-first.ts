@@ -1,4 +1,5 @@
 /** Shortest predicted request first, and waiting makes up for length. */
+import { define } from '../../base/policy-definition.js';
 import { callable, object, objectWith, optional, parse, withKeys } from '../../base/schema/element.js';
 import { aboveZero } from '../../base/schema/types.js';
 import type { OutputPredictor } from '../2-fairness/by-cost/output-predictor.js';
@@ -96,9 +97,4 @@ export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolic
   return { type, compare: (a, b) => keyOf(a) - keyOf(b) };
 }
 
-export const shortestFirstPlugin: OrderingDefinition<ShortestFirstParameters> = {
-  kind: 'ordering',
-  type,
-  parameters: fileParameters,
-  create: shortestFirst,
-};
+export const shortestFirstPlugin: OrderingDefinition = define(type, fileParameters, shortestFirst);

@@ -17,4 +17,4 @@ export function sloDeadline(): OrderingPolicy {
   return { type: 'slo-deadline-ordering-policy', compare: compareSloDeadlines };
 }
 
-export const sloDeadlinePlugin: OrderingDefinition = withoutParameters('ordering', sloDeadline);
+export const sloDeadlinePlugin: OrderingDefinition = withoutParameters(sloDeadline);

@@ -146,11 +146,8 @@ function serviceAfter(
 
 /** What the policy charges for a request, by its default weights. */
 function costOf(promptTokens: number, completionTokens: number): number {
-  const { promptTokenWeight = Number.NaN, completionTokenWeight = Number.NaN } = parse(
-    programAwarePlugin.parameters,
-    {},
-    'default',
-  );
+  const defaults = parse(programAwarePlugin.parameters, {}, 'default') as Required<ProgramAwareOptions>;
+  const { promptTokenWeight = Number.NaN, completionTokenWeight = Number.NaN } = defaults;
   return promptTokenWeight * promptTokens + completionTokenWeight * completionTokens;
 }
 

@@ -51,7 +51,7 @@ describe('mostBudgetLeft in a file', () => {
     const asked: string[] = [];
     const make = () =>
       mostBudgetLeftPlugin.create(detector === undefined ? {} : { detector }, {
-        resolve: (kind, name) => {
+        resolve: (kind: string, name: string) => {
           asked.push(`${kind} ${name}`);
           return found as never;
         },

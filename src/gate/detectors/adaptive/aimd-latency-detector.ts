@@ -2,6 +2,7 @@
  * Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not.
  */
 
+import { define } from '../../../base/policy-definition.js';
 import { optional, parse } from '../../../base/schema/element.js';
 import { aboveZero, number } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
@@ -46,9 +47,4 @@ export function aimdLatency(options: AimdLatencyOptions): AdaptiveDetector {
   });
 }
 
-export const aimdLatencyPlugin: DetectorDefinition<AimdLatencyOptions> = {
-  kind: 'saturationDetector',
-  type: 'aimd-latency-detector',
-  parameters,
-  create: aimdLatency,
-};
+export const aimdLatencyPlugin: DetectorDefinition = define('aimd-latency-detector', parameters, aimdLatency);

@@ -1,4 +1,5 @@
 /** Saturation from a limit that follows the ratio of long-term to recent latency. */
+import { define } from '../../../base/policy-definition.js';
 import { optional, parse } from '../../../base/schema/element.js';
 import { atLeastZero, number, positiveInteger, ratioAboveZero } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
@@ -85,9 +86,4 @@ export function gradient2(options: Gradient2Options): AdaptiveDetector {
   });
 }
 
-export const gradient2Plugin: DetectorDefinition<Gradient2Options> = {
-  kind: 'saturationDetector',
-  type: 'gradient2-detector',
-  parameters,
-  create: gradient2,
-};
+export const gradient2Plugin: DetectorDefinition = define('gradient2-detector', parameters, gradient2);

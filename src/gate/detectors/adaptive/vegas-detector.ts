@@ -1,4 +1,5 @@
 /** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
+import { define } from '../../../base/policy-definition.js';
 import { optional, parse, withKeys } from '../../../base/schema/element.js';
 import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
@@ -75,9 +76,4 @@ export function vegas(options: VegasOptions): AdaptiveDetector {
   });
 }
 
-export const vegasPlugin: DetectorDefinition<VegasParameters> = {
-  kind: 'saturationDetector',
-  type: 'vegas-detector',
-  parameters: adaptiveOptions(shape),
-  create: (parameters) => vegas(parameters),
-};
+export const vegasPlugin: DetectorDefinition = define('vegas-detector', adaptiveOptions(shape), vegas);

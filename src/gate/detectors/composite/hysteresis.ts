@@ -6,11 +6,12 @@
  * T ms.
  */
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { define } from '../../../base/policy-definition.js';
 import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
 import { object, optional, parse, withKeys } from '../../../base/schema/element.js';
 import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
 import { detectorIssue } from '../../read-detector.js';
-import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
+import type { DetectorDefinition, DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
 import { NamedDetectors } from './named-detector.js';
 
 export interface HysteresisOptions {
@@ -104,14 +105,15 @@ export function withHysteresis<D extends SaturationDetector>(
   };
 }
 
-export const hysteresisPlugin: DetectorDefinition<HysteresisOptions & { detector: string }> = {
-  kind: 'saturationDetector',
+const parameters = object(withKeys({ detector: text('the name of a saturation detector') }, shape), opensBelowClosing);
+
+export const hysteresisPlugin: DetectorDefinition = define(
   type,
-  parameters: object(withKeys({ detector: text('the name of a saturation detector') }, shape), opensBelowClosing),
-  create({ detector, ...options }, references) {
+  parameters,
+  ({ detector, ...options }, references: DetectorReferences) => {
     const named = new NamedDetectors(references);
     const inner = named.find(detector, 'detector');
     if (inner === undefined) throw named.toError(type);
     return withHysteresis(inner, options);
   },
-};
+);

@@ -1,8 +1,9 @@
 /** The definitions of `maxOf` and `meanOf` for files. Children are names; the loader makes their detectors. */
+import { define } from '../../../base/policy-definition.js';
 import { list, object, optional, type Report, record, type Schema } from '../../../base/schema/element.js';
 import { oneOf, text } from '../../../base/schema/types.js';
 import type { Stage } from '../../../endpoints/endpoint.js';
-import type { DetectorDefinition } from '../../saturation-detector.js';
+import type { DetectorDefinition, DetectorReferences } from '../../saturation-detector.js';
 import { type CompositeChild, type CompositeDetector, maxOf, meanOf } from './max-of.js';
 import { NamedDetectors } from './named-detector.js';
 
@@ -33,25 +34,17 @@ function checkNames({ detectors, stages = {} }: CompositeParameters, report: Rep
 }
 
 // @__NO_SIDE_EFFECTS__
-function definition(
-  type: string,
-  combine: (...children: CompositeChild[]) => CompositeDetector,
-): DetectorDefinition<CompositeParameters> {
-  return {
-    kind: 'saturationDetector',
-    type,
-    parameters,
-    create({ detectors, stages = {} }, references) {
-      const named = new NamedDetectors(references);
-      const children = detectors.flatMap((name, index) => {
-        const detector = named.find(name, `detectors[${index}]`);
-        return detector === undefined ? [] : [{ name, detector, stages: stages[name] }];
-      });
-      if (children.length < detectors.length) throw named.toError(type);
-      return combine(...children);
-    },
-  };
+function definition(type: string, combine: (...children: CompositeChild[]) => CompositeDetector): DetectorDefinition {
+  return define(type, parameters, ({ detectors, stages = {} }, references: DetectorReferences) => {
+    const named = new NamedDetectors(references);
+    const children = detectors.flatMap((name, index) => {
+      const detector = named.find(name, `detectors[${index}]`);
+      return detector === undefined ? [] : [{ name, detector, stages: stages[name] }];
+    });
+    if (children.length < detectors.length) throw named.toError(type);
+    return combine(...children);
+  });
 }
 
-export const maxOfPlugin: DetectorDefinition<CompositeParameters> = definition('max-saturation-detector', maxOf);
-export const meanOfPlugin: DetectorDefinition<CompositeParameters> = definition('mean-saturation-detector', meanOf);
+export const maxOfPlugin: DetectorDefinition = definition('max-saturation-detector', maxOf);
+export const meanOfPlugin: DetectorDefinition = definition('mean-saturation-detector', meanOf);

@@ -5,11 +5,12 @@
  */
 
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { define } from '../../../base/policy-definition.js';
 import { object, optional, type Report, type Schema } from '../../../base/schema/element.js';
 import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';
-import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
+import type { DetectorDefinition, DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
 import { VisiblePart } from '../../visible-part.js';
 import { fewestSeats } from './fewest-seats.js';
 import { NamedDetectors } from './named-detector.js';
@@ -184,15 +185,14 @@ const parameters: Schema<StageParameters> = object(
   namesOneOrBoth,
 );
 
-export const stageAwarePlugin: DetectorDefinition<StageParameters> = {
-  kind: 'saturationDetector',
+export const stageAwarePlugin: DetectorDefinition = define(
   type,
   parameters,
-  create({ detector = '', prefill = detector, decode = detector }, references) {
+  ({ detector = '', prefill = detector, decode = detector }, references: DetectorReferences) => {
     const named = new NamedDetectors(references);
     const inPrefill = named.find(prefill, detector === '' ? 'prefill' : 'detector');
     const inDecode = decode === prefill ? inPrefill : named.find(decode, 'decode');
     if (inPrefill === undefined || inDecode === undefined) throw named.toError(type);
     return byStage({ prefill: inPrefill, decode: inDecode });
   },
-};
+);
