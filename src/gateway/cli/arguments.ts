@@ -93,51 +93,52 @@ simulate
   --skip-bad-lines    leave out lines of traces that are wrong, and count them
 `;
 
+const options = {
+  config: { type: 'string', short: 'c' },
+  'log-format': { type: 'string' },
+  import: { type: 'string', multiple: true },
+  json: { type: 'boolean' },
+  compare: { type: 'string', multiple: true },
+  sweep: { type: 'string', multiple: true },
+  find: { type: 'string' },
+  'so-that': { type: 'string' },
+  from: { type: 'string' },
+  map: { type: 'string', multiple: true },
+  seed: { type: 'string' },
+  seeds: { type: 'string' },
+  html: { type: 'string' },
+  'skip-bad-lines': { type: 'boolean' },
+  probe: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean', short: 'v' },
+} as const;
+
+const parse = (args: string[]) => parseArgs({ args, allowPositionals: true, options });
+
+type Values = ReturnType<typeof parse>['values'];
+type Files = readonly string[];
+
+const commands: Readonly<Record<string, (files: Files, values: Values) => Command>> = {
+  gateway: gatewayCommand,
+  check: checkCommand,
+  simulate: simulateCommand,
+  schema: schemaCommand,
+};
+
 export function parseCommand(args: readonly string[]): Command {
   try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        config: { type: 'string', short: 'c' },
-        'log-format': { type: 'string' },
-        import: { type: 'string', multiple: true },
-        json: { type: 'boolean' },
-        compare: { type: 'string', multiple: true },
-        sweep: { type: 'string', multiple: true },
-        find: { type: 'string' },
-        'so-that': { type: 'string' },
-        from: { type: 'string' },
-        map: { type: 'string', multiple: true },
-        seed: { type: 'string' },
-        seeds: { type: 'string' },
-        html: { type: 'string' },
-        'skip-bad-lines': { type: 'boolean' },
-        probe: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' },
-        version: { type: 'boolean', short: 'v' },
-      },
-    });
+    const { values, positionals } = parse([...args]);
     const [name, ...files] = positionals;
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
-    if (values.version) return { name: 'version' };
-    const { json = false, probe = false, import: modules = [] } = values;
-    if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], modules, files);
-    if (name === 'check') return checkCommand(files, { json, probe, modules });
-    if (name === 'simulate') return simulateCommand(files, values);
-    if (name === 'schema') return schemaCommand(files);
-    return wrong(`expected "gateway", "check", "simulate" or "schema"; got "${name}"`);
+    if (name === undefined || values.version) return { name: 'version' };
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    return command?.(files, values) ?? wrong(`expected "gateway", "check", "simulate" or "schema"; got "${name}"`);
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
   }
 }
 
-function gatewayCommand(
-  config: string | undefined,
-  logFormat: string | undefined,
-  modules: readonly string[],
-  files: readonly string[],
-): Command {
+function gatewayCommand(files: Files, { config, 'log-format': logFormat, import: modules = [] }: Values): Command {
   if (config === undefined || files.length > 0) return wrong('expected gateway --config FILE');
   if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
@@ -145,26 +146,23 @@ function gatewayCommand(
   return { name: 'gateway', config, logFormat, modules };
 }
 
-function checkCommand([file, ...others]: readonly string[], options: Omit<CheckArguments, 'file'>): Command {
+function checkCommand(
+  [file, ...others]: Files,
+  { json = false, probe = false, import: modules = [] }: Values,
+): Command {
   return file === undefined || others.length > 0
     ? wrong('expected check and one file')
-    : { name: 'check', file, ...options };
+    : { name: 'check', file, json, probe, modules };
 }
 
-function schemaCommand([given, ...others]: readonly string[]): Command {
+function schemaCommand([given, ...others]: Files): Command {
   const kind = schemaKinds.find((each) => each === given);
   return kind === undefined || others.length > 0
     ? wrong(`expected schema and one of ${schemaKinds.join(', ')}`)
     : { name: 'schema', kind };
 }
 
-type SimulateValues = {
-  readonly [Name in 'find' | 'so-that' | 'from' | 'seed' | 'seeds' | 'html']?: string;
-} & { readonly [Name in 'compare' | 'sweep' | 'map']?: string[] } & {
-  readonly [Name in 'json' | 'skip-bad-lines']?: boolean;
-};
-
-function simulateCommand([file, ...others]: readonly string[], values: SimulateValues): Command {
+function simulateCommand([file, ...others]: Files, values: Values): Command {
   const { compare = [], sweep = [], map = [], find, from, seed, seeds, html, json = false } = values;
   const soThat = values['so-that'];
   if ((file === undefined && from === undefined) || others.length > 0)

@@ -1,7 +1,7 @@
 /** The settings in effect, defaults included: heading, name and value, for people and as JSON. */
 import type { resolveOptions } from '../../index.js';
 import type { GatewayConfig } from '../index.js';
-import { atATime, bytes, ms, quantity } from './format-numbers.js';
+import { atATime, bytes, joined, ms, quantity } from './format-numbers.js';
 
 export interface Effective {
   readonly section: string;
@@ -12,92 +12,67 @@ export type Resolved = ReturnType<typeof resolveOptions>;
 type Band = Resolved['defaultBand'];
 
 export function effectiveFlow(options: Resolved): Effective[] {
-  const { limits, saturationDetector, endpointPicker, endpointFilters, usageLimitPolicy, admission, eviction } =
-    options;
+  const { limits, endpointFilters, admission, eviction, mode, minShareUnit } = options;
   const ofBand = ({ limits: own, requestTtlMs, fairness, ordering, maxInFlightPerFlow, minShare }: Band): string =>
-    [
+    joined('; ', [
       `${quantity(own.maxRequests)} requests, ${bytes(own.maxBytes)}`,
       `waits ${ms(requestTtlMs)}`,
       `${fairness.type}, ${ordering.type}`,
-      ...(maxInFlightPerFlow === undefined ? [] : [`each tenant ${atATime(maxInFlightPerFlow)}`]),
-      ...(minShare === 0
-        ? []
-        : [`gets at least ${Number((minShare * 100).toFixed(2))}% of the ${options.minShareUnit}`]),
-    ].join('; ');
+      maxInFlightPerFlow && `each tenant ${atATime(maxInFlightPerFlow)}`,
+      minShare > 0 && `gets at least ${Number((minShare * 100).toFixed(2))}% of the ${minShareUnit}`,
+    ]);
+  const entries = {
+    mode: typeof mode === 'object' ? mode.type : mode,
+    'saturation detector': options.saturationDetector.type,
+    'usage limit policy': options.usageLimitPolicy.type,
+    'endpoint picker': options.endpointPicker.type,
+    'endpoint filters': endpointFilters.map(({ type }) => type).join(', ') || 'none',
+    'admission policy': admission?.type ?? 'none',
+    eviction: eviction === undefined ? 'off' : `${eviction.filter.type}, ${eviction.ordering.type}`,
+    overflow: options.overflow,
+    'may wait in all': `${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)}`,
+    'without endpoints': options.hasOwnNoEndpointTtl
+      ? `waits ${ms(options.noEndpointRequestTtlMs)}`
+      : 'waits its TTL, 5 s at most while no server was ever ready',
+  };
+  const bands = options.bands.map((band) => [String(band.priority), ofBand(band)] as const);
+  const templates = { 'any other': options.defaultBand, 'other negative': options.defaultNegativeBand };
+  const others = Object.entries(templates).map(([name, band]) => [name, ofBand(band)] as const);
   return [
-    {
-      section: 'Flow control',
-      entries: [
-        ['mode', typeof options.mode === 'object' ? options.mode.type : options.mode],
-        ['saturation detector', saturationDetector.type],
-        ['usage limit policy', usageLimitPolicy.type],
-        ['endpoint picker', endpointPicker.type],
-        ['endpoint filters', endpointFilters.map(({ type }) => type).join(', ') || 'none'],
-        ['admission policy', admission?.type ?? 'none'],
-        ['eviction', eviction === undefined ? 'off' : `${eviction.filter.type}, ${eviction.ordering.type}`],
-        ['overflow', options.overflow],
-        ['may wait in all', `${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)}`],
-        [
-          'without endpoints',
-          options.hasOwnNoEndpointTtl
-            ? `waits ${ms(options.noEndpointRequestTtlMs)}`
-            : 'waits its TTL, 5 s at most while no server was ever ready',
-        ],
-      ],
-    },
-    {
-      section: 'Priority bands',
-      entries: [
-        ...options.bands.map((band) => [String(band.priority), ofBand(band)] as const),
-        ['any other', ofBand(options.defaultBand)],
-        ['other negative', ofBand(options.defaultNegativeBand)],
-      ],
-    },
+    { section: 'Flow control', entries: Object.entries(entries) },
+    { section: 'Priority bands', entries: [...bands, ...others] },
   ];
 }
 
 export function effectiveGateway(config: GatewayConfig): Effective[] {
   const { listen, admin, timeouts, limits, retry, drain, scrape, auth, upstreams } = config;
   const { host, port } = admin.listen ?? listen;
+  const { anonymous } = auth;
+  const entries = {
+    'listens on': `${listen.host}:${listen.port}`,
+    'operators ask': `${host}:${port}`,
+    'API keys': auth.keys.length === 0 ? 'none' : String(auth.keys.length),
+    'without a key':
+      anonymous === undefined ? 'rejected with 401' : `tenant ${anonymous.tenant}, priority ${anonymous.priority}`,
+    'largest request': bytes(limits.maxRequestBytes),
+    timeouts: joined(', ', [
+      `connect ${ms(timeouts.connect)}`,
+      timeouts.firstToken !== undefined && `first token ${ms(timeouts.firstToken)}`,
+      `first byte ${ms(timeouts.firstByte)}, idle ${ms(timeouts.idle)}, total ${ms(timeouts.total)}`,
+    ]),
+    'retry elsewhere': retry.enabled
+      ? `${retry.max === 1 ? 'once' : `${retry.max} times`}, bodies up to ${bytes(retry.maxBodyBytes)}`
+      : 'never',
+    scraping: scrape
+      ? `every ${ms(scrape.interval)}, while idle every ${ms(scrape.idleInterval)}, stale after ${ms(scrape.stalenessThreshold)}`
+      : 'off',
+    'on SIGTERM': `is not ready for ${ms(drain.delay)}, then dispatches for ${ms(drain.waiting)}, then lets streams end for ${ms(drain.streams)}`,
+    'error contract': config.contract,
+    ...(config.bandHeadroom && { 'answers tell': 'the room left in the band' }),
+    'shared by replicas': sharedBy(config),
+  };
   return [
-    {
-      section: 'Gateway',
-      entries: [
-        ['listens on', `${listen.host}:${listen.port}`],
-        ['operators ask', `${host}:${port}`],
-        ['API keys', auth.keys.length === 0 ? 'none' : String(auth.keys.length)],
-        [
-          'without a key',
-          auth.anonymous === undefined
-            ? 'rejected with 401'
-            : `tenant ${auth.anonymous.tenant}, priority ${auth.anonymous.priority}`,
-        ],
-        ['largest request', bytes(limits.maxRequestBytes)],
-        [
-          'timeouts',
-          `connect ${ms(timeouts.connect)}, ${timeouts.firstToken === undefined ? '' : `first token ${ms(timeouts.firstToken)}, `}first byte ${ms(timeouts.firstByte)}, idle ${ms(timeouts.idle)}, total ${ms(timeouts.total)}`,
-        ],
-        [
-          'retry elsewhere',
-          retry.enabled
-            ? `${retry.max === 1 ? 'once' : `${retry.max} times`}, bodies up to ${bytes(retry.maxBodyBytes)}`
-            : 'never',
-        ],
-        [
-          'scraping',
-          scrape === undefined
-            ? 'off'
-            : `every ${ms(scrape.interval)}, while idle every ${ms(scrape.idleInterval)}, stale after ${ms(scrape.stalenessThreshold)}`,
-        ],
-        [
-          'on SIGTERM',
-          `is not ready for ${ms(drain.delay)}, then dispatches for ${ms(drain.waiting)}, then lets streams end for ${ms(drain.streams)}`,
-        ],
-        ['error contract', config.contract],
-        ...(config.bandHeadroom ? [['answers tell', 'the room left in the band'] as const] : []),
-        ['shared by replicas', sharedBy(config)],
-      ],
-    },
+    { section: 'Gateway', entries: Object.entries(entries) },
     {
       section: 'Upstreams',
       entries: upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const),
@@ -128,5 +103,5 @@ function sharedBy({ sharedState }: GatewayConfig): string {
 
 function described(url: string, labels: Readonly<Record<string, string>>, weight: number): string {
   const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  return [url, ...(weight === 1 ? [] : [`weight ${weight}`]), ...named].join(' ');
+  return joined(' ', [url, weight !== 1 && `weight ${weight}`, ...named]);
 }

@@ -21,16 +21,15 @@ export function ms(span: number): string {
 }
 
 /** `runs at most 32 requests and 200000 tokens at a time`. */
-export function atATime({
-  maxRequests,
-  maxTokens,
-}: {
-  readonly maxRequests: number;
-  readonly maxTokens: number;
-}): string {
+export function atATime({ maxRequests, maxTokens }: Readonly<Record<'maxRequests' | 'maxTokens', number>>): string {
   const parts = [
-    ...(maxRequests === Number.POSITIVE_INFINITY ? [] : [`${maxRequests} requests`]),
-    ...(maxTokens === Number.POSITIVE_INFINITY ? [] : [`${maxTokens} tokens`]),
+    maxRequests < Number.POSITIVE_INFINITY && `${maxRequests} requests`,
+    maxTokens < Number.POSITIVE_INFINITY && `${maxTokens} tokens`,
   ];
-  return `runs at most ${parts.join(' and ')} at a time`;
+  return `runs at most ${joined(' and ', parts)} at a time`;
+}
+
+/** The parts that there are, in one text. */
+export function joined(by: string, parts: readonly (string | false | undefined)[]): string {
+  return parts.filter((part) => typeof part === 'string').join(by);
 }

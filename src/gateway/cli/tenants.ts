@@ -1,11 +1,11 @@
 /** The tenants of a gateway file by its keys and by the plans of its flow control, and what of them leads nowhere. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { readYaml } from '../../config/read-yaml.js';
-
 import type { GatewayConfig } from '../index.js';
 import type { SenderConfig } from '../settings/gateway-config.js';
 import type { Effective, Resolved } from './effective-settings.js';
-import { atATime, bytes, quantity } from './format-numbers.js';
+import { atATime, bytes, joined, quantity } from './format-numbers.js';
+import { sendersOf } from './lints.js';
 
 /** The plan of every tenant that has no other stands under this name. */
 const anyTenant = '*';
@@ -32,34 +32,26 @@ function namedFlows(text: string): NamedFlows {
   };
 }
 
-function sendersOf({ auth }: GatewayConfig): readonly SenderConfig[] {
-  return auth.anonymous === undefined ? auth.keys : [...auth.keys, auth.anonymous];
-}
-
-export function tenantLints(config: GatewayConfig, { bands }: Resolved, text: string): string[] {
+export function* tenantLints(
+  config: GatewayConfig,
+  { bands }: Resolved,
+  text: string,
+): Generator<string, void, undefined> {
   const { plans, tenants, flows } = namedFlows(text);
-  const senders = sendersOf(config);
-  const known = [...new Set(senders.map(({ tenant }) => tenant))];
-  const priorities = new Set(senders.map(({ priority }) => priority));
   const had = new Set(tenants.values());
-  const lost = (tenant: string): boolean => tenant !== anyTenant && !known.includes(tenant);
-  const unused = plans
-    .filter((plan) => !had.has(plan))
-    .map((plan) => `no tenant has the plan ${plan} (flowControl.tenants)`);
+  for (const plan of plans) if (!had.has(plan)) yield `no tenant has the plan ${plan} (flowControl.tenants)`;
+  const senders = sendersOf(config.auth);
   // A trusted sender names any tenant, and any objective.
-  if (senders.some(({ trusted }) => trusted)) return unused;
-  return [
-    ...unused,
-    ...[...tenants]
-      .filter(([tenant]) => lost(tenant))
-      .map(([tenant, plan]) => `${tenant} has the plan ${plan}, but ${nobodyIs(tenant, known)}`),
-    ...flows
-      .filter(lost)
-      .map((tenant) => `${tenant} has settings in flowControl.flows, but ${nobodyIs(tenant, known)}`),
-    ...bands
-      .filter(({ priority }) => priority !== 0 && !priorities.has(priority))
-      .map(({ priority }) => `no sender has the priority ${priority}: its band stays empty`),
-  ];
+  if (senders.some(({ trusted }) => trusted)) return;
+  const known = [...new Set(senders.map(({ tenant }) => tenant))];
+  const isLost = (tenant: string): boolean => tenant !== anyTenant && !known.includes(tenant);
+  for (const [tenant, plan] of tenants)
+    if (isLost(tenant)) yield `${tenant} has the plan ${plan}, but ${nobodyIs(tenant, known)}`;
+  for (const tenant of flows)
+    if (isLost(tenant)) yield `${tenant} has settings in flowControl.flows, but ${nobodyIs(tenant, known)}`;
+  const priorities = new Set([0, ...senders.map(({ priority }) => priority)]);
+  for (const { priority } of bands)
+    if (!priorities.has(priority)) yield `no sender has the priority ${priority}: its band stays empty`;
 }
 
 function nobodyIs(tenant: string, known: readonly string[]): string {
@@ -68,15 +60,15 @@ function nobodyIs(tenant: string, known: readonly string[]): string {
 
 export function effectiveTenants(config: GatewayConfig, options: Resolved, text: string): Effective {
   const { tenants, flows } = namedFlows(text);
-  const senders = sendersOf(config);
+  const senders = sendersOf(config.auth);
   const names = [...new Set([...senders.map(({ tenant }) => tenant), ...tenants.keys(), ...flows])].filter(
     (name) => name !== anyTenant,
   );
   const entries = names.slice(0, mostListed).map((tenant) => {
     const own = senders.filter((sender) => sender.tenant === tenant);
     const plan = flows.includes(tenant) ? undefined : (tenants.get(tenant) ?? tenants.get(anyTenant));
-    const parts = [comesBy(own), ...(plan === undefined ? [] : [`plan ${plan}`]), ...settingsOf(options, tenant)];
-    return [tenant, parts.join('; ')] as const;
+    const parts = [comesBy(own), plan !== undefined && `plan ${plan}`, settingsOf(options, tenant)];
+    return [tenant, joined('; ', parts)] as const;
   });
   const rest = names.length - entries.length;
   return { section: 'Tenants', entries: rest > 0 ? [...entries, ['and more', String(rest)]] : entries };
@@ -86,23 +78,21 @@ export function effectiveTenants(config: GatewayConfig, options: Resolved, text:
 function comesBy(senders: readonly SenderConfig[]): string {
   const keys = senders.filter((sender) => 'key' in sender).length;
   const priorities = [...new Set(senders.map(({ priority }) => priority))];
-  return [
-    ...(keys > 0 ? [`${keys} ${keys === 1 ? 'key' : 'keys'}`] : []),
-    ...(keys < senders.length ? ['comes without a key'] : []),
-    ...(senders.length === 0 ? ['no key'] : [`priority ${priorities.join(' or ')}`]),
-    ...(senders.some(({ trusted }) => trusted) ? ['trusted'] : []),
-  ].join(', ');
+  return joined(', ', [
+    keys > 0 && `${keys} ${keys === 1 ? 'key' : 'keys'}`,
+    keys < senders.length && 'comes without a key',
+    senders.length === 0 ? 'no key' : `priority ${priorities.join(' or ')}`,
+    senders.some(({ trusted }) => trusted) && 'trusted',
+  ]);
 }
 
-function settingsOf({ flows }: Resolved, tenant: string): string[] {
+function settingsOf({ flows }: Resolved, tenant: string): string | undefined {
   const profile = flows.get(tenant);
-  if (profile === undefined) return [];
+  if (profile === undefined) return undefined;
   const { weight, limits, maxInFlight } = profile;
-  return [
+  return joined('; ', [
     `weight ${weight}`,
-    ...(maxInFlight === undefined ? [] : [atATime(maxInFlight)]),
-    ...(limits === undefined
-      ? []
-      : [`${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)} may wait in each band`]),
-  ];
+    maxInFlight && atATime(maxInFlight),
+    limits && `${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)} may wait in each band`,
+  ]);
 }
