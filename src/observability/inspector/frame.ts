@@ -1,12 +1,52 @@
-/** One frame: an overview as the page and the JSON endpoint show it. Bounded; no payload, no header, no label. */
+/**
+ * One frame: an overview as the page and the JSON endpoint show it. Bounded; no payload, no header, no label.
+ *
+ * Longer than most files, because what a frame says of each part stands beside how it is made.
+ */
 import type { ControllerOverview, DropReason, FlowStats, OutcomeType } from '../../index.js';
-import type { ShadowFigures } from '../../types/index.js';
-import { type FrameBand, frameBand, type GateState, isGrowing, stateOf } from './bands.js';
+import type { QuotaFigure, SessionFigures, ShadowFigures } from '../../types/index.js';
 import { type History, spanMs } from './history.js';
-import { limitOrNull, orNull, rounded, shortenName } from './names.js';
-import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
+import { type NameOf, shortenName } from './names.js';
 import type { FrameShared } from './shared-limits.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
+
+/**
+ * Whether the first request of a band may go, and if not why.
+ * - `open`: it may, or nothing waits and it could.
+ * - `full`: saturation has reached the ceiling of the band.
+ * - `endpoints-full`: the endpoints that its requests may go to take nothing more.
+ * - `at-cap`: every flow that waits in it is at its cap.
+ * - `behind`: higher bands go first.
+ * - `no-endpoints`: there is no endpoint.
+ */
+export type GateState = 'open' | 'full' | 'endpoints-full' | 'at-cap' | 'behind' | 'no-endpoints';
+
+export interface FrameFlow {
+  readonly name: string;
+  readonly waiting: number;
+  readonly bytes: number;
+  readonly isHeld: boolean;
+  readonly isAtCap: boolean;
+}
+
+type BandOf = ControllerOverview['bands'][number];
+
+export interface FrameBand
+  extends Pick<
+      BandOf,
+      'priority' | 'waiting' | 'held' | 'saturation' | 'ceiling' | 'inFlight' | 'fairness' | 'ordering'
+    >,
+    Pick<BandOf, 'arrivedPerSecond' | 'dispatchedPerSecond' | 'otherFlows' | 'otherWaiting'> {
+  /** Null: unlimited. */
+  readonly maxRequests: number | null;
+  readonly gate: GateState;
+  /** True when more requests arrive than leave. */
+  readonly isGrowing: boolean;
+  readonly timeToDrainMs: number | null;
+  readonly flows: readonly FrameFlow[];
+  /** Requests that its limits, or those of its flows, dropped in the last five minutes; 0 where no history is kept. */
+  readonly dropped: number;
+}
 
 /** Dispatched, rejected and evicted in one span; null before the history began. */
 export type OutcomeBucket = readonly [dispatched: number, rejected: number, evicted: number] | null;
@@ -37,6 +77,26 @@ export interface FrameEndpoint {
   readonly waitingQueueSize: number | null;
   readonly runningRequests: number | null;
   readonly reportAgeMs: number | null;
+}
+
+/** One quota of one group. Times in ms. */
+export type FrameQuota = QuotaFigure;
+
+export interface FrameQuotas {
+  /** Of too many, those with the longest waits. */
+  readonly rows: readonly FrameQuota[];
+  readonly others: number;
+  /** Answers that put a request off (429, 529). */
+  readonly refusals: number;
+  /** Requests that ended without a report of what they consumed. */
+  readonly unreported: number;
+  /** Figures of hosts and servers that cannot be right. */
+  readonly ignored: number;
+}
+
+/** `maxSessions` is null where their number is unlimited. */
+export interface FrameSessions extends Omit<SessionFigures, 'maxSessions'> {
+  readonly maxSessions: number | null;
 }
 
 export interface FrameWait {
@@ -91,66 +151,61 @@ export interface InspectorFrame
   readonly oldestLease: { readonly flow: string; readonly heldMs: number; readonly isOverdue: boolean } | null;
 }
 
+/** As JSON, in which figures are short, and null stands for those without a bound. */
+export function frameText(frame: InspectorFrame): string {
+  return JSON.stringify(frame, (_key, value: unknown) =>
+    typeof value === 'number' && !Number.isInteger(value) ? inShort(value) : value,
+  );
+}
+
+/** Four digits that count, and no fraction of a thousand or more. */
+function inShort(figure: number): number {
+  return Math.abs(figure) < 1_000 ? Number(figure.toPrecision(4)) : Math.round(figure);
+}
+
 export function toFrame(
   overview: ControllerOverview,
   history: History | undefined,
-  nameOf: (fairnessId: string) => string,
+  nameOf: NameOf,
   intervalMs: number,
   nowMs: number,
   shared: FrameShared | null,
 ): InspectorFrame {
-  const { atMs, stats, pool, bands, otherBands, endpoints, otherEndpoints, oldestLease } = overview;
+  const { atMs, stats, pool, bands, sessions, oldestLease, limits, arrivedPerSecond, dispatchedPerSecond } = overview;
+  const { state, saturation, waiting, waitingBytes, inFlight, pluginErrors, outcomes, shadow } = stats;
   const spans = history?.spans(stats) ?? [];
-  const states = bands.map((band, index) => stateOf(band, overview, bands.slice(0, index)));
-  const highest = bands.findIndex(({ waiting }) => waiting > 0);
+  const frameBands = bands.map((band, index): FrameBand => {
+    const gate = stateOf(band, overview, bands.slice(0, index));
+    return frameBand(band, gate, nameOf, history?.droppedAt(band.priority) ?? 0);
+  });
+  const highest = frameBands.find((band) => band.waiting > 0);
   return {
-    atMs: rounded(atMs),
+    atMs,
     intervalMs,
-    state: stats.state,
-    saturation: rounded(stats.saturation, 3),
-    gate: states[highest] ?? (pool?.endpoints === 0 ? 'no-endpoints' : stats.saturation >= 1 ? 'full' : 'open'),
-    isGrowing: isGrowing({ ...overview, waiting: stats.waiting }),
-    waiting: stats.waiting,
+    state,
+    saturation,
+    gate: highest?.gate ?? (pool?.endpoints === 0 ? 'no-endpoints' : saturation >= 1 ? 'full' : 'open'),
+    isGrowing: isGrowing({ waiting, arrivedPerSecond, dispatchedPerSecond }),
+    waiting,
     waitingTokens: overview.waitingTokens,
-    waitingBytes: stats.waitingBytes,
-    inFlight: stats.inFlight,
-    arrivedPerSecond: rounded(overview.arrivedPerSecond),
-    dispatchedPerSecond: rounded(overview.dispatchedPerSecond),
-    timeToDrainMs: orNull(overview.timeToDrainMs),
-    pluginErrors: stats.pluginErrors,
+    waitingBytes,
+    inFlight,
+    arrivedPerSecond,
+    dispatchedPerSecond,
+    timeToDrainMs: overview.timeToDrainMs ?? null,
+    pluginErrors,
     tenants: tenantTable(overview, history?.flows, nameOf, nowMs),
     otherTenants: overview.otherStandings,
-    whole: {
-      waiting: stats.waiting,
-      maxRequests: limitOrNull(overview.limits.maxRequests),
-      bytes: stats.waitingBytes,
-      maxBytes: limitOrNull(overview.limits.maxBytes),
-      dropped: history?.droppedAt('global') ?? 0,
-    },
-    bands: bands.map((band, index) =>
-      frameBand(band, states[index] as GateState, nameOf, history?.droppedAt(band.priority) ?? 0),
-    ),
-    otherBands,
-    endpoints: endpoints.map(
-      ({ id, inFlightRequests, seats = Number.POSITIVE_INFINITY, inFlightTokens, metrics, ...condition }) => ({
-        name: shortenName(id),
-        inFlight: inFlightRequests,
-        seats: seats < Number.POSITIVE_INFINITY ? seats : null,
-        tokens: inFlightTokens,
-        isOverloaded: condition.isOverloaded,
-        trouble: troubleOf(condition),
-        kvCacheUsage: metrics === undefined ? null : rounded(metrics.kvCacheUsage, 3),
-        waitingQueueSize: metrics?.waitingQueueSize ?? null,
-        runningRequests: metrics?.runningRequests ?? null,
-        reportAgeMs: orNull(metrics && atMs - metrics.sampledAtMs),
-      }),
-    ),
-    otherEndpoints,
+    whole: { ...limits, waiting, bytes: waitingBytes, dropped: history?.droppedAt('global') ?? 0 },
+    bands: frameBands,
+    otherBands: overview.otherBands,
+    endpoints: overview.endpoints.map((endpoint) => frameEndpoint(endpoint, atMs)),
+    otherEndpoints: overview.otherEndpoints,
     quotas: quotaTable(overview),
-    sessions: sessionsOf(overview),
+    sessions: sessions ?? null,
     shared,
     outcomes: {
-      totals: stats.outcomes,
+      totals: outcomes,
       reasons: history?.reasons ?? [],
       bucketMs: history === undefined ? 0 : spanMs,
       buckets: spans.map((span) => span && [span.dispatched, span.rejected, span.evicted]),
@@ -159,36 +214,104 @@ export function toFrame(
     slowest: overview.waits.map(({ fairnessId, priority, waitedMs, ahead, estimatedWaitMs, decidedBy, text }) => ({
       flow: nameOf(fairnessId),
       priority,
-      waitedMs: rounded(waitedMs),
+      waitedMs,
       ahead: ahead ?? null,
-      estimatedWaitMs: orNull(estimatedWaitMs),
+      estimatedWaitMs: estimatedWaitMs ?? null,
       decidedBy,
       why: text,
     })),
-    shadow: stats.shadow === undefined ? null : shadowOf(stats.shadow),
-    oldestLease: oldestLease === undefined ? null : oldestLeaseOf(oldestLease, nameOf),
+    shadow: shadow === undefined ? null : shadowOf(shadow),
+    oldestLease:
+      oldestLease === undefined
+        ? null
+        : { flow: nameOf(oldestLease.fairnessId), heldMs: oldestLease.heldMs, isOverdue: oldestLease.isOverdue },
   };
+}
+
+function frameBand(band: BandOf, gate: GateState, nameOf: NameOf, dropped: number): FrameBand {
+  const { priority, waiting, inFlight, held, saturation, ceiling, fairness, ordering } = band;
+  const { arrivedPerSecond, dispatchedPerSecond, otherFlows, otherWaiting } = band;
+  return {
+    priority,
+    waiting,
+    inFlight,
+    held,
+    maxRequests: band.limits.maxRequests,
+    saturation,
+    ceiling: Math.min(ceiling, Number.MAX_SAFE_INTEGER),
+    gate,
+    dropped,
+    isGrowing: isGrowing(band),
+    fairness,
+    ordering,
+    arrivedPerSecond,
+    dispatchedPerSecond,
+    timeToDrainMs: band.timeToDrainMs ?? null,
+    otherFlows,
+    otherWaiting,
+    flows: band.flows.map(({ fairnessId, waiting, waitingBytes, isHeld, isAtCap }) => ({
+      name: nameOf(fairnessId),
+      waiting,
+      bytes: waitingBytes,
+      isHeld,
+      isAtCap,
+    })),
+  };
+}
+
+/** The lanes and the gate use the same answer, so that no two places of the page contradict each other. */
+function stateOf(
+  { waiting, held, waitingAtCap: atCap = 0, saturation, ceiling }: BandOf,
+  { pool }: ControllerOverview,
+  higher: readonly BandOf[],
+): GateState {
+  if (pool?.endpoints === 0) return 'no-endpoints';
+  if (saturation >= ceiling) return 'full';
+  if (waiting > 0 && atCap === waiting) return 'at-cap';
+  if (waiting > 0 && held + atCap === waiting) return 'endpoints-full';
+  if (waiting > 0 && higher.some((band) => band.waiting > band.held + (band.waitingAtCap ?? 0))) return 'behind';
+  return 'open';
+}
+
+type Traffic = Pick<BandOf, 'waiting' | 'arrivedPerSecond' | 'dispatchedPerSecond'>;
+
+/** Averages of a few seconds differ by chance: a twentieth is no growth. */
+function isGrowing({ waiting, arrivedPerSecond, dispatchedPerSecond }: Traffic): boolean {
+  return waiting > 0 && arrivedPerSecond > dispatchedPerSecond * 1.05 + 0.1;
+}
+
+function frameEndpoint(endpoint: ControllerOverview['endpoints'][number], atMs: number): FrameEndpoint {
+  const { id, inFlightRequests, seats = null, inFlightTokens, isOverloaded, metrics, state, isAvailable } = endpoint;
+  const trouble = state !== 'ready' ? state : isOverloaded ? 'overloaded' : isAvailable ? null : 'no fresh figures';
+  return {
+    name: shortenName(id),
+    inFlight: inFlightRequests,
+    seats,
+    tokens: inFlightTokens,
+    isOverloaded,
+    trouble,
+    kvCacheUsage: metrics?.kvCacheUsage ?? null,
+    waitingQueueSize: metrics?.waitingQueueSize ?? null,
+    runningRequests: metrics?.runningRequests ?? null,
+    reportAgeMs: metrics === undefined ? null : atMs - metrics.sampledAtMs,
+  };
+}
+
+const mostQuotas = 24;
+
+function quotaTable({ quotas }: ControllerOverview): FrameQuotas | null {
+  if (quotas === undefined) return null;
+  const { quotas: all, refusals, unreported, ignoredReports, ignoredFigures } = quotas;
+  const shareOf = ({ used, reserved, limit }: QuotaFigure): number => (used + reserved) / limit;
+  const ranked =
+    all.length <= mostQuotas ? all : [...all].sort((a, b) => b.waitMs - a.waitMs || shareOf(b) - shareOf(a));
+  // A group has the name of an endpoint, or of a model that a client made up.
+  const rows = ranked.slice(0, mostQuotas).map((quota) => ({ ...quota, group: shortenName(quota.group) }));
+  return { rows, others: all.length - rows.length, refusals, unreported, ignored: ignoredReports + ignoredFigures };
 }
 
 function shadowOf(figures: ShadowFigures): InspectorFrame['shadow'] {
   const { passed, running, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = figures;
   const dropped = wouldHaveBeenDropped.reduce((sum, { requests }) => sum + requests, 0);
   return { passed, running, wouldHaveWaited, wouldHaveBeenDropped: dropped, wouldHaveBeenEvicted };
-}
-
-function oldestLeaseOf(
-  { fairnessId, heldMs, isOverdue }: NonNullable<ControllerOverview['oldestLease']>,
-  nameOf: (fairnessId: string) => string,
-): InspectorFrame['oldestLease'] {
-  return { flow: nameOf(fairnessId), heldMs: Math.round(heldMs), isOverdue };
-}
-
-function troubleOf({
-  state,
-  isOverloaded,
-  isAvailable,
-}: Pick<ControllerOverview['endpoints'][number], 'state' | 'isOverloaded' | 'isAvailable'>): FrameEndpoint['trouble'] {
-  if (state !== 'ready') return state;
-  if (isOverloaded) return 'overloaded';
-  return isAvailable ? null : 'no fresh figures';
 }

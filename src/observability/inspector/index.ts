@@ -1,6 +1,5 @@
 /** `headgate/inspector`: a live page of one controller, for people who may see it. */
-export type { FrameBand, FrameFlow } from './bands.js';
-export type { FrameEndpoint, FrameWait, FrameWhole, InspectorFrame } from './frame.js';
+export type { FrameBand, FrameEndpoint, FrameFlow, FrameWait, FrameWhole, InspectorFrame } from './frame.js';
 export { type Inspector, inspector } from './inspector.js';
 export { type BasicLoginOptions, basicLogin } from './login.js';
 export type { InspectorOptions, InspectorRequest } from './options.js';

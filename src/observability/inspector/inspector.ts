@@ -2,9 +2,9 @@
 import { headerText } from '../../base/headers/header-source.js';
 import { explainWait, type FlowController, overviewOf } from '../../index.js';
 import { broadcast } from './broadcast.js';
-import { toFrame } from './frame.js';
+import { frameText, toFrame } from './frame.js';
 import { History } from './history.js';
-import { Aliases, shortenName } from './names.js';
+import { aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
 import { type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
 import { builtPage } from './page/built-page.js';
@@ -50,8 +50,7 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
   const resolved = resolveInspectorOptions(options);
   const { authorize, hosts, intervalMs, maxWatchers, clock } = resolved;
   let history: History | undefined = resolved.history ? new History(flow, clock) : undefined;
-  const aliases = new Aliases();
-  const nameOf = resolved.fairnessIds === 'hidden' ? (fairnessId: string) => aliases.of(fairnessId) : shortenName;
+  const nameOf = resolved.fairnessIds === 'hidden' ? aliases() : shortenName;
   let frame: { readonly json: string; readonly madeAtMs: number } | undefined;
 
   /** However many ask, a controller is looked at no more than twice in an interval. */
@@ -60,7 +59,7 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
     if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
       const overview = overviewOf(flow, resolved.bounds);
       frame = {
-        json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(resolved.shared))),
+        json: frameText(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(resolved.shared))),
         madeAtMs: nowMs,
       };
     }

@@ -1,7 +1,7 @@
-/**
- * Names and figures as frames show them: short, figures null where there is none; and names that stand for fairness IDs
- * where these must not be seen.
- */
+/** Names as frames show them: short, and others that stand for fairness IDs where these must not be seen. */
+
+/** What stands for a fairness ID. */
+export type NameOf = (fairnessId: string) => string;
 
 const longestName = 64;
 
@@ -14,29 +14,13 @@ export function shortenName(name: string): string {
 const mostAliases = 10_000;
 
 /** `flow 1`, `flow 2`, …, as they are shown first; the same name for the same ID while it is remembered. */
-export class Aliases {
-  private readonly numbers = new Map<string, number>();
-
-  of(fairnessId: string): string {
-    let number = this.numbers.get(fairnessId);
-    if (number === undefined) {
-      if (this.numbers.size >= mostAliases) this.numbers.clear();
-      number = this.numbers.size + 1;
-      this.numbers.set(fairnessId, number);
+export function aliases(): NameOf {
+  const numbers = new Map<string, number>();
+  return (fairnessId) => {
+    if (!numbers.has(fairnessId)) {
+      if (numbers.size >= mostAliases) numbers.clear();
+      numbers.set(fairnessId, numbers.size + 1);
     }
-    return `flow ${number}`;
-  }
-}
-
-export function rounded(figure: number, digits = 1): number {
-  return Number(figure.toFixed(digits));
-}
-
-export function orNull(figure: number | undefined): number | null {
-  return figure === undefined ? null : rounded(figure);
-}
-
-/** Null: unlimited. */
-export function limitOrNull(limit: number): number | null {
-  return limit === Number.POSITIVE_INFINITY ? null : limit;
+    return `flow ${numbers.get(fairnessId)}`;
+  };
 }

@@ -6,7 +6,7 @@
  */
 import type { ControllerOverview } from '../../index.js';
 import type { FlowHistory } from './history.js';
-import { limitOrNull, rounded } from './names.js';
+import type { NameOf } from './names.js';
 
 export interface FrameTenant {
   readonly name: string;
@@ -48,12 +48,12 @@ type Standing = ControllerOverview['standings'][number];
 export function tenantTable(
   { standings, bands, dispatchedPerSecond }: ControllerOverview,
   history: FlowHistory | undefined,
-  nameOf: (fairnessId: string) => string,
+  nameOf: NameOf,
   historyNowMs: number,
 ): FrameTenant[] {
   const isSomebodyServed = dispatchedPerSecond > 0;
   const rows = standings.map((standing): FrameTenant => {
-    const { fairnessId, priority, waiting, inFlight, oldestWaitMs } = standing;
+    const { fairnessId, priority, waiting, inFlight, oldestWaitMs, cap, isAtCap } = standing;
     const rates = history?.rates(fairnessId, priority, historyNowMs);
     const shares = sharesOf(standing, standings, bands, history);
     const hasNothing = isSomebodyServed && (rates?.served ?? 0) === 0;
@@ -63,13 +63,13 @@ export function tenantTable(
       priority,
       running: inFlight,
       waiting,
-      servedPerSecond: rounded(rates?.served ?? 0),
-      droppedPerSecond: rounded(rates?.dropped ?? 0),
-      receivedShare: shares === undefined ? null : rounded(shares.received, 3),
-      owedShare: shares === undefined ? null : rounded(shares.owed, 3),
-      oldestWaitMs: oldestWaitMs === undefined ? null : Math.round(oldestWaitMs),
+      servedPerSecond: rates?.served ?? 0,
+      droppedPerSecond: rates?.dropped ?? 0,
+      receivedShare: shares?.received ?? null,
+      owedShare: shares?.owed ?? null,
+      oldestWaitMs: oldestWaitMs ?? null,
       isStarving: waiting > 0 && (oldestWaitMs ?? 0) >= starvesAfterMs && hasLess,
-      cap: capOf(standing),
+      cap: cap === undefined ? null : { ...cap, isReached: isAtCap },
     };
   });
   return rows.sort(
@@ -78,18 +78,6 @@ export function tenantTable(
       (b.oldestWaitMs ?? -1) - (a.oldestWaitMs ?? -1) ||
       b.running - a.running,
   );
-}
-
-function capOf({ cap, isAtCap }: Standing): FrameCap | null {
-  if (cap === undefined) return null;
-  const { requests, maxRequests, tokens, maxTokens } = cap;
-  return {
-    requests,
-    maxRequests: limitOrNull(maxRequests),
-    tokens,
-    maxTokens: limitOrNull(maxTokens),
-    isReached: isAtCap,
-  };
 }
 
 /**

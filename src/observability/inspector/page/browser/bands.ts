@@ -1,6 +1,5 @@
 /** The gate, the figures, and one lane for each band with its flows in line before its gate. */
-import type { FrameBand } from '../../bands.js';
-import type { FrameWhole, InspectorFrame } from '../../frame.js';
+import type { FrameBand, FrameWhole, InspectorFrame } from '../../frame.js';
 import {
   byId,
   bytes,

@@ -1,6 +1,5 @@
 /** The table of quotas, and the figures of sessions. */
-import type { InspectorFrame } from '../../frame.js';
-import type { FrameQuota, FrameQuotas, FrameSessions } from '../../quotas.js';
+import type { FrameQuota, FrameQuotas, FrameSessions, InspectorFrame } from '../../frame.js';
 import { byId, count, list, make, mark, more, parts, set, share, time, write } from './dom.js';
 
 const units: Readonly<Record<FrameQuota['unit'], string>> = {
