@@ -7,10 +7,17 @@ import type { Schema } from '../index.js';
 export type Shapes<Name extends string> = Readonly<Record<Name, Schema<object>>>;
 
 /**
- * Reads a value by the shape that its field `key` names. `expected` tells of the names; `plain` reads what is no
- * object, where that may stand, too.
+ * Reads a value by the shape that its field `key` names. `plain` reads what is no object, where that may stand, too:
+ * `what` says what that is. A model that only code can have is no word of a message.
  */
-export function oneOfShapes<T>(key: string, shapes: Shapes<string>, expected: string, plain?: Schema<T>): Schema<T> {
+export function oneOfShapes<T>(
+  key: 'type' | 'model',
+  shapes: Shapes<string>,
+  what?: string,
+  plain?: Schema<T>,
+): Schema<T> {
+  const names = Object.keys(shapes).filter((name) => name !== 'custom');
+  const expected = `${what === undefined ? '' : `${what}, or `}one of the ${key}s ${names.join(', ')}`;
   return element(
     (given, report) => {
       const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);

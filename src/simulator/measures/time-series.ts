@@ -59,9 +59,8 @@ export class SeriesRecorder {
   private readonly starts: number[] = [];
   private readonly waiting = new Rows(0);
   private readonly service = new Rows(0);
-  private readonly ttft50 = new Rows(Number.NaN);
-  private readonly ttft95 = new Rows(Number.NaN);
-  private readonly ttft99 = new Rows(Number.NaN);
+  /** By percentile. */
+  private readonly ttft = { 50: new Rows(Number.NaN), 95: new Rows(Number.NaN), 99: new Rows(Number.NaN) };
   private readonly inFlight: number[] = [];
   private readonly saturation: number[] = [];
   private readonly dropped: number[] = [];
@@ -105,9 +104,8 @@ export class SeriesRecorder {
       this.servedNow.set(tenant, 0);
     }
     for (const [name, samples] of this.ttftNow) {
-      this.ttft50.set(name, bucket, samples.percentile(50));
-      this.ttft95.set(name, bucket, samples.percentile(95));
-      this.ttft99.set(name, bucket, samples.percentile(99));
+      for (const [percent, rows] of Object.entries(this.ttft))
+        rows.set(name, bucket, samples.percentile(Number(percent)));
       samples.clear();
     }
   }
@@ -121,9 +119,9 @@ export class SeriesRecorder {
       inFlight: this.inFlight,
       saturation: this.saturation,
       serviceByTenant: this.service.toRecord(length),
-      ttftP50ByClass: this.ttft50.toRecord(length),
-      ttftP95ByClass: this.ttft95.toRecord(length),
-      ttftP99ByClass: this.ttft99.toRecord(length),
+      ttftP50ByClass: this.ttft[50].toRecord(length),
+      ttftP95ByClass: this.ttft[95].toRecord(length),
+      ttftP99ByClass: this.ttft[99].toRecord(length),
       dropped: this.dropped,
     };
   }

@@ -50,8 +50,7 @@ const shapes: Shapes<Exclude<Rate, number>['type']> = {
 };
 
 export function rate(): Schema<Rate> {
-  const expected = `requests per second, or one of the types ${Object.keys(shapes).join(', ')}`;
-  return oneOfShapes<Rate>('type', shapes, expected, atLeastZero());
+  return oneOfShapes<Rate>('type', shapes, 'requests per second', atLeastZero());
 }
 
 /** A straight piece: rates per ms at both ends. */

@@ -5,7 +5,6 @@ import { FlowConfigError, type Schema } from '../../index.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
-import type { Latency } from '../measures/samples.js';
 
 /** One figure of a result. */
 export interface Measure {
@@ -23,29 +22,24 @@ export interface Measure {
 const oneMeasure: Schema<Measure> = objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
 
 const latencies = ['ttft', 'perToken', 'total', 'queued'] as const;
-const statistics: Readonly<Record<string, (latency: Latency) => number>> = {
-  mean: ({ meanMs }) => meanMs,
-  p50: ({ p50Ms }) => p50Ms,
-  p95: ({ p95Ms }) => p95Ms,
-  p99: ({ p99Ms }) => p99Ms,
-  max: ({ maxMs }) => maxMs,
-};
+const statistics = { mean: 'meanMs', p50: 'p50Ms', p95: 'p95Ms', p99: 'p99Ms', max: 'maxMs' } as const;
 
-const ofGroup: Readonly<Record<string, readonly [Measure['unit'], (group: GroupFigures) => number]>> = {
-  served: ['ratio', ({ served }) => served],
-  goodput: ['ratio', ({ goodput }) => goodput],
-  arrived: ['count', ({ arrived }) => arrived],
-  completed: ['count', ({ completed }) => completed],
-  good: ['count', ({ good }) => good],
-  dropped: ['count', ({ dropped }) => Object.values(dropped).reduce((sum, count) => sum + count, 0)],
-  cancelled: ['count', ({ cancelled }) => cancelled],
-  evicted: ['count', ({ evicted }) => evicted],
-  retries: ['count', ({ retries }) => retries],
-  tokensPerSecond: ['per second', ({ tokensPerSecond }) => tokensPerSecond],
-  completedPerSecond: ['per second', ({ completedPerSecond }) => completedPerSecond],
-  servicePerSecond: ['per second', ({ servicePerSecond }) => servicePerSecond],
-  meanRunning: ['count', ({ meanRunning }) => meanRunning],
-};
+/** What is told of a group, with its unit; `dropped` is the sum of those of every reason. */
+const unitOf = {
+  served: 'ratio',
+  goodput: 'ratio',
+  arrived: 'count',
+  completed: 'count',
+  good: 'count',
+  dropped: 'count',
+  cancelled: 'count',
+  evicted: 'count',
+  retries: 'count',
+  tokensPerSecond: 'per second',
+  completedPerSecond: 'per second',
+  servicePerSecond: 'per second',
+  meanRunning: 'count',
+} as const;
 
 const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: SimulationResult) => number]>> = {
   utilization: ['ratio', ({ servers }) => meanOf(servers.map(({ utilization }) => utilization))],
@@ -55,7 +49,7 @@ const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: Simulat
   'serviceDifference.mean': ['per second', ({ serviceDifference }) => serviceDifference?.mean ?? Number.NaN],
 };
 
-const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(ofGroup), ...Object.keys(ofRun)];
+const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(unitOf), ...Object.keys(ofRun)];
 
 /**
  * The measure of that name. A name in parentheses is a class or a tenant; without one, all requests count.
@@ -71,12 +65,10 @@ export function parseMeasure(text: string): Measure {
   const [latency, statistic = 'mean'] = name.split('.');
   const field = latencies.find((candidate) => candidate === latency);
   const take = own(statistics, statistic);
-  if (field !== undefined && take !== undefined) {
-    return { ...named, unit: 'ms', read: (result) => measured(group(result), (figures) => take(figures[field])) };
-  }
-  const grouped = own(ofGroup, name);
-  if (grouped !== undefined)
-    return { ...named, unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
+  if (field !== undefined && take !== undefined)
+    return { ...named, unit: 'ms', read: (result) => group(result)?.[field][take] ?? Number.NaN };
+  if (isOfGroup(name))
+    return { ...named, unit: unitOf[name], read: (result) => figureOf(group(result)?.[name] ?? Number.NaN) };
   const run = own(ofRun, name);
   if (run !== undefined && who === undefined) return { ...named, unit: run[0], read: run[1] };
   const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${didYouMean(name, known)}`;
@@ -88,8 +80,12 @@ function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-function measured(group: GroupFigures | undefined, read: (group: GroupFigures) => number): number {
-  return group === undefined ? Number.NaN : read(group);
+function isOfGroup(name: string): name is keyof typeof unitOf {
+  return Object.hasOwn(unitOf, name);
+}
+
+function figureOf(figure: GroupFigures[keyof typeof unitOf]): number {
+  return typeof figure === 'number' ? figure : Object.values(figure).reduce((sum, count) => sum + count, 0);
 }
 
 /** The mean of figures; NaN of none, and where one of them is. */

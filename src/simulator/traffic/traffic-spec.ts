@@ -144,11 +144,7 @@ const arrivalShapes: Shapes<Arrivals['type']> = {
   trace: object({ type, rows: someRows, speed: optional(aboveZero()) }),
 };
 
-const arrivals: Schema<Arrivals> = oneOfShapes(
-  'type',
-  arrivalShapes,
-  `one of the types ${Object.keys(arrivalShapes).join(', ')}`,
-);
+const arrivals: Schema<Arrivals> = oneOfShapes('type', arrivalShapes);
 
 const retries: Schema<RetrySpec> = object({
   max: optional(integer({ from: 0 })),
