@@ -8,7 +8,6 @@
  *   error while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
 import type { ServerHttp2Stream } from 'node:http2';
-import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 
 type Done = (isSent: boolean) => void;
@@ -91,20 +90,8 @@ function waitersOf(socket: Socket): Set<() => void> {
 /** Open streams are looked at so often. */
 const intervalMs = 1_000;
 
-class OpenStream implements Linked<OpenStream> {
-  previous: OpenStream | undefined = undefined;
-  next: OpenStream | undefined = undefined;
-  /** When it was last looked at. */
-  wasStuck = false;
-  readonly stream: ServerHttp2Stream;
-
-  constructor(stream: ServerHttp2Stream) {
-    this.stream = stream;
-  }
-}
-
-const openStreams = new LinkedList<OpenStream>();
-const known = new WeakSet<ServerHttp2Stream>();
+/** Whether each was stuck when it was last looked at. */
+const openStreams = new Map<ServerHttp2Stream, boolean>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /**
@@ -114,12 +101,10 @@ let timer: ReturnType<typeof setInterval> | undefined;
  * that was stuck twice is destroyed, which makes Node say `close`. O(1), and O(open streams) once a second.
  */
 export function destroyIfStuck(stream: ServerHttp2Stream): void {
-  if (known.has(stream)) return;
-  const open = new OpenStream(stream);
-  known.add(stream);
-  openStreams.push(open);
+  if (stream.destroyed || openStreams.has(stream)) return;
+  openStreams.set(stream, false);
   stream.once('close', () => {
-    openStreams.remove(open);
+    openStreams.delete(stream);
     if (openStreams.size > 0) return;
     clearInterval(timer);
     timer = undefined;
@@ -128,10 +113,10 @@ export function destroyIfStuck(stream: ServerHttp2Stream): void {
 }
 
 function look(): void {
-  for (const open of openStreams) {
-    const { stream, wasStuck } = open;
-    open.wasStuck = stream.closed && !stream.writableFinished;
+  for (const [stream, wasStuck] of openStreams) {
+    const isStuck = stream.closed && !stream.writableFinished;
+    openStreams.set(stream, isStuck);
     // Its `close` comes in a later turn.
-    if (open.wasStuck && wasStuck) stream.destroy();
+    if (isStuck && wasStuck) stream.destroy();
   }
 }

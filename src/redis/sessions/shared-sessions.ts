@@ -18,7 +18,6 @@ import { channelOf, hashedName } from '../store/keys.js';
 import { storeWithMessages } from '../store/redis-store.js';
 import type { Store, StoreMessages } from '../store/store.js';
 import { keyName, newReplicaId, storeShape } from '../store/store-options.js';
-import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
 
 /** Among which replicas, and under which names, sessions are shared. */
@@ -122,7 +121,9 @@ class SessionExchange implements SharedSessions {
   private readonly channel: string;
   private readonly clock: Clock;
   private readonly sharing: ReturnType<SessionLimit['share']>;
-  private readonly elsewhere: RemoteSessions;
+  /** Sessions that other replicas told of, and when each is over unless it is told again. */
+  private readonly elsewhere = new Map<string, { readonly endsAtMs: number; readonly timer: unknown }>();
+  private readonly mostElsewhere: number;
   private readonly stopListening: () => Promise<void>;
   /** The last message about a session. */
   private readonly told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
@@ -147,8 +148,8 @@ class SessionExchange implements SharedSessions {
       ended: (session, isUnsent) => this.ended(session, isUnsent),
     });
     const { maxSessions } = this.sharing;
-    const most = maxElsewhere ?? Math.max(10_000, maxSessions === Number.POSITIVE_INFINITY ? 0 : 2 * maxSessions);
-    this.elsewhere = new RemoteSessions(most, clock, (session) => this.sharing.release(session, false));
+    this.mostElsewhere =
+      maxElsewhere ?? Math.max(10_000, maxSessions === Number.POSITIVE_INFINITY ? 0 : 2 * maxSessions);
     this.repeatSessions();
     const begun = (): void => this.send({ kind: 'new', from: this.self });
     this.stopListening = keepListening(messages, this.channel, (text) => this.receive(text), clock, begun);
@@ -159,7 +160,7 @@ class SessionExchange implements SharedSessions {
     this.isClosed = true;
     this.clock.clearTimeout(this.retelling);
     this.clock.clearTimeout(this.newcomer);
-    this.elsewhere.clear();
+    for (const name of this.elsewhere.keys()) this.isOver(name);
     this.sharing.stop();
     await this.stopListening();
   }
@@ -190,14 +191,14 @@ class SessionExchange implements SharedSessions {
       before !== undefined && before.endpoint === session.endpoint && session.tokens < before.tokens * growth;
     if (isKnown && !isNew) return;
     if (isNew) {
-      this.elsewhere.forget(session.key);
+      this.forget(session.key);
       this.endings.delete(session.key);
     }
     this.tell([[session, this.sharing.inactivityMs]]);
   }
 
   private ended({ key }: ResidentSession, isUnsent: boolean): void {
-    this.elsewhere.forget(key);
+    this.forget(key);
     if (this.endings.size === 0) queueMicrotask(() => this.tellEndings());
     this.endings.set(key, isUnsent);
   }
@@ -229,16 +230,41 @@ class SessionExchange implements SharedSessions {
     this.received++;
     if (message.kind === 'new') this.greet();
     else if (message.kind === 'held') for (const session of message.sessions) this.adopt(session);
-    else if (this.sharing.release(message.name, message.isUnsent)) this.elsewhere.forget(message.name);
+    else if (this.sharing.release(message.name, message.isUnsent)) this.forget(message.name);
   }
 
   private adopt(session: SessionClaim): void {
-    if (!this.elsewhere.hasRoomFor(session.name)) {
+    if (this.elsewhere.size >= this.mostElsewhere && !this.elsewhere.has(session.name)) {
       this.refused++;
       return;
     }
     const forMs = Math.min(session.forMs, this.sharing.inactivityMs);
-    if (this.sharing.adopt({ ...session, forMs }, this.clock.now())) this.elsewhere.keep(session.name, forMs);
+    const nowMs = this.clock.now();
+    if (this.sharing.adopt({ ...session, forMs }, nowMs)) this.keep(session.name, nowMs + forMs);
+  }
+
+  /** If several replicas tell of it, the longest span counts. */
+  private keep(name: string, endsAtMs: number): void {
+    const known = this.elsewhere.get(name);
+    if (known !== undefined && known.endsAtMs >= endsAtMs) return;
+    this.forget(name);
+    const timer = this.later(() => {
+      if (this.clock.now() < endsAtMs) {
+        this.forget(name);
+        this.keep(name, endsAtMs);
+      } else this.isOver(name);
+    }, endsAtMs - this.clock.now());
+    this.elsewhere.set(name, { endsAtMs, timer });
+  }
+
+  private isOver(name: string): void {
+    this.forget(name);
+    this.sharing.release(name, false);
+  }
+
+  private forget(name: string): void {
+    this.clock.clearTimeout(this.elsewhere.get(name)?.timer);
+    this.elsewhere.delete(name);
   }
 
   /** Replicas that start together are told in one message. */
@@ -250,14 +276,16 @@ class SessionExchange implements SharedSessions {
   }
 
   private repeatSessions(): void {
-    const delayMs = Math.min(Math.max(this.sharing.inactivityMs / 4, newcomerMs), 2 ** 31 - 1);
-    this.retelling = this.later(() => {
-      this.tellAll();
-      this.repeatSessions();
-    }, delayMs);
+    this.retelling = this.later(
+      () => {
+        this.tellAll();
+        this.repeatSessions();
+      },
+      Math.max(this.sharing.inactivityMs / 4, newcomerMs),
+    );
   }
 
   private later(run: () => void, delayMs: number): unknown {
-    return letProcessEnd(this.clock.setTimeout(run, delayMs));
+    return letProcessEnd(this.clock.setTimeout(run, Math.min(delayMs, 2 ** 31 - 1)));
   }
 }
