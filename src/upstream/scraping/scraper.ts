@@ -5,13 +5,13 @@
  * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line or in the idle round;
  * after `stop` there is none of these, and nothing is reported any more. A sample's time is that of the request, so
  * that seats taken while it was under way count as unsampled. A reading of the idle round tells the pool when the next
- * one comes; the first request takes that promise back.
+ * one comes; the first request takes that promise back. Longer than most files, because an endpoint is in one of these
+ * places at a time.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
 import { inTime } from '../platform-fetch.js';
-import { IdleBatch } from './idle-batch.js';
 import { isIdle, onceActive } from './pool-activity.js';
 import { readExposition } from './read-exposition.js';
 import { candidatesFor } from './resolve-sources.js';
@@ -34,7 +34,11 @@ export class Scraper {
   private readonly targets = new Map<EndpointView, Target>();
   /** Targets that wait for others to be done, first come first served. */
   private readonly line = new Set<Target>();
-  private readonly round: IdleBatch;
+  /** Targets that rest, and are asked together: a process that wakes up once for ten servers takes half the CPU. */
+  private readonly resting = new Set<Target>();
+  /** When they are asked, ms of the clock. */
+  private roundAtMs = 0;
+  private roundTimer: unknown = undefined;
   private readonly events = new GuardedEvents<ScraperEvents>('failed', 'recovered');
   private readonly detach: readonly (() => void)[];
   private readonly pool: EndpointPool;
@@ -47,7 +51,6 @@ export class Scraper {
   constructor(pool: EndpointPool, settings: ScrapeSettings) {
     this.pool = pool;
     this.settings = settings;
-    this.round = new IdleBatch(settings.clock, (target) => this.due(target));
     this.detach = [
       onceActive(pool, () => this.wake()),
       pool.on('added', (endpoint) => this.begin(endpoint)),
@@ -85,9 +88,8 @@ export class Scraper {
    * O(targets) after a rest, else O(1).
    */
   wake(): void {
-    if (this.round.isEmpty) return;
     const nowMs = this.pool.now();
-    for (const target of this.round.dissolve()) {
+    for (const target of this.endRest()) {
       const { endpoint } = target;
       if ((endpoint.reportDueAtMs ?? nowMs) > nowMs) this.promise(endpoint, nowMs);
       this.askAgain(target, this.settings.intervalMs);
@@ -120,7 +122,7 @@ export class Scraper {
     if (target === undefined) return;
     this.targets.delete(endpoint);
     this.line.delete(target);
-    this.round.leave(target);
+    if (this.resting.delete(target) && this.resting.size === 0) this.endRest();
     this.settings.clock.clearTimeout(target.timer);
     target.underWay?.abort(new ScrapeError('network', 'stopped'));
   }
@@ -228,9 +230,25 @@ export class Scraper {
     target.timer = letProcessEnd(clock.setTimeout(() => this.due(target), delayMs));
   }
 
+  /** The first target that rests says when all of them are asked. */
   private askSeldom(target: Target): void {
-    this.round.join(target, target.askedAtMs + this.jittered(this.settings.idleIntervalMs));
-    this.promise(target.endpoint, this.pool.now() + Math.max(this.round.atMs - this.settings.clock.now(), 0));
+    const { clock, idleIntervalMs } = this.settings;
+    if (this.resting.size === 0) {
+      this.roundAtMs = target.askedAtMs + this.jittered(idleIntervalMs);
+      const askAll = (): void => {
+        for (const each of this.endRest()) this.due(each);
+      };
+      this.roundTimer = letProcessEnd(clock.setTimeout(askAll, Math.max(this.roundAtMs - clock.now(), 0)));
+    }
+    this.resting.add(target);
+    this.promise(target.endpoint, this.pool.now() + Math.max(this.roundAtMs - clock.now(), 0));
+  }
+
+  private endRest(): readonly Target[] {
+    this.settings.clock.clearTimeout(this.roundTimer);
+    const targets = [...this.resting];
+    this.resting.clear();
+    return targets;
   }
 
   /** Until then the metrics of the endpoint do not age. */
