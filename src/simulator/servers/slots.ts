@@ -3,6 +3,7 @@
  * A request that finds no slot waits in the server, in the order of its arrival. The answer comes in one piece, so that
  * its first token is its end.
  */
+import Denque from 'denque';
 import type { SimEvent } from '../clock/virtual-clock.js';
 import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';
 import type { Random } from '../random/random-streams.js';
@@ -32,9 +33,7 @@ class SlotServer implements SimServer {
   private readonly draw: Sampler;
   private readonly taken = new TimeAverage();
   private readonly running = new Map<SimRequest, SimEvent>();
-  private waiting: SimRequest[] = [];
-  /** The first of `waiting` that still waits; those before it have gone. */
-  private head = 0;
+  private readonly waiting = new Denque<SimRequest>();
   private slowness = 1;
 
   constructor(id: string, host: ServerHost, random: Random, count: number, serviceTime: Distribution) {
@@ -45,15 +44,15 @@ class SlotServer implements SimServer {
   }
 
   accept(request: SimRequest): void {
-    if (this.queued === 0 && this.fits(request)) this.start(request);
+    if (this.waiting.length === 0 && this.fits(request)) this.start(request);
     else this.waiting.push(request);
   }
 
   abort(request: SimRequest): void {
     const event = this.running.get(request);
     if (event === undefined) {
-      this.waiting = this.waiting.slice(this.head).filter((other) => other !== request);
-      this.head = 0;
+      const at = this.waiting.toArray().indexOf(request);
+      if (at >= 0) this.waiting.removeOne(at);
     } else {
       this.host.clock.cancel(event);
       this.leave(request);
@@ -62,7 +61,7 @@ class SlotServer implements SimServer {
   }
 
   hasRoom(): boolean {
-    return this.queued === 0 && this.taken.value < this.slots;
+    return this.waiting.length === 0 && this.taken.value < this.slots;
   }
 
   /** It applies from the next request on; requests that run keep their ends. */
@@ -72,7 +71,7 @@ class SlotServer implements SimServer {
 
   load(): ServerLoad {
     return {
-      waitingQueueSize: this.queued,
+      waitingQueueSize: this.waiting.length,
       runningRequests: this.running.size,
       kvCacheUsage: this.taken.value / this.slots,
     };
@@ -86,10 +85,6 @@ class SlotServer implements SimServer {
       peakKvUsage: this.taken.peak / this.slots,
       preemptions: 0,
     };
-  }
-
-  private get queued(): number {
-    return this.waiting.length - this.head;
   }
 
   /** A request wider than the server runs alone. */
@@ -121,14 +116,9 @@ class SlotServer implements SimServer {
   }
 
   private startWaiting(): void {
-    while (this.queued > 0 && this.fits(this.waiting[this.head] as SimRequest)) {
-      const request = this.waiting[this.head] as SimRequest;
-      this.head++;
-      if (this.head * 2 > this.waiting.length) {
-        this.waiting = this.waiting.slice(this.head);
-        this.head = 0;
-      }
-      this.start(request);
+    for (let next = this.waiting.peekFront(); next !== undefined && this.fits(next); next = this.waiting.peekFront()) {
+      this.waiting.shift();
+      this.start(next);
     }
     if (this.hasRoom()) this.host.roomMade();
   }

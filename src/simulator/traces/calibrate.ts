@@ -12,7 +12,7 @@ import { positiveInteger } from '../../base/schema/types.js';
 import { checkArguments } from '../check-arguments.js';
 import { continuousBatchingDefaults } from '../servers/continuous-batching.js';
 import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
-import { Arrivals, LoadCourse } from './load-course.js';
+import { courseOf, LoadCourse } from './load-course.js';
 import { someRows, type TraceRow } from './trace-row.js';
 
 export interface CalibrateOptions {
@@ -114,17 +114,16 @@ function worksOf(answers: readonly Answer[], servers: number): (answer: Answer) 
 class Work {
   private readonly batch: LoadCourse;
   private readonly resident: LoadCourse;
-  private readonly prompts: Arrivals;
+  /** All prompt tokens that were computed so far. */
+  private readonly prompts: LoadCourse;
   /** The part of the others that is at the server of an answer. */
   private readonly share: number;
 
   constructor(answers: readonly Answer[], servers: number) {
     this.share = 1 / servers;
-    this.batch = new LoadCourse(answers.map(({ fromMs, toMs }) => ({ fromMs, toMs, amount: 1 })));
-    this.resident = new LoadCourse(
-      answers.map((answer) => ({ fromMs: answer.fromMs, toMs: answer.toMs, amount: residentTokens(answer) })),
-    );
-    this.prompts = new Arrivals(answers.map(({ fromMs, promptTokens }) => ({ atMs: fromMs, amount: promptTokens })));
+    this.batch = courseOf(answers.map(({ fromMs, toMs }) => ({ fromMs, toMs, amount: 1 })));
+    this.resident = courseOf(answers.map((answer) => ({ ...answer, amount: residentTokens(answer) })));
+    this.prompts = new LoadCourse(answers.map(({ fromMs, promptTokens }) => ({ atMs: fromMs, by: promptTokens })));
   }
 
   ofFurtherTokens(answer: Answer): Equation {
@@ -133,7 +132,7 @@ class Work {
     const own = 1 - this.share;
     const batch = this.batch.mean(fromMs, toMs) * this.share + own;
     const resident = this.resident.mean(fromMs, toMs) * this.share + own * residentTokens(answer);
-    const prefilled = this.prompts.between(fromMs, toMs) * this.share;
+    const prefilled = this.prompts.gained(fromMs, toMs) * this.share;
     return { terms: [steps, steps * batch, steps * resident, prefilled, 0], value: toMs - fromMs };
   }
 
@@ -143,7 +142,7 @@ class Work {
     const beginsAtMs = Math.min(acceptedAtMs + overheadMs, fromMs - shortestMs);
     const batch = this.batch.mean(beginsAtMs, fromMs) * this.share;
     const resident = this.resident.mean(beginsAtMs, fromMs) * this.share;
-    const ofOthers = Math.max(0, this.prompts.between(beginsAtMs, fromMs) - promptTokens) * this.share;
+    const ofOthers = Math.max(0, this.prompts.gained(beginsAtMs, fromMs) - promptTokens) * this.share;
     const steps =
       Math.ceil(Math.max(1, promptTokens) / continuousBatchingDefaults.maxBatchedTokens) + Math.min(1, batch) / 2;
     return [

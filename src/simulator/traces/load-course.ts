@@ -12,19 +12,30 @@ export interface Span {
   readonly amount: number;
 }
 
+/** From an instant on there is so much more. */
+interface Change {
+  readonly atMs: number;
+  readonly by: number;
+}
+
+/** There is the amount of each span from its beginning to its end. */
+export function courseOf(spans: readonly Span[]): LoadCourse {
+  return new LoadCourse(
+    spans.flatMap(({ fromMs, toMs, amount }) => [
+      { atMs: fromMs, by: amount },
+      { atMs: toMs, by: -amount },
+    ]),
+  );
+}
+
 export class LoadCourse {
   /** Instants of changes in order, the amount from each on, and the integral up to it. */
   private readonly atMs: Float64Array;
   private readonly amounts: Float64Array;
   private readonly areas: Float64Array;
 
-  constructor(spans: readonly Span[]) {
-    const changes = spans
-      .flatMap(({ fromMs, toMs, amount }) => [
-        { atMs: fromMs, by: amount },
-        { atMs: toMs, by: -amount },
-      ])
-      .sort((a, b) => a.atMs - b.atMs);
+  constructor(given: readonly Change[]) {
+    const changes = [...given].sort((a, b) => a.atMs - b.atMs);
     this.atMs = Float64Array.from(changes, ({ atMs }) => atMs);
     this.amounts = new Float64Array(changes.length);
     this.areas = new Float64Array(changes.length);
@@ -50,34 +61,19 @@ export class LoadCourse {
     return (this.areaUntil(toMs) - this.areaUntil(fromMs)) / (toMs - fromMs);
   }
 
+  /** What has come after one instant and up to another. */
+  gained(afterMs: number, untilMs: number): number {
+    return this.amountAt(untilMs) - this.amountAt(afterMs);
+  }
+
+  private amountAt(atMs: number): number {
+    return this.amounts[lastUpTo(this.atMs, atMs)] ?? 0;
+  }
+
   private areaUntil(untilMs: number): number {
     const index = lastUpTo(this.atMs, untilMs);
     if (index < 0) return 0;
     return (this.areas[index] ?? 0) + (this.amounts[index] ?? 0) * (untilMs - (this.atMs[index] ?? 0));
-  }
-}
-
-/** Amounts that come at instants: their sum after one instant and up to another. */
-export class Arrivals {
-  private readonly atMs: Float64Array;
-  private readonly sums: Float64Array;
-
-  constructor(arrivals: readonly { readonly atMs: number; readonly amount: number }[]) {
-    const inOrder = [...arrivals].sort((a, b) => a.atMs - b.atMs);
-    this.atMs = Float64Array.from(inOrder, ({ atMs }) => atMs);
-    let sum = 0;
-    this.sums = Float64Array.from(inOrder, ({ amount }) => {
-      sum += amount;
-      return sum;
-    });
-  }
-
-  between(afterMs: number, untilMs: number): number {
-    return this.sumUntil(untilMs) - this.sumUntil(afterMs);
-  }
-
-  private sumUntil(untilMs: number): number {
-    return this.sums[lastUpTo(this.atMs, untilMs)] ?? 0;
   }
 }
 

@@ -4,7 +4,7 @@ import { positiveInteger, text } from '../../base/schema/types.js';
 import { FlowConfigError } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
 import { type CalibrateOptions, calibrate, serversOf } from './calibrate.js';
-import { LoadCourse } from './load-course.js';
+import { courseOf } from './load-course.js';
 import { someRows, type TraceRow } from './trace-row.js';
 
 export interface ScenarioFromTraceOptions extends CalibrateOptions {
@@ -77,5 +77,5 @@ function peakOf(rows: readonly TraceRow[]): number {
     toMs: arrivalMs + Math.max(totalMs - roundingMs, Math.min(queuedMs, totalMs)),
     amount: 1,
   }));
-  return new LoadCourse(spans).peak;
+  return courseOf(spans).peak;
 }
