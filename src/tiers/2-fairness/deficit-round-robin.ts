@@ -3,6 +3,7 @@ import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { number } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
+import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, type CostParameters, costCodeShape, costShape, mostCost } from './by-cost/cost-options.js';
 import { DeficitRounds } from './by-cost/deficit-rounds.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
@@ -38,7 +39,7 @@ const codeOptions = object(withKeys(costCodeShape, { quantum }));
  */
 export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowFairnessPolicy {
   const { quantum: given, ...costs } = parse(codeOptions, options, 'deficitRoundRobin');
-  return costFairPolicy(type, costs, () => new DeficitRounds(given));
+  return costFairPolicy(type, new CostMeter(costs), [() => new DeficitRounds(given)]);
 }
 
 export const deficitRoundRobinPlugin: FairnessDefinition = define(type, fileParameters, deficitRoundRobin);

@@ -5,7 +5,7 @@
 import { define } from '../../base/policy-definition.js';
 import { callable, list, object, optional, parse, type Report, record, withKeys } from '../../base/schema/element.js';
 import { number, text } from '../../base/schema/types.js';
-import { CostFairSelector, type LeafOf } from './by-cost/cost-fair-selector.js';
+import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import {
   type CostOptions,
@@ -15,9 +15,7 @@ import {
   leastWeight,
   mostCost,
 } from './by-cost/cost-options.js';
-import { ServiceLedger } from './by-cost/service-ledger.js';
 import { type Sharing, shareOrder, sharing } from './by-cost/share-orders.js';
-import { ShareTree } from './by-cost/share-tree.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
 const type = 'hierarchical-fairness-policy';
@@ -114,36 +112,21 @@ function isPath(path: unknown): path is string[] {
  */
 export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPolicy {
   const { levels, separator, weights, pathOf, ...costs } = parse(codeOptions, options, 'hierarchical');
-  const { charge = 'predict' } = costs;
   const meter = new CostMeter(costs);
   const weightByPath = new Map(Object.entries(weights));
-  const weightOf = (names: readonly string[]): number =>
-    weightByPath.get(names.map((name) => name.slice(1)).join(separator)) ?? 1;
   const orders = levels.map((sharing) => () => shareOrder(sharing));
   const joinRest = (rest: readonly string[]): string =>
     pathOf === undefined ? rest.join(separator) : JSON.stringify(rest);
-  const namesOf = (fairnessId: string): string[] => {
-    if (pathOf === undefined) return namesFor(fairnessId.split(separator), levels.length, joinRest);
-    const path = meter.guard(() => pathOf(fairnessId));
-    if (isPath(path)) return namesFor(path, levels.length, joinRest);
-    meter.blame('pathOf', 'an array of one or more names', JSON.stringify(path));
-    return namesFor([fairnessId], levels.length, joinRest);
-  };
-  return {
-    type,
-    createSelector: (band) => {
-      const tree = new ShareTree(orders, weightOf);
-      const leafOf: LeafOf = (shares, { fairnessId }) => shares.leafAt(namesOf(fairnessId));
-      return new CostFairSelector(
-        band,
-        tree,
-        meter,
-        charge,
-        leafOf,
-        (nowMs) => new ServiceLedger(nowMs, namesOf, weightOf),
-      );
+  return costFairPolicy(type, meter, orders, {
+    weightOf: (names) => weightByPath.get(names.map((name) => name.slice(1)).join(separator)) ?? 1,
+    pathOf(fairnessId) {
+      if (pathOf === undefined) return namesFor(fairnessId.split(separator), levels.length, joinRest);
+      const path = meter.guard(() => pathOf(fairnessId));
+      if (isPath(path)) return namesFor(path, levels.length, joinRest);
+      meter.blame('pathOf', 'an array of one or more names', JSON.stringify(path));
+      return namesFor([fairnessId], levels.length, joinRest);
     },
-  };
+  });
 }
 
 export const hierarchicalPlugin: FairnessDefinition = define(type, fileParameters, hierarchical);

@@ -66,12 +66,11 @@ const codeOptions = object(withKeys(costCodeShape, shardingShape), handIsDealt);
  */
 export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnessPolicy {
   const { queues, handSize, policy, salt, ...costs } = parse(codeOptions, options, 'shuffleSharded');
-  const { charge = 'predict' } = costs;
   const meter = new CostMeter(costs);
   return {
     type,
     createSelector: (band) =>
-      new ShardedSelector(band, new ShareTree([() => shareOrder(policy)]), meter, charge, queues, handSize, salt),
+      new ShardedSelector(band, new ShareTree([() => shareOrder(policy)]), meter, queues, handSize, salt),
   };
 }
 

@@ -3,6 +3,7 @@ import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, withKeys } from '../../base/schema/element.js';
 import { oneOf } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
+import { CostMeter } from './by-cost/cost-meter.js';
 import {
   type CostOptions,
   type CostParameters,
@@ -46,7 +47,7 @@ const codeOptions = object(withKeys(costCodeShape, { lift }));
  */
 export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): FlowFairnessPolicy {
   const { lift: chosen, ...costs } = parse(codeOptions, options, 'virtualTokenCounter');
-  return costFairPolicy(type, costs, () => new VirtualCounters(chosen));
+  return costFairPolicy(type, new CostMeter(costs), [() => new VirtualCounters(chosen)]);
 }
 
 /**
@@ -57,7 +58,7 @@ export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): F
  */
 export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPolicy {
   const costs = parse(costOptions, options, 'startTimeFairQueueing');
-  return costFairPolicy(typeOfStartTimes, costs, () => new VirtualCounters('floor'));
+  return costFairPolicy(typeOfStartTimes, new CostMeter(costs), [() => new VirtualCounters('floor')]);
 }
 
 /**
@@ -67,7 +68,7 @@ export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPo
  */
 export function leastService(options: CostOptions = {}): FlowFairnessPolicy {
   const costs = parse(costOptions, options, 'leastService');
-  return costFairPolicy(typeOfLeastService, costs, () => new VirtualCounters('none'));
+  return costFairPolicy(typeOfLeastService, new CostMeter(costs), [() => new VirtualCounters('none')]);
 }
 
 export const virtualTokenCounterPlugin: FairnessDefinition = define(type, fileParameters, virtualTokenCounter);

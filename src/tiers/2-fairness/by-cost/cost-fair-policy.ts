@@ -1,22 +1,16 @@
-/** A policy of one level: every fairness ID is a share of the band. */
+/** A policy that shares a band by cost: every fairness ID is a share of the band, or of the names above it. */
 import type { FlowFairnessPolicy } from '../fairness-policy.js';
-import { CostFairSelector, type LeafOf } from './cost-fair-selector.js';
-import { CostMeter } from './cost-meter.js';
-import type { CostOptions } from './cost-options.js';
-import { ServiceLedger } from './service-ledger.js';
+import { CostFairSelector } from './cost-fair-selector.js';
+import type { CostMeter } from './cost-meter.js';
 import type { ShareOrder } from './share.js';
-import { ShareTree } from './share-tree.js';
+import { type NamePaths, ShareTree } from './share-tree.js';
 
-export function costFairPolicy(type: string, costs: CostOptions, makeOrder: () => ShareOrder): FlowFairnessPolicy {
-  // All bands together learn how long answers are; each band counts for itself what its shares received.
-  const meter = new CostMeter(costs);
-  const { charge = 'predict' } = costs;
-  return {
-    type,
-    createSelector: (band) => {
-      const tree = new ShareTree([makeOrder]);
-      const leafOf: LeafOf = (shares, { fairnessId }) => shares.leaf(fairnessId);
-      return new CostFairSelector(band, tree, meter, charge, leafOf, (nowMs) => new ServiceLedger(nowMs));
-    },
-  };
+/** All bands together learn how long answers are; each band counts for itself what its shares received. */
+export function costFairPolicy(
+  type: string,
+  meter: CostMeter,
+  orders: readonly (() => ShareOrder)[],
+  paths?: NamePaths,
+): FlowFairnessPolicy {
+  return { type, createSelector: (band) => new CostFairSelector(band, new ShareTree(orders, paths), meter) };
 }

@@ -1,23 +1,15 @@
 /** Shares one band by cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is. */
-import type { BandView, FlowView, ItemView } from '../../views.js';
+import type { FlowView, ItemView } from '../../views.js';
 import type { FlowSelector } from '../fairness-policy.js';
-import type { CostMeter } from './cost-meter.js';
-import type { ChargeMode } from './cost-options.js';
 import { CostSelector } from './cost-selector.js';
 import { heldShares } from './held-shares.js';
-import type { ServiceLedger } from './service-ledger.js';
 import type { Share } from './share.js';
-import type { ShareTree } from './share-tree.js';
-
-/** Finds the leaf of a flow. Flows of one fairness ID share it. */
-export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
 
 /**
  * Invariant: `known` holds the leaves of the flows that the controller has. A leaf is active while one of its flows can
- * be picked, and keeps its place while a flow of it is held back.
+ * be picked, and keeps its place while a flow of it is held back. Flows of one fairness ID share a leaf.
  */
 export class CostFairSelector extends CostSelector implements FlowSelector {
-  private readonly leafFor: LeafOf;
   /** The flow asked for last, and its leaf, because each request makes several calls for one flow (bench: fair). */
   private latestFlow: FlowView | undefined = undefined;
   private latestLeaf: Share | undefined = undefined;
@@ -25,18 +17,6 @@ export class CostFairSelector extends CostSelector implements FlowSelector {
   private leaving: Share | undefined = undefined;
   /** Flows that are held back; they keep their counters, for they wait on. */
   private readonly held = new Set<FlowView>();
-
-  constructor(
-    band: BandView,
-    tree: ShareTree,
-    meter: CostMeter,
-    mode: ChargeMode,
-    leafFor: LeafOf,
-    makeLedger: (nowMs: number) => ServiceLedger,
-  ) {
-    super(band, tree, meter, mode, makeLedger);
-    this.leafFor = leafFor;
-  }
 
   pick(): FlowView | undefined {
     const leaf = this.tree.next();
@@ -47,11 +27,7 @@ export class CostFairSelector extends CostSelector implements FlowSelector {
   }
 
   forHeld(): FlowSelector {
-    return heldShares(
-      this.tree.levels,
-      (flow) => this.leafOf(flow),
-      (flow, tree) => this.leafFor(tree, flow),
-    );
+    return heldShares(this.tree, (flow) => this.leafOf(flow));
   }
 
   flowActivated(flow: FlowView): void {
@@ -122,7 +98,7 @@ export class CostFairSelector extends CostSelector implements FlowSelector {
 
   private leafOf(flow: FlowView): Share {
     if (this.latestFlow === flow && this.latestLeaf?.isForgotten === false) return this.latestLeaf;
-    const leaf = this.leafFor(this.tree, flow);
+    const leaf = this.tree.leafOf(flow.fairnessId);
     this.latestFlow = flow;
     this.latestLeaf = leaf;
     return leaf;

@@ -6,7 +6,14 @@
  * fault.
  */
 import type { ItemView } from '../../views.js';
-import { type CostFunction, type CostOptions, leastWeight, mostCost, type Work } from './cost-options.js';
+import {
+  type ChargeMode,
+  type CostFunction,
+  type CostOptions,
+  leastWeight,
+  mostCost,
+  type Work,
+} from './cost-options.js';
 import { AverageTable, type OutputPredictor } from './output-predictor.js';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
@@ -15,6 +22,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 const window = 5;
 
 export class CostMeter {
+  readonly charge: ChargeMode;
   /** The work that is priced; written anew for each request. */
   readonly work: Writable<Work> = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, seatMs: 0 };
   /** Undefined where costs are in one of the known units. */
@@ -37,6 +45,7 @@ export class CostMeter {
   constructor(options: CostOptions) {
     const { cost = 'tokens', promptTokenPrice = 1, completionTokenPrice = 2 } = options;
     const { expectedCompletionTokens = 256, expectedSeatSeconds = 10 } = options;
+    this.charge = options.charge ?? 'predict';
     this.promptTokenPrice = promptTokenPrice;
     this.completionTokenPrice = completionTokenPrice;
     this.foreignCost = typeof cost === 'function' ? cost : undefined;

@@ -3,9 +3,8 @@ import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';
 import type { CostMeter } from './cost-meter.js';
-import type { ChargeMode } from './cost-options.js';
 import { RequestCharges } from './request-charges.js';
-import type { ServiceLedger } from './service-ledger.js';
+import { ServiceLedger } from './service-ledger.js';
 import type { ShareTree } from './share-tree.js';
 
 export abstract class CostSelector {
@@ -15,20 +14,12 @@ export abstract class CostSelector {
   protected ledger: ServiceLedger | undefined = undefined;
   protected readonly meter: CostMeter;
   private readonly band: BandView;
-  private readonly makeLedger: (nowMs: number) => ServiceLedger;
 
-  constructor(
-    band: BandView,
-    tree: ShareTree,
-    meter: CostMeter,
-    mode: ChargeMode,
-    makeLedger: (nowMs: number) => ServiceLedger,
-  ) {
+  constructor(band: BandView, tree: ShareTree, meter: CostMeter) {
     this.band = band;
     this.tree = tree;
     this.meter = meter;
-    this.makeLedger = makeLedger;
-    this.book = new RequestCharges(tree, meter, mode);
+    this.book = new RequestCharges(tree, meter);
   }
 
   get ignoredReports(): number {
@@ -50,7 +41,7 @@ export abstract class CostSelector {
 
   service(nowMs: number): ServiceFigures {
     if (this.ledger === undefined) {
-      this.ledger = this.makeLedger(nowMs);
+      this.ledger = new ServiceLedger(nowMs, this.tree.paths);
       for (const flow of this.band.activeFlows()) this.ledger.activated(flow, this.weightOf(flow));
     }
     return this.ledger.figures(nowMs);

@@ -36,13 +36,14 @@ class HeldPlace {
 }
 
 export class HeldShards implements FlowSelector {
-  private readonly tree = treeOfStandIns(1);
+  private readonly tree: ShareTree;
   private readonly places = new Map<ItemView, HeldPlace>();
   private readonly lines = new Map<string, FifoQueue<HeldPlace>>();
   private readonly shards: Shards;
 
   constructor(shards: Shards) {
     this.shards = shards;
+    this.tree = treeOfStandIns(shards.tree);
   }
 
   pick(): FlowView | undefined {

@@ -16,8 +16,11 @@ import { ShareTree } from './share-tree.js';
 import { VirtualCounters } from './virtual-counters.js';
 
 /** A tree for stand-ins of the shares of `tree`. They are never lifted: what their shares were lifted to counts. */
-export function treeOfStandIns(levels: number): ShareTree {
-  return new ShareTree(Array.from({ length: levels }, () => () => new VirtualCounters('none')));
+export function treeOfStandIns({ levels, paths }: ShareTree): ShareTree {
+  return new ShareTree(
+    Array.from({ length: levels }, () => () => new VirtualCounters('none')),
+    paths,
+  );
 }
 
 /** Makes a leaf and the shares above it follow those of another tree, if they do not yet. O(levels). */
@@ -45,16 +48,12 @@ export function unfollow(tree: ShareTree, standIn: Share): void {
   }
 }
 
-/** `leafOf` finds the flow's leaf in the tree of the policy, `standInOf` its leaf in the tree that is given. */
-export function heldShares(
-  levels: number,
-  leafOf: (flow: FlowView) => Share,
-  standInOf: (flow: FlowView, tree: ShareTree) => Share,
-): FlowSelector {
-  const tree = treeOfStandIns(levels);
+/** `leafOf` finds the flow's leaf in the tree of the policy. */
+export function heldShares(ofPolicy: ShareTree, leafOf: (flow: FlowView) => Share): FlowSelector {
+  const tree = treeOfStandIns(ofPolicy);
 
-  function lookAtFirst(flow: FlowView): void {
-    const standIn = standInOf(flow, tree);
+  function lookAtFirst({ fairnessId }: FlowView): void {
+    const standIn = tree.leafOf(fairnessId);
     if (!standIn.isActive) return;
     standIn.arrival = standIn.firstFlow?.head?.sequence ?? standIn.arrival;
     tree.renew(standIn);
@@ -63,21 +62,21 @@ export function heldShares(
   return {
     pick: () => tree.next()?.firstFlow,
     flowActivated(flow) {
-      const standIn = standInOf(flow, tree);
+      const standIn = tree.leafOf(flow.fairnessId);
       follow(standIn, leafOf(flow));
       if (!standIn.addFlow(flow)) return;
       standIn.arrival = flow.head?.sequence ?? standIn.arrival;
       tree.activate(standIn, false);
     },
     flowDeactivated(flow) {
-      const standIn = standInOf(flow, tree);
+      const standIn = tree.leafOf(flow.fairnessId);
       if (standIn.removeFlow(flow)) tree.deactivate(standIn);
     },
     itemAdded: lookAtFirst,
     itemRemoved: lookAtFirst,
     dispatched: lookAtFirst,
     flowRemoved(flow) {
-      const standIn = standInOf(flow, tree);
+      const standIn = tree.leafOf(flow.fairnessId);
       if (!standIn.isActive) unfollow(tree, standIn);
     },
   };

@@ -24,10 +24,10 @@ export class RequestCharges {
   private readonly meter: CostMeter;
   private readonly mode: ChargeMode;
 
-  constructor(tree: ShareTree, meter: CostMeter, mode: ChargeMode) {
+  constructor(tree: ShareTree, meter: CostMeter) {
     this.tree = tree;
     this.meter = meter;
-    this.mode = mode;
+    this.mode = meter.charge;
   }
 
   get openCharges(): number {
@@ -114,56 +114,43 @@ export class RequestCharges {
 
   private priceAtDispatch(): number {
     if (this.mode === 'settle') return 0;
-    const { work } = this.meter;
-    work.completionTokens = 0;
-    work.seatMs = 0;
+    const { promptTokens, cachedPromptTokens } = this.meter.work;
+    this.write(promptTokens, cachedPromptTokens, 0, 0);
     return this.meter.price(false);
   }
 
   /** The price of the work so far. */
   private priceOf(charge: Charge, nowMs: number): number {
-    const { work } = this.meter;
-    const isPromptKnown = charge.promptTokens > 0;
-    work.promptTokens = isPromptKnown ? charge.promptTokens : charge.predictedPrompt;
-    work.cachedPromptTokens = isPromptKnown ? cachedOf(charge) : charge.predictedCached;
-    work.completionTokens = charge.completionTokens;
-    work.seatMs = nowMs - charge.dispatchedAtMs;
+    const seatMs = nowMs - charge.dispatchedAtMs;
+    if (charge.promptTokens > 0) this.write(charge.promptTokens, cachedOf(charge), charge.completionTokens, seatMs);
+    else this.write(charge.predictedPrompt, charge.predictedCached, charge.completionTokens, seatMs);
     return this.meter.price(false);
   }
 
-  /** The price of the whole request, at its end: if cancelled its prompt at least, for a server may have read it. */
+  /**
+   * The price of the whole request, at its end. If it waits once more, or never reached a server, it has cost what was
+   * reported, and no more; if cancelled its prompt at least, for a server may have read it. Otherwise, where nothing was
+   * reported, what was predicted stands; a report of 0 is a report.
+   */
   private costOf(charge: Charge, nowMs: number, ending: Ending): number {
-    if (ending === 'requeued' || ending === 'unsent') return this.priceOfAttempt(charge, nowMs);
-    return ending === 'aborted' ? this.priceOf(charge, nowMs) : this.priceOfEnd(charge, nowMs);
-  }
-
-  /** Where nothing was reported, what was predicted stands; a report of 0 is a report. */
-  private priceOfEnd(charge: Charge, nowMs: number): number {
-    if (charge.promptTokens > 0 || charge.completionTokens > 0) return this.priceOf(charge, nowMs);
-    const { work } = this.meter;
-    if (charge.isReported && charge.cachedPromptTokens <= 0) {
-      this.writeReported(charge, nowMs);
-      return this.meter.price(false);
+    const { promptTokens, completionTokens } = charge;
+    const seatMs = nowMs - charge.dispatchedAtMs;
+    if (ending === 'requeued' || ending === 'unsent') {
+      this.write(promptTokens, cachedOf(charge), completionTokens, seatMs);
+      return this.meter.priceOfAttempt();
     }
-    work.promptTokens = charge.predictedPrompt;
-    work.cachedPromptTokens = charge.predictedCached;
-    work.completionTokens = charge.predictedCompletion;
-    work.seatMs = nowMs - charge.dispatchedAtMs;
+    if (ending === 'aborted' || promptTokens > 0 || completionTokens > 0) return this.priceOf(charge, nowMs);
+    if (charge.isReported && charge.cachedPromptTokens <= 0) this.write(0, cachedOf(charge), 0, seatMs);
+    else this.write(charge.predictedPrompt, charge.predictedCached, charge.predictedCompletion, seatMs);
     return this.meter.price(false);
   }
 
-  /** A request that waits once more, or never reached a server, has cost what was reported, and no more. */
-  private priceOfAttempt(charge: Charge, nowMs: number): number {
-    this.writeReported(charge, nowMs);
-    return this.meter.priceOfAttempt();
-  }
-
-  private writeReported(charge: Charge, nowMs: number): void {
+  private write(promptTokens: number, cachedPromptTokens: number, completionTokens: number, seatMs: number): void {
     const { work } = this.meter;
-    work.promptTokens = charge.promptTokens;
-    work.cachedPromptTokens = cachedOf(charge);
-    work.completionTokens = charge.completionTokens;
-    work.seatMs = nowMs - charge.dispatchedAtMs;
+    work.promptTokens = promptTokens;
+    work.cachedPromptTokens = cachedPromptTokens;
+    work.completionTokens = completionTokens;
+    work.seatMs = seatMs;
   }
 }
 

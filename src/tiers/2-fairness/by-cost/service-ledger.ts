@@ -14,6 +14,7 @@
 import { jainIndex } from '../../../base/jain-index.js';
 import type { FlowView } from '../../views.js';
 import type { ServiceFigures } from '../service-figures.js';
+import type { NamePaths } from './share-tree.js';
 
 const mostAccounts = 1000;
 const minuteMs = 60_000;
@@ -53,8 +54,7 @@ class Account extends Node {
   readonly owedBefore: Float64Array = new Float64Array(minutes + 1);
 }
 
-/** Names from the top down to the fairness ID's own. */
-export type PathOf = (fairnessId: string) => readonly string[];
+const oneLevel: NamePaths = { pathOf: (fairnessId) => [fairnessId], weightOf: () => 1 };
 
 export class ServiceLedger {
   private readonly root = new Node('', undefined);
@@ -65,19 +65,12 @@ export class ServiceLedger {
   private readonly strays = new Map<FlowView, number>();
   private readonly startedAtMs: number;
   private minute: number;
-  private readonly pathOf: PathOf;
-  private readonly weightOf: (path: readonly string[]) => number;
+  private readonly paths: NamePaths;
 
-  /** `weightOf` gives the weights of names above the last of a path. */
-  constructor(
-    nowMs: number,
-    pathOf: PathOf = (fairnessId) => [fairnessId],
-    weightOf: (path: readonly string[]) => number = () => 1,
-  ) {
+  constructor(nowMs: number, paths: NamePaths = oneLevel) {
     this.startedAtMs = nowMs;
     this.minute = Math.floor(nowMs / minuteMs);
-    this.pathOf = pathOf;
-    this.weightOf = weightOf;
+    this.paths = paths;
   }
 
   /** Something of the flow can be picked. */
@@ -155,7 +148,7 @@ export class ServiceLedger {
     const known = this.accounts.get(fairnessId);
     if (known !== undefined) return known;
     if (this.accounts.size >= mostAccounts) return this.others;
-    const path = this.pathOf(fairnessId);
+    const path = this.paths.pathOf(fairnessId);
     let parent = this.root;
     for (let level = 1; level < path.length; level++) parent = this.childOf(parent, path.slice(0, level));
     const account = new Account(fairnessId, parent);
@@ -169,7 +162,7 @@ export class ServiceLedger {
     const known = parent.children.get(name);
     if (known !== undefined) return known;
     const child = new Node(name, parent);
-    child.weight = this.weightOf(path);
+    child.weight = this.paths.weightOf(path);
     parent.children.set(name, child);
     return child;
   }

@@ -20,10 +20,8 @@ import { textHash } from '../../../base/text-hash.js';
 import type { BandView, FlowView, ItemView } from '../../views.js';
 import type { FlowSelector } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
-import type { ChargeMode } from './cost-options.js';
 import { CostSelector } from './cost-selector.js';
 import { HeldShards } from './held-shards.js';
-import { ServiceLedger } from './service-ledger.js';
 import type { ShareTree } from './share-tree.js';
 import { deal, flowHash } from './shuffle-sharding.js';
 
@@ -82,16 +80,8 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
   private readonly handSize: number;
   private readonly salt: string;
 
-  constructor(
-    band: BandView,
-    tree: ShareTree,
-    meter: CostMeter,
-    mode: ChargeMode,
-    queues: number,
-    handSize: number,
-    salt: string,
-  ) {
-    super(band, tree, meter, mode, (nowMs) => new ServiceLedger(nowMs));
+  constructor(band: BandView, tree: ShareTree, meter: CostMeter, queues: number, handSize: number, salt: string) {
+    super(band, tree, meter);
     this.shards = Array.from({ length: queues }, (_, i) => new Shard(String(i)));
     this.handSize = handSize;
     this.salt = salt;

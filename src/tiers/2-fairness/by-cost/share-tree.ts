@@ -14,6 +14,14 @@
 import type { Share, ShareOrder, Siblings } from './share.js';
 import { Orphans, ShareGroup } from './share-group.js';
 
+/** Where fairness IDs stand, in a tree of several levels. */
+export interface NamePaths {
+  /** A name for each level, from the top down to the fairness ID's own. */
+  pathOf(fairnessId: string): readonly string[];
+  /** The weight of a share that is no leaf, by its names from the top. */
+  weightOf(path: readonly string[]): number;
+}
+
 /** Shares whose flows are gone that are remembered for what they owe. */
 const mostOrphans = 1024;
 
@@ -21,17 +29,23 @@ export class ShareTree {
   private readonly orphans = new Orphans(mostOrphans);
   private readonly root: ShareGroup;
   private readonly orders: readonly (() => ShareOrder)[];
-  private readonly weightOf: ((path: readonly string[]) => number) | undefined;
+  /** Undefined in a tree of one level. */
+  readonly paths: NamePaths | undefined;
 
-  /** One order for each level. `weightOf` gives the weights of shares that are no leaves; without it they weigh 1. */
-  constructor(orders: readonly (() => ShareOrder)[], weightOf?: (path: readonly string[]) => number) {
+  /** One order for each level. */
+  constructor(orders: readonly (() => ShareOrder)[], paths?: NamePaths) {
     this.orders = orders;
-    this.weightOf = weightOf;
+    this.paths = paths;
     this.root = new ShareGroup((orders[0] as () => ShareOrder)(), undefined, this.orphans);
   }
 
   get levels(): number {
     return this.orders.length;
+  }
+
+  /** The leaf of a fairness ID. */
+  leafOf(fairnessId: string): Share {
+    return this.paths === undefined ? this.leaf(fairnessId) : this.leafAt(this.paths.pathOf(fairnessId));
   }
 
   /** The leaf of a name, in a tree of one level. */
@@ -47,7 +61,7 @@ export class ShareTree {
       const share = group.of(path[level] as string);
       if (share.members === undefined) {
         share.members = new ShareGroup((this.orders[level + 1] as () => ShareOrder)(), share, this.orphans);
-        share.weight = this.weightOf?.(path.slice(0, level + 1)) ?? 1;
+        share.weight = this.paths?.weightOf(path.slice(0, level + 1)) ?? 1;
       }
       group = share.members;
     }

@@ -16,14 +16,13 @@ function books(ledger: ServiceLedger, nowMs = 0): Record<string, [received: numb
 /** Names between slashes; every name above the last is asked for its weight once. */
 function layered(weights: Record<string, number> = {}) {
   const asked: string[] = [];
-  const ledger = new ServiceLedger(
-    0,
-    (fairnessId) => fairnessId.split('/'),
-    (path) => {
+  const ledger = new ServiceLedger(0, {
+    pathOf: (fairnessId) => fairnessId.split('/'),
+    weightOf: (path) => {
       asked.push(path.join('/'));
       return weights[path.join('/')] ?? 1;
     },
-  );
+  });
   return { ledger, asked };
 }
 

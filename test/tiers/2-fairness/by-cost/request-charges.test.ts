@@ -10,8 +10,8 @@ import { fakeItem } from '../../../support/fake-item.js';
 /** A book of one leaf, and a request of 10 tokens that is predicted to be answered with 20. */
 function make(mode: ChargeMode, options: CostOptions = {}) {
   const tree = new ShareTree([() => new VirtualCounters('none')]);
-  const meter = new CostMeter({ expectedCompletionTokens: 20, ...options });
-  const book = new RequestCharges(tree, meter, mode);
+  const meter = new CostMeter({ expectedCompletionTokens: 20, charge: mode, ...options });
+  const book = new RequestCharges(tree, meter);
   const leaf = tree.leaf('a');
   const item = fakeItem({ fairnessId: 'a', tokens: 10 });
   return {

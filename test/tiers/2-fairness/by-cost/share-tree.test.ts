@@ -6,7 +6,10 @@ import { type Lift, VirtualCounters } from '../../../../src/tiers/2-fairness/by-
 /** A tree of so many levels, and its shares by their names. */
 function make(levels: number, { weights, lift = 'floor' }: { weights?: Record<string, number>; lift?: Lift } = {}) {
   const orders = Array.from({ length: levels }, () => () => new VirtualCounters(lift));
-  const tree = new ShareTree(orders, weights && ((path) => weights[path.join('/')] ?? 1));
+  const tree = new ShareTree(orders, {
+    pathOf: (fairnessId) => fairnessId.split('/'),
+    weightOf: (path) => weights?.[path.join('/')] ?? 1,
+  });
   const at = (path: string): Share => tree.leafAt(path.split('/'));
   return {
     ...{ tree, at },
