@@ -129,8 +129,8 @@ export class RequestCharges {
 
   /**
    * The price of the whole request, at its end. If it waits once more, or never reached a server, it has cost what was
-   * reported, and no more; if cancelled its prompt at least, for a server may have read it. Otherwise, where nothing was
-   * reported, what was predicted stands; a report of 0 is a report.
+   * reported, and no more; if cancelled its prompt at least, for a server may have read it. Otherwise, where there was
+   * no report, what was predicted stands; a report of 0 is a report.
    */
   private costOf(charge: Charge, nowMs: number, ending: Ending): number {
     const { promptTokens, completionTokens } = charge;
