@@ -15,7 +15,7 @@ import { isRefusal } from '../base/headers/retry-after.js';
 import { isReplayable } from '../base/replayable-body.js';
 import { callable, object, optional, parse, value, withKeys } from '../base/schema/element.js';
 import { aboveZero, clock as clockSchema, positiveInteger } from '../base/schema/types.js';
-import { ReadAhead } from '../base/stream/read-ahead.js';
+import { watchedBody } from '../base/stream/watched-body.js';
 import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
@@ -240,21 +240,5 @@ function onBodyEnd(response: Response, end: () => void): Response {
     end();
     return response;
   }
-  let isOver = false;
-  const over = (): void => {
-    if (!isOver) end();
-    isOver = true;
-  };
-  const ahead = new ReadAhead<Uint8Array>(response.body.getReader(), [], { over });
-  const body = new ReadableStream<Uint8Array>(
-    {
-      pull: (controller) => ahead.pull(controller),
-      cancel(reason) {
-        over();
-        return ahead.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  return withBody(response, body);
+  return withBody(response, watchedBody(response.body, end).stream);
 }

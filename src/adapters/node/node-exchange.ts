@@ -8,10 +8,9 @@ import type { UploadState } from '../../base/stream/upload-watch.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
-import { abortResponse, mustAbortResponse, respond } from './respond.js';
+import { abortResponse, dropLateWrites, ignoreLateErrors, mustAbortResponse, respond } from './respond.js';
 import { isFlowHeader, stripRequestHeaders } from './strip-request-headers.js';
 
 const over: UploadState = { type: 'over' };

@@ -13,10 +13,9 @@ import type { ReadableStream } from 'node:stream/web';
 import { type RelayEnd, type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
 import { noAnswerResponse } from '../http/request-faults.js';
 import type { RequestFlow, WithFlow } from '../http/request-flow.js';
-import { ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
-import { abortResponse, respond } from './respond.js';
+import { abortResponse, ignoreLateErrors, respond } from './respond.js';
 
 /**
  * Sends what `fetch` answers: its status, its headers and its body, no faster than the client reads. Resolves when the

@@ -5,10 +5,13 @@
  */
 import { controlHeaders } from '../../base/headers/header-names.js';
 import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-source.js';
+import { type WatchedBody, watchedBody } from '../../base/stream/watched-body.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import { type WatchedBody, watchedBody } from './watched-body.js';
+
+/** Longer than any reader pauses that is still there. */
+const unreadMs = 60_000;
 
 export class WebExchange implements Exchange<Request> {
   req: Request;
@@ -76,7 +79,7 @@ export class WebExchange implements Exchange<Request> {
     }
     let { body } = response;
     if (body !== null && this.done !== undefined && this.req.method !== 'HEAD') {
-      this.body = watchedBody(body, this.bodyEnded);
+      this.body = watchedBody(body, this.bodyEnded, unreadMs);
       body = this.body.stream;
     } else {
       this.end(true);

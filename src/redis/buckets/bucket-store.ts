@@ -1,6 +1,7 @@
 /** The calls of the buckets' script, and what is wrong with an answer. */
+import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { Store } from '../store/store.js';
-import { type LinkFigures, type LinkListener, numbersOf, StoreLink } from '../store/store-link.js';
+import { type LinkFigures, numbersOf, StoreLink } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { BucketSettings } from './bucket-options.js';
 import { bucketScript } from './bucket-script.js';
@@ -61,9 +62,14 @@ export interface Sale {
 
 const partsOfSale = 4;
 
+interface BucketEvents extends ListenerErrors {
+  problem: StoreProblem;
+}
+
 export class BucketStore {
   private readonly link: StoreLink;
-  private readonly problems = new ProblemListeners();
+  private readonly events = new GuardedEvents<BucketEvents>('problem');
+  private toldCode: string | undefined = undefined;
 
   /** `where` opens messages; `longestRetryMs` as of the link. */
   constructor(
@@ -73,7 +79,15 @@ export class BucketStore {
     longestRetryMs?: number,
   ) {
     const settings = { timeoutMs, clock, random, where, ...(longestRetryMs !== undefined && { longestRetryMs }) };
-    this.link = new StoreLink(store, settings, this.problems);
+    this.link = new StoreLink(store, settings, {
+      breaker: (isOpen) => {
+        if (!isOpen) this.toldCode = undefined;
+      },
+      missed: (problem) => {
+        if (problem.code !== this.toldCode) this.events.emit('problem', problem);
+        this.toldCode = problem.code;
+      },
+    });
   }
 
   get figures(): LinkFigures {
@@ -98,8 +112,9 @@ export class BucketStore {
     return sale as Sale;
   }
 
+  /** Calls `listener` for each kind of problem once, until the store has answered again. */
   onProblem(listener: (problem: StoreProblem) => void): () => void {
-    return this.problems.add(listener);
+    return this.events.on('problem', listener);
   }
 
   close(): void {
@@ -129,31 +144,4 @@ function salesOf(reply: unknown, purchases: readonly Purchase[]): Sale[] | undef
 
 export function isSold(sales: readonly Sale[], purchases: readonly Pick<Purchase, 'least'>[]): boolean {
   return sales.every(({ sold }, index) => sold >= (purchases[index]?.least ?? 0));
-}
-
-/** They hear each kind of problem once, until the store has answered again. */
-class ProblemListeners implements LinkListener {
-  private readonly listeners = new Set<(problem: StoreProblem) => void>();
-  private toldCode: string | undefined = undefined;
-
-  add(listener: (problem: StoreProblem) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
-
-  breaker(isOpen: boolean): void {
-    if (!isOpen) this.toldCode = undefined;
-  }
-
-  missed(problem: StoreProblem): void {
-    if (problem.code === this.toldCode) return;
-    this.toldCode = problem.code;
-    for (const listener of [...this.listeners]) {
-      try {
-        listener(problem);
-      } catch {
-        // A listener's fault is not the store's.
-      }
-    }
-  }
 }

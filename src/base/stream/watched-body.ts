@@ -1,13 +1,10 @@
 /**
- * A response body that tells when it ends: when the handler's stream has, which is known of a short one although nobody
- * reads it. If nobody reads a longer one for a minute, it is broken off, because middleware may have thrown the
- * response away, and no runtime tells of that.
+ * A response body that tells when it ends: when its source has, which is known of a short one although nobody reads it.
+ * One that nobody reads for too long is broken off, because middleware may have thrown the response away, and no runtime
+ * tells of that.
  */
-import { letProcessEnd } from '../../base/clock.js';
-import { ReadAhead } from '../../base/stream/read-ahead.js';
-
-/** Longer than any reader pauses that is still there. */
-const unreadMs = 60_000;
+import { letProcessEnd } from '../clock.js';
+import { ReadAhead } from './read-ahead.js';
 
 /** `isSent`: to the last byte. Otherwise it was cancelled, or failed with `error`. */
 type Ended = (isSent: boolean, error?: unknown) => void;
@@ -19,8 +16,12 @@ export interface WatchedBody {
   abortResponse(reason: unknown): void;
 }
 
-/** Calls `ended` once. */
-export function watchedBody(body: ReadableStream<Uint8Array>, ended: Ended): WatchedBody {
+/** Calls `ended` once. `unreadMs`: longer than any reader pauses that is still there; Infinity: as long as it takes. */
+export function watchedBody(
+  body: ReadableStream<Uint8Array>,
+  ended: Ended,
+  unreadMs: number = Number.POSITIVE_INFINITY,
+): WatchedBody {
   let isOver = false;
   let unread: ReturnType<typeof setTimeout> | undefined;
 
@@ -36,7 +37,7 @@ export function watchedBody(body: ReadableStream<Uint8Array>, ended: Ended): Wat
     ahead.stop(reason);
   }
   function awaitReader(): void {
-    if (isOver) return;
+    if (isOver || unreadMs === Number.POSITIVE_INFINITY) return;
     const abort = (): void => abortResponse(new DOMException('Nobody reads the response', 'TimeoutError'));
     unread = letProcessEnd(setTimeout(abort, unreadMs));
   }
