@@ -3,14 +3,16 @@ import type { FrameBand, FrameWhole, InspectorFrame } from '../../frame.js';
 import {
   byId,
   bytes,
+  copyOf,
   count,
+  fill,
   keepTints,
   list,
   make,
-  makeSvg,
   mark,
   more,
-  parts,
+  notice,
+  part,
   rate,
   set,
   tell,
@@ -52,15 +54,17 @@ export function showGate(frame: InspectorFrame): void {
 
 /** Says that the page shows what would happen, and that no request is affected. */
 export function showShadow({ shadow }: InspectorFrame): void {
-  const notice = byId('shadow');
-  notice.hidden = shadow === null;
-  if (shadow === null) return;
+  notice(byId('shadow'), shadow === null ? '' : `${shadowed} ${shadowText(shadow)}`);
+}
+
+const shadowed = 'Shadow mode: nothing is held or dropped, and this page shows what would be.';
+
+function shadowText(shadow: NonNullable<InspectorFrame['shadow']>): string {
   const { passed, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = shadow;
   const evicted =
     wouldHaveBeenEvicted === 0 ? '' : `, ${count(wouldHaveBeenEvicted)} would have been evicted while they ran`;
   const dropped = `${count(wouldHaveBeenDropped)} would have been dropped`;
-  const told = `Of ${count(passed)} requests ${count(wouldHaveWaited)} would have waited, ${dropped}${evicted}.`;
-  write(notice, `Shadow mode: nothing is held or dropped, and this page shows what would be. ${told}`);
+  return `Of ${count(passed)} requests ${count(wouldHaveWaited)} would have waited, ${dropped}${evicted}.`;
 }
 
 /** One word for each state, here and at the gate. */
@@ -72,48 +76,6 @@ const words: Readonly<Record<FrameBand['gate'], string>> = {
   behind: 'higher bands first',
   'no-endpoints': 'no endpoints',
 };
-
-interface LaneParts {
-  readonly title: HTMLElement;
-  readonly policies: HTMLElement;
-  readonly waiting: HTMLElement;
-  readonly rest: Text;
-  readonly queue: HTMLElement;
-  readonly post: HTMLElement;
-  readonly verdict: HTMLElement;
-  readonly reading: HTMLElement;
-  readonly flows: HTMLElement;
-  readonly limit: HTMLElement;
-}
-
-const partsOfLanes = new WeakMap<Element, LaneParts>();
-
-function makeLane(): HTMLElement {
-  const [title, policies, rates] = [make('h3'), make('span', 'policies'), make('span', 'rates')];
-  const [waiting, rest] = [make('b'), document.createTextNode('')];
-  rates.append(waiting, rest);
-  const queue = make('div', 'queue');
-  const line = make('div', 'line', queue);
-  line.setAttribute('aria-hidden', 'true');
-  const drawing = makeSvg('svg', { viewBox: '0 0 26 34', 'aria-hidden': 'true' });
-  drawing.append(
-    makeSvg('path', { class: 'frame', d: 'M4 32V3M22 32V3' }),
-    makeSvg('rect', { class: 'bar', x: 4, y: 15, width: 18, height: 13, rx: 2 }),
-  );
-  const [verdict, reading, flows, limit] = [make('b'), make('span'), make('ul', 'flows'), make('span')];
-  const ends = make('p', 'ends', limit, make('span', '', 'first in line'));
-  ends.setAttribute('aria-hidden', 'true');
-  const post = make('div', 'post', drawing, make('span', '', verdict, reading));
-  const lane = make(
-    'li',
-    'lane',
-    make('div', 'lane-head', title, policies, rates),
-    make('div', 'road', make('div', '', line, ends), post),
-    flows,
-  );
-  partsOfLanes.set(lane, { title, policies, waiting, rest, queue, post, verdict, reading, flows, limit });
-  return lane;
-}
 
 /** The use of whichever limit is nearer. */
 function useOf({ waiting, maxRequests, bytes: waitingBytes, maxBytes }: FrameWhole): number {
@@ -166,31 +128,31 @@ function flowsOf(band: FrameBand): LaneFlow[] {
 }
 
 function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
-  const { title, policies, waiting, rest, queue, post, verdict, reading, flows, limit } = partsOfLanes.get(
-    lane,
-  ) as LaneParts;
-  write(title, `Priority ${band.priority}`);
-  write(policies, `${band.fairness} · ${band.ordering}`);
-  write(waiting, count(band.waiting));
-  write(rest, limitText(band));
   // Linear to the limit; a few in a long line are still seen.
   const most = band.maxRequests ?? longest;
+  const end = band.maxRequests === null ? `no limit; the lane ends at ${count(most)}` : `limit ${count(most)}`;
+  fill(lane, {
+    title: `Priority ${band.priority}`,
+    policies: `${band.fairness} · ${band.ordering}`,
+    waiting: count(band.waiting),
+    rates: limitText(band),
+    limit: band.dropped === 0 ? end : `${end} · dropped ${count(band.dropped)}`,
+    verdict: words[band.gate],
+    reading: `${band.saturation.toFixed(2)}${band.gate === 'full' ? ' ≥ ' : ' of '}${band.ceiling.toFixed(2)}`,
+  });
+  const queue = part(lane, 'queue');
   set(
     queue,
     '--share',
     band.waiting === 0 ? 0 : Math.min(Math.max(band.waiting / Math.max(most, 1), 0.006), 1).toFixed(4),
   );
-  const end = band.maxRequests === null ? `no limit; the lane ends at ${count(most)}` : `limit ${count(most)}`;
-  write(limit, band.dropped === 0 ? end : `${end} · dropped ${count(band.dropped)}`);
   mark(lane, 'drops', band.dropped > 0);
-  mark(post, 'shut', band.gate !== 'open' && band.gate !== 'behind');
-  mark(post, 'behind', band.gate === 'behind');
-  write(verdict, words[band.gate]);
-  write(reading, `${band.saturation.toFixed(2)}${band.gate === 'full' ? ' ≥ ' : ' of '}${band.ceiling.toFixed(2)}`);
+  mark(part(lane, 'post'), 'shut', band.gate !== 'open' && band.gate !== 'behind');
+  mark(part(lane, 'post'), 'behind', band.gate === 'behind');
   const items = flowsOf(band);
   const keyOf = (flow: LaneFlow): string => (flow.tint === 'others' ? 'others' : `flow ${flow.name}`);
   list(queue, items, keyOf, (flow) => make('i', flow.tint), showBar);
-  list(flows, items, keyOf, makeChip, showChip);
+  list(part(lane, 'flows'), items, keyOf, makeChip, showChip);
 }
 
 function showBar(bar: HTMLElement, flow: LaneFlow): void {
@@ -199,17 +161,15 @@ function showBar(bar: HTMLElement, flow: LaneFlow): void {
 }
 
 function makeChip(flow: LaneFlow): HTMLElement {
-  const swatch = make('span', `swatch ${flow.tint}`);
-  swatch.setAttribute('aria-hidden', 'true');
-  return make('li', '', swatch, make('span', 'name'), make('span', 'count'));
+  const chip = copyOf('chip');
+  part(chip, 'swatch').classList.add(flow.tint);
+  return chip;
 }
 
 function showChip(chip: HTMLElement, flow: LaneFlow): void {
-  const [swatch, name, waiting] = parts(chip) as [HTMLElement, HTMLElement, HTMLElement];
-  write(name, flow.name);
   const why = flow.isAtCap ? ' at its cap' : flow.isHeld ? ' held back' : '';
-  write(waiting, count(flow.waiting) + why);
-  mark(swatch, 'held', flow.isHeld || flow.isAtCap);
+  fill(chip, { name: flow.name, count: count(flow.waiting) + why });
+  mark(part(chip, 'swatch'), 'held', flow.isHeld || flow.isAtCap);
 }
 
 export function showBands(frame: InspectorFrame): void {
@@ -220,7 +180,7 @@ export function showBands(frame: InspectorFrame): void {
     byId('lanes'),
     frame.bands,
     (band) => String(band.priority),
-    makeLane,
+    () => copyOf('lane'),
     (lane, band) => showLane(lane, band, longest),
   );
   more('other-bands', frame.otherBands, 'band');

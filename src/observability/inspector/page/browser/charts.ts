@@ -1,19 +1,38 @@
 /** Longest waits, outcomes over time, endpoints. */
 import type { FrameEndpoint, FrameWait, InspectorFrame } from '../../frame.js';
-import { byId, count, list, make, makeSvg, mark, more, parts, rate, set, share, tell, time, write } from './dom.js';
+import {
+  byId,
+  copyOf,
+  count,
+  fill,
+  list,
+  make,
+  makeSvg,
+  mark,
+  more,
+  notice,
+  part,
+  rate,
+  set,
+  share,
+  tell,
+  terms,
+  time,
+  write,
+} from './dom.js';
 
-function showWait(row: HTMLElement, wait: FrameWait): void {
-  const [waited, who, why] = parts(row);
-  write(waited, time(wait.waitedMs));
-  write(who?.firstChild, wait.flow);
-  write(who?.lastChild, `priority ${wait.priority}`);
-  write(why, wait.why);
+function showWait(row: HTMLElement, { waitedMs, flow, priority, why }: FrameWait): void {
+  fill(row, { time: time(waitedMs), flow, priority: `priority ${priority}`, why });
 }
 
 export function showWaits(frame: InspectorFrame): void {
-  const makeWait = (): HTMLElement =>
-    make('li', '', make('span', 'time'), make('span', 'who', make('span'), make('small')), make('span', 'why'));
-  list(byId('waits'), frame.slowest, (_, index) => String(index), makeWait, showWait);
+  list(
+    byId('waits'),
+    frame.slowest,
+    (_, index) => String(index),
+    () => copyOf('wait'),
+    showWait,
+  );
   byId('no-waits').hidden = frame.slowest.length > 0;
 }
 
@@ -68,13 +87,6 @@ export function showChart(frame: InspectorFrame): void {
   );
 }
 
-function makeTotal([type]: readonly [string, number]): HTMLElement {
-  const kind = type.startsWith('Evicted') ? 'evicted' : type.startsWith('Rejected') ? 'rejected' : 'dispatched';
-  const swatch = make('span', `swatch ${kind}`);
-  swatch.setAttribute('aria-hidden', 'true');
-  return make('div', '', make('dt', '', swatch, ` ${type}`), make('dd'));
-}
-
 /** What each reason means, in a few words; the word itself stands beside it. */
 const reasonWords: Readonly<Record<InspectorFrame['outcomes']['reasons'][number]['reason'], string>> = {
   'global-max-requests': 'the whole queue was full',
@@ -97,75 +109,55 @@ const reasonWords: Readonly<Record<InspectorFrame['outcomes']['reasons'][number]
   'shutting-down': 'the controller closes',
 };
 
-function showReasons({ outcomes: { reasons, bucketMs } }: InspectorFrame): void {
+function swatchOf(outcome: string): HTMLElement {
+  const kind = outcome.startsWith('Evicted') ? 'evicted' : outcome.startsWith('Rejected') ? 'rejected' : 'dispatched';
+  const swatch = make('span', `swatch ${kind}`);
+  swatch.setAttribute('aria-hidden', 'true');
+  return swatch;
+}
+
+export function showTotals({ outcomes: { reasons, bucketMs, totals } }: InspectorFrame): void {
   byId('reasons-section').hidden = bucketMs === 0 || reasons.length === 0;
-  list(
-    byId('reasons'),
-    reasons,
-    ({ reason }) => reason,
-    ({ reason }) => make('div', '', make('dt', '', reasonWords[reason], ' ', make('small', '', reason)), make('dd')),
-    (row, { requests }) => write(row.lastChild, count(requests)),
+  terms(
+    'reasons',
+    reasons.map(({ reason, requests }) => [reason, count(requests)] as const),
+    (reason) => [reasonWords[reason], ' ', make('small', '', reason)],
   );
-}
-
-export function showTotals(frame: InspectorFrame): void {
-  showReasons(frame);
-  const rows = Object.entries(frame.outcomes.totals);
-  list(
-    byId('totals'),
-    rows,
-    ([type]) => type,
-    makeTotal,
-    (row, [, number]) => write(row.lastChild, count(number)),
-  );
-}
-
-function makeEndpoint(): HTMLElement {
-  const label = (text: string): HTMLElement => make('div', 'row', make('span', '', text), make('b'));
-  const meter = make('div', 'meter', make('div'));
-  const range = { role: 'meter', 'aria-valuemin': '0', 'aria-valuemax': '100', 'aria-valuenow': '0' };
-  for (const [name, value] of Object.entries(range)) meter.setAttribute(name, value);
-  const badge = make('span', 'badge');
-  return make(
-    'li',
-    '',
-    make('div', 'name', make('span'), badge),
-    label('seats'),
-    label('KV cache'),
-    meter,
-    label('its queue'),
+  terms(
+    'totals',
+    Object.entries(totals).map(([outcome, requests]) => [outcome, count(requests)] as const),
+    (outcome) => [swatchOf(outcome), ` ${outcome}`],
   );
 }
 
 function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
-  const [name, seats, usage, meter, queue] = parts(card) as [
-    HTMLElement,
-    HTMLElement,
-    HTMLElement,
-    HTMLElement,
-    HTMLElement,
-  ];
-  const used = endpoint.kvCacheUsage ?? 0;
-  write(name.firstChild, endpoint.name);
-  write(name.lastElementChild, endpoint.trouble ?? '');
-  (name.lastElementChild as HTMLElement).hidden = endpoint.trouble === null;
-  write(
-    seats.lastChild,
-    endpoint.seats === null ? count(endpoint.inFlight) : `${count(endpoint.inFlight)} of ${count(endpoint.seats)}`,
-  );
-  usage.hidden = endpoint.kvCacheUsage === null;
-  queue.hidden = endpoint.waitingQueueSize === null;
-  write(usage.lastChild, share(used));
-  meter.hidden = endpoint.kvCacheUsage === null;
+  const { name, trouble, seats, inFlight, kvCacheUsage, waitingQueueSize } = endpoint;
+  const used = kvCacheUsage ?? 0;
+  fill(card, {
+    name,
+    seats: seats === null ? count(inFlight) : `${count(inFlight)} of ${count(seats)}`,
+    usage: share(used),
+    queued: count(waitingQueueSize ?? 0),
+  });
+  notice(part(card, 'badge'), trouble ?? '');
+  const meter = part(card, 'meter');
+  meter.hidden = kvCacheUsage === null;
+  part(card, 'cache').hidden = kvCacheUsage === null;
+  part(card, 'queue').hidden = waitingQueueSize === null;
   mark(meter, 'high', used > 0.8);
   set(meter, '--share', Math.min(used, 1));
   tell(meter, 'aria-valuenow', Math.round(used * 100));
-  tell(meter, 'aria-label', `KV cache in use on ${endpoint.name}`);
-  write(queue.lastChild, count(endpoint.waitingQueueSize ?? 0));
+  tell(meter, 'aria-label', `KV cache in use on ${name}`);
 }
 
 export function showEndpoints(frame: InspectorFrame): void {
   byId('endpoints-section').hidden = frame.endpoints.length === 0;
-  list(byId('endpoints'), frame.endpoints, (endpoint) => endpoint.name, makeEndpoint, showEndpoint);
+  list(
+    byId('endpoints'),
+    frame.endpoints,
+    ({ name }) => name,
+    () => copyOf('endpoint'),
+    showEndpoint,
+  );
   more('other-endpoints', frame.otherEndpoints, 'endpoint');
 }

@@ -19,9 +19,26 @@ export function makeSvg(tag: string, attributes: Readonly<Record<string, string 
   return element;
 }
 
-/** The element children of `parent`, which was made with so many. */
-export function parts(parent: Element): HTMLElement[] {
-  return [...parent.children] as HTMLElement[];
+/** A copy of what is in the template of that name. */
+export function copyOf(template: string): HTMLElement {
+  const [element] = (byId(template) as HTMLTemplateElement).content.children;
+  return element?.cloneNode(true) as HTMLElement;
+}
+
+/** What an element has under that name, its `data-part`. */
+export function part(whole: Element, name: string): HTMLElement {
+  return whole.querySelector(`[data-part="${name}"]`) as HTMLElement;
+}
+
+/** Writes the texts of the parts of an element. */
+export function fill(whole: Element, texts: Readonly<Record<string, string | number>>): void {
+  for (const [name, text] of Object.entries(texts)) write(part(whole, name), text);
+}
+
+/** Shown while there is something to say. */
+export function notice(element: HTMLElement, text: string): void {
+  element.hidden = text === '';
+  write(element, text);
 }
 
 /** Writes only what changed: an unchanged page costs no layout. */
@@ -132,7 +149,20 @@ export function tintOf(name: string): string {
 
 /** Says how many are not shown. */
 export function more(id: string, number: number, noun: string): void {
-  const element = byId(id);
-  element.hidden = number === 0;
-  write(element, number === 0 ? '' : `… and ${count(number)} ${noun}${number === 1 ? '' : 's'} more`);
+  notice(byId(id), number === 0 ? '' : `… and ${count(number)} ${noun}${number === 1 ? '' : 's'} more`);
+}
+
+/** A list of terms with a figure each. */
+export function terms<Name extends string>(
+  id: string,
+  rows: readonly (readonly [name: Name, figure: string])[],
+  termOf: (name: Name) => readonly Child[] = (name) => [name],
+): void {
+  list(
+    byId(id),
+    rows,
+    ([name]) => name,
+    ([name]) => make('div', '', make('dt', '', ...termOf(name)), make('dd')),
+    (row, [, figure]) => write(row.lastChild, figure),
+  );
 }

@@ -1,6 +1,6 @@
 /** The table of quotas, and the figures of sessions. */
 import type { FrameQuota, FrameQuotas, FrameSessions, InspectorFrame } from '../../frame.js';
-import { byId, count, list, make, mark, more, parts, set, share, time, write } from './dom.js';
+import { byId, copyOf, count, fill, list, mark, more, notice, part, set, share, terms, time, write } from './dom.js';
 
 const units: Readonly<Record<FrameQuota['unit'], string>> = {
   requests: 'requests',
@@ -10,34 +10,24 @@ const units: Readonly<Record<FrameQuota['unit'], string>> = {
   cost: 'cost',
 };
 
-function makeRow(): HTMLElement {
-  const group = make('th', 'who', make('span', 'name'), make('span', 'badge'));
-  group.setAttribute('scope', 'row');
-  const bar = make('div', 'used', make('i', 'settled'), make('i', 'reserved'));
-  bar.setAttribute('aria-hidden', 'true');
-  const numbers = Array.from({ length: 6 }, () => make('td', 'number'));
-  return make('tr', '', group, make('td'), make('td', 'share', bar, make('span')), ...numbers, make('td'));
-}
-
 function showRow(row: HTMLElement, quota: FrameQuota): void {
-  const [group, unit, use, used, reserved, limit, per, resets, room, source] = parts(row) as HTMLElement[];
-  const [name, badge] = parts(group as HTMLElement) as [HTMLElement, HTMLElement];
-  write(name, quota.group);
-  badge.hidden = quota.restsForMs === 0;
-  write(badge, quota.restsForMs === 0 ? '' : `rests ${time(quota.restsForMs)}`);
-  write(unit, units[quota.unit]);
-  const [bar, text] = parts(use as HTMLElement) as [HTMLElement, HTMLElement];
-  set(bar, '--used', (quota.used / quota.limit).toFixed(4));
-  set(bar, '--reserved', (quota.reserved / quota.limit).toFixed(4));
-  write(text, share((quota.used + quota.reserved) / quota.limit));
-  write(used, amount(quota.used));
-  write(reserved, amount(quota.reserved));
-  write(limit, amount(quota.limit));
-  write(per, span(quota.perMs));
-  write(resets, quota.resetsInMs === 0 ? '' : time(quota.resetsInMs));
-  write(room, quota.waitMs === 0 ? 'now' : time(quota.waitMs));
-  mark(row, 'out', quota.waitMs > 0);
-  write(source, quota.isLearnt ? 'its answers' : quota.isShared ? 'configuration, shared' : 'configuration');
+  const { used, reserved, limit, resetsInMs, waitMs, restsForMs } = quota;
+  fill(row, {
+    group: quota.group,
+    unit: units[quota.unit],
+    use: share((used + reserved) / limit),
+    used: amount(used),
+    reserved: amount(reserved),
+    limit: amount(limit),
+    per: span(quota.perMs),
+    resets: resetsInMs === 0 ? '' : time(resetsInMs),
+    room: waitMs === 0 ? 'now' : time(waitMs),
+    source: quota.isLearnt ? 'its answers' : quota.isShared ? 'configuration, shared' : 'configuration',
+  });
+  notice(part(row, 'badge'), restsForMs === 0 ? '' : `rests ${time(restsForMs)}`);
+  set(part(row, 'bar'), '--used', (used / limit).toFixed(4));
+  set(part(row, 'bar'), '--reserved', (reserved / limit).toFixed(4));
+  mark(row, 'out', waitMs > 0);
 }
 
 /** Costs have fractions. */
@@ -57,7 +47,13 @@ function span(ms: number): string {
 }
 
 function showQuotas({ rows, others, refusals, unreported, ignored }: FrameQuotas): void {
-  list(byId('quotas'), rows, ({ group, unit, perMs }) => `${group} ${unit} ${perMs}`, makeRow, showRow);
+  list(
+    byId('quotas'),
+    rows,
+    ({ group, unit, perMs }) => `${group} ${unit} ${perMs}`,
+    () => copyOf('quota-row'),
+    showRow,
+  );
   byId('no-quotas').hidden = rows.length > 0;
   more('other-quotas', others, 'quota');
   const told = `${count(refusals)} refused upstream (429, 529) · ${count(unreported)} ended without a report · ${count(ignored)} figures ignored`;
@@ -65,21 +61,14 @@ function showQuotas({ rows, others, refusals, unreported, ignored }: FrameQuotas
 }
 
 function showSessions({ resident, idle, elsewhere, maxSessions, waiting, tokens, expired }: FrameSessions): void {
-  const rows = [
+  terms('sessions', [
     ['resident', maxSessions === null ? count(resident) : `${count(resident)} of ${count(maxSessions)}`],
     ['of them idle', count(idle)],
     ...(elsewhere === undefined ? [] : [['of them in other replicas', count(elsewhere)] as const]),
     ['waiting', count(waiting)],
     ['tokens held', count(tokens)],
     ['ended by expiry', count(expired)],
-  ] as const;
-  list(
-    byId('sessions'),
-    rows,
-    ([name]) => name,
-    ([name]) => make('div', '', make('dt', '', name), make('dd')),
-    (row, [, text]) => write(row.lastChild, text),
-  );
+  ]);
 }
 
 export function showQuotasAndSessions({ quotas, sessions }: InspectorFrame): void {

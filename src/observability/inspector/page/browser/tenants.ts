@@ -1,34 +1,35 @@
 /** The table of tenants: who has how much of what is owed, and who starves. */
 import type { InspectorFrame } from '../../frame.js';
 import type { FrameTenant } from '../../tenants.js';
-import { byId, count, list, make, mark, more, parts, rate, set, share, time, tintOf, write } from './dom.js';
+import { byId, copyOf, count, fill, list, mark, more, notice, part, rate, set, share, time, tintOf } from './dom.js';
 
 function makeRow(tenant: FrameTenant): HTMLElement {
-  const swatch = make('span', `swatch ${tintOf(tenant.name)}`);
-  swatch.setAttribute('aria-hidden', 'true');
-  const who = make('th', 'who', swatch, make('span', 'name'), make('span', 'badge', 'starves'));
-  who.setAttribute('scope', 'row');
-  const numbers = Array.from({ length: 6 }, () => make('td', 'number'));
-  const bar = make('div', 'owed', make('i'));
-  bar.setAttribute('aria-hidden', 'true');
-  return make('tr', '', who, ...numbers, make('td', 'share', bar, make('span')), make('td', 'cap'));
+  const row = copyOf('tenant-row');
+  part(row, 'swatch').classList.add(tintOf(tenant.name));
+  return row;
 }
 
 function showRow(row: HTMLElement, tenant: FrameTenant): void {
-  const [who, priority, running, waiting, oldest, served, dropped, shares, cap] = parts(row) as HTMLElement[];
-  const [, name, badge] = parts(who as HTMLElement);
-  write(name, tenant.name);
-  (badge as HTMLElement).hidden = !tenant.isStarving;
-  mark(row, 'starves', tenant.isStarving);
-  write(priority, tenant.priority);
-  write(running, count(tenant.running));
-  write(waiting, count(tenant.waiting));
-  write(oldest, tenant.oldestWaitMs === null ? '' : time(tenant.oldestWaitMs));
-  write(served, rate(tenant.servedPerSecond));
-  write(dropped, tenant.droppedPerSecond === 0 ? '' : rate(tenant.droppedPerSecond));
-  showShares(shares as HTMLElement, tenant);
-  write(cap, capText(tenant.cap));
-  mark(cap as HTMLElement, 'reached', tenant.cap?.isReached === true);
+  const { cap, receivedShare, owedShare, oldestWaitMs, isStarving } = tenant;
+  const shares = sharesText(tenant);
+  fill(row, {
+    name: tenant.name,
+    priority: tenant.priority,
+    running: count(tenant.running),
+    waiting: count(tenant.waiting),
+    oldest: oldestWaitMs === null ? '' : time(oldestWaitMs),
+    served: rate(tenant.servedPerSecond),
+    dropped: tenant.droppedPerSecond === 0 ? '' : rate(tenant.droppedPerSecond),
+    shares,
+    cap: capText(cap),
+  });
+  notice(part(row, 'badge'), isStarving ? 'starves' : '');
+  mark(row, 'starves', isStarving);
+  mark(part(row, 'cap'), 'reached', cap?.isReached === true);
+  const bar = part(row, 'bar');
+  bar.hidden = shares === '';
+  set(bar, '--share', receivedShare ?? 0);
+  set(bar, '--owed', owedShare ?? 0);
 }
 
 /** `3 of 3 requests, 900 of 1,000 tokens`. */
@@ -40,12 +41,8 @@ function capText(cap: FrameTenant['cap']): string {
   return [...ofRequests, ...ofTokens].join(', ');
 }
 
-function showShares(cell: HTMLElement, { receivedShare, owedShare }: FrameTenant): void {
-  const [bar, text] = parts(cell) as [HTMLElement, HTMLElement];
-  bar.hidden = receivedShare === null || owedShare === null;
-  set(bar, '--share', receivedShare ?? 0);
-  set(bar, '--owed', owedShare ?? 0);
-  write(text, receivedShare === null || owedShare === null ? '' : `${share(receivedShare)} of ${share(owedShare)}`);
+function sharesText({ receivedShare, owedShare }: FrameTenant): string {
+  return receivedShare === null || owedShare === null ? '' : `${share(receivedShare)} of ${share(owedShare)}`;
 }
 
 /** One sentence: who starves, and who has most of the band meanwhile. */
@@ -69,9 +66,7 @@ function starvation({ tenants }: InspectorFrame): string {
 }
 
 export function showTenants(frame: InspectorFrame): void {
-  const sentence = starvation(frame);
-  byId('starving').hidden = sentence === '';
-  write(byId('starving'), sentence);
+  notice(byId('starving'), starvation(frame));
   list(byId('tenants'), frame.tenants, ({ name, priority }) => `${priority} ${name}`, makeRow, showRow);
   byId('no-tenants').hidden = frame.tenants.length > 0;
   more('other-tenants', frame.otherTenants, 'flow');
