@@ -91,7 +91,8 @@ const mostUntold = 1_000;
 class ExactBudgets<R> implements SharedBudgets<R> {
   private readonly settings: BudgetSettings;
   private readonly buckets: BucketStore;
-  private readonly shares: FallbackShares;
+  /** Takes costs while the store is away. */
+  private readonly takeHere: ReturnType<typeof fallbackShares>;
   /** Opens the names of this replica's takings. */
   private readonly replica = newReplicaId().slice(0, 8);
   private takings = 0;
@@ -101,7 +102,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   constructor(store: Store, settings: BudgetSettings) {
     this.settings = settings;
     this.buckets = new BucketStore(store, settings, `budgets "${settings.name}"`);
-    this.shares = new FallbackShares(settings);
+    this.takeHere = fallbackShares(settings);
   }
 
   get store(): LinkFigures {
@@ -200,7 +201,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
       return refusal(Math.max(1, Math.ceil(Math.max(...waits))));
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      const waitMs = this.shares.take(payer, costs);
+      const waitMs = this.takeHere(payer, costs);
       if (waitMs === 0) return [];
       // The store may have granted it, or may do so yet.
       const undone = rates.map((rate, index) => purchaseOf(rate, { undo: costs[index] as number }));
@@ -251,47 +252,35 @@ function dropOf(fairnessId: string, priority: number, { reason: detail, retryAft
   };
 }
 
-interface Shares {
-  readonly part: number;
-  readonly ofRates: readonly FallbackShare[];
-}
-
-/** What payers take while the store is away: of each rate a part. */
-class FallbackShares {
-  private readonly byPayer = new Map<string, Shares>();
-  private readonly settings: BudgetSettings;
-
-  constructor(settings: BudgetSettings) {
-    this.settings = settings;
-  }
-
-  /** Takes all costs or none. Returns the ms until the request would pass; 0 when it did. O(rates). */
-  take(payer: string, costs: readonly number[]): number {
-    const { clock, maxPayers } = this.settings;
+/**
+ * What payers take while the store is away: of each rate a part. It takes all costs or none, and returns the ms until
+ * the request would pass; 0 when it did. O(rates).
+ */
+function fallbackShares(settings: BudgetSettings): (payer: string, costs: readonly number[]) => number {
+  const { rates, clock, maxPayers, fallbackPart } = settings;
+  const byPayer = new Map<string, { readonly part: number; readonly ofRates: readonly FallbackShare[] }>();
+  return (payer, costs) => {
     const nowMs = clock.now();
-    const shares = this.sharesOf(payer, nowMs);
-    const roomAtMs = shares.ofRates.map((share, index) => {
+    const part = fallbackPart();
+    const known = byPayer.get(payer);
+    const used = (index: number): number => known?.ofRates[index]?.usedByAll(nowMs) ?? 0;
+    // The number of replicas may have changed; what was used counts on.
+    const ofRates =
+      known?.part === part
+        ? known.ofRates
+        : rates.map((rate, index) => new FallbackShare(rate, part, used(index), nowMs));
+    const roomAtMs = ofRates.map((share, index) => {
       const cost = costs[index] as number;
       return cost === 0 ? nowMs : share.roomAtMs(cost, nowMs);
     });
     const waitMs = Math.max(nowMs, ...roomAtMs) - nowMs;
     if (waitMs > 0) return Math.ceil(waitMs);
-    for (const [index, share] of shares.ofRates.entries()) share.take(costs[index] as number, nowMs);
-    this.byPayer.delete(payer);
-    this.byPayer.set(payer, shares);
+    for (const [index, share] of ofRates.entries()) share.take(costs[index] as number, nowMs);
+    byPayer.delete(payer);
+    byPayer.set(payer, { part, ofRates });
     // The payer that has not paid for the longest time is removed first.
-    const [oldest] = this.byPayer.keys();
-    if (oldest !== undefined && this.byPayer.size > maxPayers) this.byPayer.delete(oldest);
+    const [oldest] = byPayer.keys();
+    if (oldest !== undefined && byPayer.size > maxPayers) byPayer.delete(oldest);
     return 0;
-  }
-
-  /** The number of replicas may have changed; what was used counts on. */
-  private sharesOf(payer: string, nowMs: number): Shares {
-    const { rates, fallbackPart } = this.settings;
-    const part = fallbackPart();
-    const known = this.byPayer.get(payer);
-    if (known?.part === part) return known;
-    const used = (index: number): number => known?.ofRates[index]?.usedByAll(nowMs) ?? 0;
-    return { part, ofRates: rates.map((rate, index) => new FallbackShare(rate, part, used(index), nowMs)) };
-  }
+  };
 }
