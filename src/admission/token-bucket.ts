@@ -7,9 +7,9 @@
 
 import { GcraWindow } from '../base/gcra-window.js';
 import { define } from '../base/policy-definition.js';
+import { requestField } from '../base/request-field.js';
 import { callable, object, optional, parse, value } from '../base/schema/element.js';
 import { aboveZero, oneOf } from '../base/schema/types.js';
-import { requestField } from '../endpoints/request-field.js';
 import type { Usage } from '../tiers/views.js';
 import type { AdmissionDefinition, AdmissionKey, AdmissionPolicy } from './admission-policy.js';
 

@@ -22,6 +22,8 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   /** Of the prompt, and the most that the answer may have; for quotas. */
   readonly inputTokens?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
+  /** What its size was taken for, `text+media+output`, for explanations. */
+  readonly takenFor?: string | undefined;
   /** The servers that it was sent to before: they refused it, or were late. */
   readonly refusedBy?: readonly string[] | undefined;
 }
@@ -96,13 +98,14 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
 /** The adapter's own object with more fields: a copy with all of them costs more (bench: gateway). */
 function enriched(
   given: HttpFlowRequest<NodeRequest>,
-  { targetModel, model, attempts, body }: RequestState,
+  { targetModel, model, attempts, body, size }: RequestState,
 ): GatewayRequest {
   const request: { -readonly [Field in keyof GatewayRequest]: GatewayRequest[Field] } = given;
   request.model = targetModel;
   request.askedModel = model;
   request.refusedBy = attempts;
-  request.inputTokens = body?.inputTokens;
+  request.inputTokens = size?.inputTokens;
   request.maxOutputTokens = body?.maxOutputTokens;
+  request.takenFor = size?.told;
   return request;
 }

@@ -5,6 +5,7 @@ import type { Classification, NodeRequest, WithFlow } from '../adapters/node/ind
 import type { Drop, Lease } from '../index.js';
 import type { GenerationBody } from './bodies/generation-body.js';
 import type { SenderConfig } from './settings/gateway-config.js';
+import type { SizeEstimate } from './sizes/prompt-sizes.js';
 
 /** The property of a request that holds its state. It costs less than a WeakMap's entry to write, read and collect. */
 const stateKey: unique symbol = Symbol('request state');
@@ -41,6 +42,8 @@ export class RequestState {
   bytes: Buffer | undefined = undefined;
   /** What is known of a body in JSON. */
   body: GenerationBody | undefined = undefined;
+  /** The tokens that it is expected to take, if its body is JSON. */
+  size: SizeEstimate | undefined = undefined;
   /** The model that the client asked for. */
   model: string | undefined = undefined;
   /** The model that the server is asked for. */

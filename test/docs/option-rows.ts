@@ -8,8 +8,16 @@ export interface Row {
   readonly sentence: string;
 }
 
+/** The second column has them. */
+const bounds = /[,;] (?:an integer |ms )?(?:from [01] up|above 0)(?=[.;:,])/;
+
 export function tableOf(rows: readonly Row[]): string {
-  const cells = rows.map(({ key, takes, otherwise, sentence }) => [key, takes, otherwise, sentence]);
+  const cells = rows.map(({ key, takes, otherwise, sentence }) => [
+    key,
+    takes,
+    otherwise,
+    sentence.replace(bounds, ''),
+  ]);
   const lines = cells.map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`);
   return ['| key | takes | default | |', '|---|---|---|---|', ...lines].join('\n');
 }

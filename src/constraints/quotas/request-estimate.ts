@@ -3,7 +3,7 @@
  *
  * Invariant: an estimate is a finite number from 0 up, whatever the request says of itself.
  */
-import { requestField } from '../../endpoints/request-field.js';
+import { requestField } from '../../base/request-field.js';
 import type { ItemView, Usage } from '../../tiers/views.js';
 import type { QuotaEstimate, ResolvedQuotaOptions } from './quota-options.js';
 import type { QuotaUnit } from './rate-limit-headers.js';

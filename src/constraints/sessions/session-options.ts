@@ -1,9 +1,9 @@
 /** The options of `sessionLimit()`, in code and in files, and which session a request belongs to. */
 
+import { requestField } from '../../base/request-field.js';
 import type { Duration } from '../../base/schema/duration.js';
 import { callable, element, object, optional, type Report, type Schema, withKeys } from '../../base/schema/element.js';
 import { oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
-import { requestField } from '../../endpoints/request-field.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { SharedPrefix } from './session-table.js';
 

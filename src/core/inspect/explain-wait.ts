@@ -1,5 +1,6 @@
 /** Why does this request still wait? Reads the walk's state, in the walk's order, and changes nothing. */
 
+import { requestField } from '../../base/request-field.js';
 import type { RequestWait } from '../../gate/constraint.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -76,6 +77,7 @@ export function waitOf(
   const leadInCost = band.policies.selector?.lead(flow);
   const oldest = oldestLease(engine.seats, nowMs);
   const { text, ...verdict } = judge(engine, item, higher, ahead, nowMs);
+  const takenFor = requestField(item.request, 'takenFor');
   const clauses = [
     text,
     inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',
@@ -84,6 +86,7 @@ export function waitOf(
       ? `its flow has received ${inWhole(leadInCost)} more than its share`
       : '',
     aheadInOtherFlows > 0 ? `${aheadInOtherFlows} ahead in other flows` : '',
+    typeof takenFor === 'string' ? `taken for ${takenFor} tokens` : '',
     oldest?.isOverdue ? `a lease is held for ${inSeconds(oldest.heldMs)}, longer than maxLeaseMs` : '',
     estimatedWaitMs === undefined ? '' : `about ${inSeconds(estimatedWaitMs)}`,
     expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs

@@ -1,8 +1,8 @@
 /** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
 import { define } from '../../base/policy-definition.js';
+import { requestField } from '../../base/request-field.js';
 import { callable, list, object, optional, parse, type Report } from '../../base/schema/element.js';
 import { flag, text } from '../../base/schema/types.js';
-import { requestField } from '../request-field.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 
 /** Parameters that a configuration file can hold. */

@@ -1,8 +1,8 @@
 /** Requests go to the endpoints that a load balancer in front allows. */
 import { withoutParameters } from '../../base/policy-definition.js';
+import { requestField } from '../../base/request-field.js';
 import { callable, object, optional, parse } from '../../base/schema/element.js';
 import type { EndpointView } from '../endpoint.js';
-import { requestField } from '../request-field.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 
 /**

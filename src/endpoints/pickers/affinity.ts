@@ -6,12 +6,12 @@
  * in flight⌉.
  */
 import { define } from '../../base/policy-definition.js';
+import { requestField } from '../../base/request-field.js';
 import { element, object, optional, parse, type Report } from '../../base/schema/element.js';
 import { number, oneOf } from '../../base/schema/types.js';
 import { textHash } from '../../base/text-hash.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
-import { requestField } from '../request-field.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 import { leastLoadedOf } from './least-loaded.js';
 

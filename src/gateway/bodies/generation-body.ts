@@ -1,6 +1,7 @@
-/** The facts that the gateway keeps of a JSON request: its model, the beginning of its prompt, its length in tokens. */
+/** The facts that the gateway keeps of a JSON request: its model, what its prompt consists of and begins with. */
 import { prefixKey } from '../../index.js';
 import { ApiError } from '../shared/api-error.js';
+import { PromptCounter, type PromptParts } from '../sizes/prompt-parts.js';
 import { JsonScanner, type Span } from './json-scanner.js';
 
 export interface GenerationBody {
@@ -9,14 +10,12 @@ export interface GenerationBody {
   readonly modelSpan: Span | undefined;
   /** Names the beginning of the prompt, for affinity. */
   readonly prefixKey: string | undefined;
-  /** Of the prompt, at four bytes each. */
-  readonly inputTokens: number;
+  readonly prompt: PromptParts;
   readonly isStream: boolean;
   /** The most that the request allows, over all the answers that it asks for. */
   readonly maxOutputTokens: number | undefined;
 }
 
-const bytesPerToken = 4;
 /** Bytes of the prompt in the body that are looked at; more would not help. */
 const prefixBytes = 1024;
 
@@ -35,7 +34,8 @@ const wanted: ReadonlySet<string> = new Set(['model', 'stream', ...prompts, ...o
 
 /** Reads along while the body arrives. */
 export class GenerationBodyReader {
-  private readonly scanner = new JsonScanner(wanted);
+  private readonly counter = new PromptCounter();
+  private readonly scanner = new JsonScanner(wanted, this.counter);
 
   /** @throws ApiError 400 when it is no JSON object */
   push(chunk: Buffer): void {
@@ -59,7 +59,7 @@ export class GenerationBodyReader {
       model,
       modelSpan: spans.get('model'),
       prefixKey: begin === undefined ? undefined : prefixKey(begin),
-      inputTokens: Math.ceil(bytes.length / bytesPerToken),
+      prompt: this.counter.end(bytes),
       isStream: textOf('stream', 8) === 'true',
       maxOutputTokens: limit && Math.min(limit * answers, Number.MAX_SAFE_INTEGER),
     };

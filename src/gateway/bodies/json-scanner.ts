@@ -5,9 +5,13 @@
  *   { "model" : "llama" , "messages" : [ … ] }
  *             └ start ─ end           └ start … end    offsets of the values of wanted top-level fields
  *
- * Invariant: what `end` accepts is JSON by its structure (strings, numbers and nesting included); UTF-8 is not checked.
+ * Invariant: what `end` accepts is JSON by its structure (strings, numbers and nesting included); UTF-8 is not checked,
+ * nor are control characters inside media, which pass at the speed of memory.
+ *
+ * Longer than most files, because one machine has every state of a text.
  */
 import { ApiError } from '../shared/api-error.js';
+import { addToHash, type PromptCounter } from '../sizes/prompt-parts.js';
 
 /** Where the value of a field stands: bytes from `start` up to `end`, white space around it not included. */
 export interface Span {
@@ -61,16 +65,26 @@ export class JsonScanner {
   private text = '';
   private field: string | undefined = undefined;
   private start = 0;
+  private readonly prompt: PromptCounter | undefined;
+  /** Of the name below the top level that was read last. */
+  private nameHash = 0;
+  /** Of the string that was read last: where it began, and how much longer its escapes are than what they stand for. */
+  private textStart = 0;
+  private spare = 0;
+  /** The digits of an escape so far. */
+  private letter = 0;
+  private isMedium = false;
 
-  constructor(wanted: ReadonlySet<string>) {
+  constructor(wanted: ReadonlySet<string>, prompt?: PromptCounter) {
     this.wanted = wanted;
+    this.prompt = prompt;
   }
 
   /** @throws JsonFault as soon as it is clear that the text is not accepted */
   push(bytes: Buffer): void {
     for (let i = 0; i < bytes.length; i++) {
       // Nearly everything is inside strings and numbers, which are passed in runs.
-      if (this.state === 'string' && !this.isKey) i = endOfText(bytes, i);
+      if (this.state === 'string') i = this.passText(bytes, i);
       else if (this.state === 'scalar') i = this.takeScalar(bytes, i);
       if (i < bytes.length) this.take(bytes[i]!, this.offset + i);
     }
@@ -83,6 +97,23 @@ export class JsonScanner {
     return this.found;
   }
 
+  /** Returns where the plain text of a string ends, or the length. */
+  private passText(bytes: Buffer, from: number): number {
+    if (this.isKey) return this.open.length === 1 ? from : this.passName(bytes, from);
+    if (!this.isMedium) return endOfText(bytes, from);
+    const end = bytes.indexOf(quote, from);
+    const escaped = bytes.subarray(from, end < 0 ? bytes.length : end).indexOf(backslash);
+    // Another search for the quote after each escape would be slow.
+    if (escaped >= 0) this.isMedium = false;
+    return escaped >= 0 ? from + escaped : end < 0 ? bytes.length : end;
+  }
+
+  private passName(bytes: Buffer, from: number): number {
+    const end = endOfText(bytes, from);
+    for (let i = from; i < end; i++) this.nameHash = addToHash(this.nameHash, bytes[i]!);
+    return end;
+  }
+
   private take(byte: number, at: number): void {
     switch (this.state) {
       case 'string':
@@ -93,6 +124,7 @@ export class JsonScanner {
         return;
       case 'scalar':
         if (!isScalar(this.text)) throw fault();
+        this.prompt?.number();
         this.closeValue(at);
     }
     if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
@@ -114,10 +146,10 @@ export class JsonScanner {
         return;
       case 'key-or-end':
         if (byte === 0x7d) this.closeContainer(at, true);
-        else this.beginKey(byte);
+        else this.beginKey(byte, at);
         return;
       case 'key':
-        this.beginKey(byte);
+        this.beginKey(byte, at);
         return;
       case 'colon':
         if (byte !== 0x3a) throw fault();
@@ -133,18 +165,26 @@ export class JsonScanner {
     }
   }
 
-  private beginKey(byte: number): void {
+  private beginKey(byte: number, at: number): void {
     if (byte !== quote) throw fault();
     this.isKey = true;
     this.text = '';
+    this.nameHash = 0;
+    this.beginText(at);
+  }
+
+  private beginText(at: number): void {
     this.state = 'string';
+    this.textStart = at + 1;
+    this.spare = 0;
   }
 
   private beginValue(byte: number, at: number): void {
     if (this.open.length === 1) this.start = at;
     if (byte === quote) {
       this.isKey = false;
-      this.state = 'string';
+      this.isMedium = this.prompt?.isMedium() === true;
+      this.beginText(at);
     } else if (byte === 0x7b || byte === 0x5b) {
       this.openContainer(byte === 0x7b);
     } else {
@@ -156,8 +196,11 @@ export class JsonScanner {
 
   private takeInString(byte: number, at: number): void {
     if (byte === quote) {
-      if (this.isKey) this.closeKey();
-      else this.closeValue(at + 1);
+      if (this.isKey) this.closeKey(at);
+      else {
+        this.prompt?.string(this.textStart, at, this.spare);
+        this.closeValue(at + 1);
+      }
       return;
     }
     if (byte < 0x20) throw fault();
@@ -169,12 +212,17 @@ export class JsonScanner {
     this.keep(byte);
     if (this.digits > 0) {
       if (!isHex(byte)) throw fault();
+      this.letter = this.letter * 16 + ((byte & 15) + (byte > 0x39 ? 9 : 0));
       this.digits -= 1;
+      // Two halves of a pair stand for four bytes.
+      if (this.digits === 0)
+        this.spare += 6 - (this.letter < 0x80 ? 1 : this.letter < 0x800 || this.letter >> 11 === 0x1b ? 2 : 3);
     } else if (byte === 0x75) {
       this.digits = 4;
+      this.letter = 0;
     } else if (!escapes.includes(byte)) {
       throw fault();
-    }
+    } else this.spare += 1;
     if (this.digits === 0) this.state = 'string';
   }
 
@@ -194,9 +242,14 @@ export class JsonScanner {
     if (this.isKey && this.open.length === 1 && this.text.length < longestKey) this.text += String.fromCharCode(byte);
   }
 
-  private closeKey(): void {
+  private closeKey(at: number): void {
     this.state = 'colon';
-    if (this.open.length !== 1 || this.text.length >= longestKey) return;
+    if (this.open.length !== 1) {
+      this.prompt?.named(this.nameHash, at - this.textStart - this.spare);
+      return;
+    }
+    this.prompt?.begin(this.text);
+    if (this.text.length >= longestKey) return;
     const name = this.text.includes('\\') ? String(JSON.parse(`"${this.text}"`)) : this.text;
     if (!this.wanted.has(name)) return;
     // If a field comes twice, servers differ in which one they take, and the gateway must not decide by the other one.
@@ -213,6 +266,7 @@ export class JsonScanner {
 
   private openContainer(isObject: boolean): void {
     if (this.open.length === maxDepth) throw new JsonFault(`The body is nested deeper than ${maxDepth} levels.`);
+    if (this.open.length > 0) this.prompt?.open();
     this.open.push(isObject);
     this.state = isObject ? 'key-or-end' : 'value-or-end';
   }
@@ -220,7 +274,10 @@ export class JsonScanner {
   private closeContainer(at: number, isObject: boolean): void {
     if (this.open.pop() !== isObject) throw fault();
     if (this.open.length === 0) this.state = 'done';
-    else this.closeValue(at + 1);
+    else {
+      this.prompt?.close();
+      this.closeValue(at + 1);
+    }
   }
 }
 

@@ -287,7 +287,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const { state, lease } = this;
     state.ttftMs = usage.firstTokenAtMs - state.startedAtMs;
     const ttftMs = Math.max(usage.firstTokenAtMs - lease.dispatchedAtMs, 0);
-    const promptTokens = usage.usage.promptTokens ?? state.body?.inputTokens;
+    const promptTokens = usage.usage.promptTokens ?? state.size?.inputTokens;
     for (const detector of this.options.detectors) detector.observe({ ttftMs, promptTokens });
   }
 

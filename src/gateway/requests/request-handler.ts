@@ -24,13 +24,7 @@ import {
   onResponseEnd,
 } from '../../adapters/node/index.js';
 import { firstTokenMsOf } from '../../base/stream/first-token.js';
-import {
-  type EndpointView,
-  type FlowController,
-  type Lease,
-  type SaturationDetector,
-  tokenEstimator,
-} from '../../index.js';
+import type { EndpointView, FlowController, Lease, SaturationDetector } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader, withModel } from '../bodies/generation-body.js';
@@ -47,11 +41,10 @@ import { ApiError, sendError, sendJson, sendJsonText, uploadEnds } from '../shar
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 import { isSafePath } from '../shared/safe-path.js';
+import { PromptSizes } from '../sizes/prompt-sizes.js';
 import { ModelsRoute } from './models-route.js';
 import { requestLogLine } from './request-log-line.js';
 import { Senders } from './senders.js';
-
-const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 
 /** A request with more headers is rejected. */
 export const mostHeaders = 200;
@@ -80,6 +73,7 @@ export class RequestHandler {
   private readonly parts: HandlerParts;
   private readonly gate: ReturnType<typeof gateOf>;
   private readonly models = new ModelsRoute();
+  private readonly sizes = new PromptSizes();
   private readonly refused: RefusalTracker;
   private setup: Setup;
 
@@ -233,10 +227,13 @@ export class RequestHandler {
   private routed(state: RequestState, bytes: Buffer, body: GenerationBody): Buffer {
     state.body = body;
     state.model = body.model;
-    const { aliases } = this.setup.config.models;
+    const { aliases, pictures } = this.setup.config.models;
     const named = state.modelRewrite ?? state.model;
     const target = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
     state.targetModel = target;
+    const model = target ?? '';
+    const formula = Object.hasOwn(pictures, model) ? pictures[model] : pictures['*'];
+    state.size = this.sizes.estimate(model, body.prompt, formula, body.maxOutputTokens);
     if (target === undefined) return bytes;
     if (!this.parts.upstreams.serves(target)) {
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
@@ -253,7 +250,7 @@ export class RequestHandler {
     });
   }
 
-  private classify({ sender, req, body }: RequestState): Classification {
+  private classify({ sender, req, body, size }: RequestState): Classification {
     const { tenant = 'default-flow', priority = 0, trusted = false } = sender ?? {};
     const named = flowKeyFromHeaders(req.headers, {
       trust: trusted,
@@ -261,7 +258,7 @@ export class RequestHandler {
       objectives: this.setup.config.objectives,
     });
     const { endpointSubset, sloTtftMs, maxWaitMs, fairnessId } = named;
-    const tokens = body && estimateTokens(body);
+    const tokens = size && size.inputTokens + size.outputTokens;
     const sessionId = agentIdentity(req.headers);
     const affinityKey = sessionId ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
@@ -342,6 +339,9 @@ export class RequestHandler {
 
   private ended(state: RequestState, isSent: boolean): void {
     if (state.isServed && state.model !== undefined) this.parts.knownModels.served(state.model, state.targetModel);
+    const { promptTokens = 0 } = state.req.flow?.lease.usage ?? {};
+    if (state.size !== undefined && promptTokens > 0)
+      this.sizes.learn(state.targetModel ?? '', state.size, promptTokens);
     const cutBy = cutterOf(state, isSent, this.parts.isDraining());
     this.parts.counters.ended(state, cutBy);
     const { requests, tenants } = this.setup.config.log;

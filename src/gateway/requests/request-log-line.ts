@@ -35,6 +35,7 @@ export function requestLogLine(
     retries: attempts.length > 1 ? attempts.length - 1 : undefined,
     queuedMs: lease === undefined && drop === undefined ? undefined : Math.round(state.queuedMs),
     ttftMs: state.ttftMs === undefined ? undefined : Math.round(state.ttftMs),
+    estimate: state.size?.told,
     promptTokens: promptTokens || undefined,
     completionTokens: completionTokens || undefined,
     durationMs: Math.round(performance.now() - state.startedAtMs),

@@ -32,6 +32,7 @@ import {
 import { flowSectionsJson } from '../../config/index.js';
 import type { Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
+import { isPictureTokens } from '../sizes/picture-tokens.js';
 import type { FileSharedState, GatewayFile } from './gateway-file.js';
 import { type SecretSources, secret, section } from './secrets.js';
 
@@ -184,6 +185,10 @@ const models = object({
     otherwise(record(text('the name of a model')), {}),
   ),
   list: row('What `/v1/models` lists; without it, what the servers list.', optional(list(text('the name of a model')))),
+  pictures: row(
+    'How pictures are counted, by the name that the servers know; `*`: the others.',
+    otherwise(record(value('a formula such as "pixels(750)", or tokens', isPictureTokens)), {}),
+  ),
 });
 
 const cors = object({

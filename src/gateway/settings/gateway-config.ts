@@ -8,6 +8,7 @@ import type { Constraint, FlowControllerOptions, SaturationDetector } from '../.
 import type { MetricProfile } from '../../upstream/index.js';
 import type { CorsConfig } from '../shared/cors.js';
 import type { SharedStateConfig } from '../shared/shared-state.js';
+import type { PictureTokens } from '../sizes/picture-tokens.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -85,6 +86,8 @@ export interface ModelsConfig {
   readonly aliases: Readonly<Record<string, string>>;
   /** The models that `/v1/models` lists. @default those that the servers list */
   readonly list?: readonly string[] | undefined;
+  /** The tokens of a picture, by the name that the servers know; `*` for the others. */
+  readonly pictures: Readonly<Record<string, PictureTokens>>;
 }
 
 export interface InspectorConfig {

@@ -5,6 +5,7 @@
  * foreign function answers otherwise, a fallback replaces it for this request, and `throwFault` throws the first such
  * fault.
  */
+import { requestField } from '../../../base/request-field.js';
 import type { ItemView } from '../../views.js';
 import {
   type ChargeMode,
@@ -83,7 +84,9 @@ export class CostMeter {
   /** Writes down the work that the request is predicted to ask for; returns its cost. `idHash`: of its fairness ID. */
   predict(item: ItemView, model: string, idHash: number): number {
     const { work, workOf, predictor } = this;
-    work.promptTokens = item.tokens;
+    // What a request books may be its answer too.
+    const told = this.countsTokens ? requestField(item.request, 'inputTokens') : undefined;
+    work.promptTokens = isTokens(told) ? told : item.tokens;
     work.cachedPromptTokens = 0;
     work.completionTokens = 0;
     work.seatMs = this.countsSeats ? this.seatMs.at(idHash, model) : 0;
@@ -201,6 +204,6 @@ export class CostMeter {
   }
 }
 
-function isTokens(tokens: unknown): boolean {
+function isTokens(tokens: unknown): tokens is number {
   return typeof tokens === 'number' && tokens >= 0 && tokens <= mostCost;
 }
