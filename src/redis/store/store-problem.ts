@@ -154,7 +154,7 @@ export function problemOf(error: unknown, where: string, keys: readonly string[]
 }
 
 /** The text of an error, and of those inside it: a refused connection is an AggregateError without a message. */
-function causeOf(error: unknown): string {
+export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const parts = error instanceof AggregateError ? error.errors : 'lastNodeError' in error ? [error.lastNodeError] : [];
   const inner = parts.map(causeOf);

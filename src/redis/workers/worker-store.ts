@@ -1,77 +1,50 @@
-/**
- * The store of another process or thread of this machine, reached by messages.
- *
- * Invariant: every call settles, unless the other end lives and says nothing; who calls has a time limit for that.
- */
+/** The store of another process or thread of this machine, reached by messages. */
+import { calls, channelIsClosed } from '../../base/calls.js';
 import { parse } from '../../base/schema/element.js';
 import type { Store, StoreMessages } from '../index.js';
-import { post, type StoreMessage, type StorePort, storeMessage, storePort } from './channel.js';
-
-interface Asker {
-  resolve(reply: unknown): void;
-  reject(error: Error): void;
-}
+import { type StorePort, type StoreQuestion, storePort } from './channel.js';
 
 /**
- * In a worker: the store that `serveStore` serves on the other end of `port`. When that end is gone, calls are
- * rejected, and leases fall back to their safe share. End the worker then: a store that begins anew does not know what
- * it runs.
+ * In a worker: the store that `serveStore` serves on the other end of `port`, by the same `name`. When that end is
+ * gone, calls are rejected, and leases fall back to their safe share. End the worker then: a store that begins anew
+ * does not know what it runs.
  * @throws FlowConfigError
  * @example
  * const shared = sharedConcurrency(workerStore(process), { pool: 'chat', maxConcurrency: 64 });
  */
-export function workerStore(port: StorePort): Store & { readonly messages: StoreMessages } {
+export function workerStore(port: StorePort, name = 'store'): Store & { readonly messages: StoreMessages } {
   const channel = parse(storePort, port, 'workerStore: port');
-  const store = globalThis.crypto.randomUUID();
-  const askers = new Map<number, Asker>();
-  const listeners = new Map<string, Set<(message: string) => void>>();
-  const hearers = new Set<(error: unknown) => void>();
-  let asked = 0;
-  let isGone = false;
+  const topics = new Map<string, Set<(message: string) => void>>();
+  const lost = new Set<(error: unknown) => void>();
+  const found = new Set<() => void>();
 
-  function ask(question: Pick<StoreMessage, 'headgate' | 'name' | 'keys' | 'args'>): Promise<unknown> {
-    const id = ++asked;
-    return new Promise((resolve, reject) => {
-      if (isGone || !post(channel, { store, id, ...question })) reject(gone());
-      else askers.set(id, { resolve, reject });
-    });
+  function hear({ what, name: topic, args }: StoreQuestion): void {
+    if (what === 'message') for (const listener of [...(topics.get(topic) ?? [])]) listener(String(args?.[0]));
+    else if (what === 'ready') for (const listener of [...found]) listener();
+    else for (const listener of [...lost]) listener(new Error(topic));
   }
-
-  channel.on('message', (given) => {
-    const message = storeMessage(given);
-    if (message?.store !== store) return;
-    const { headgate, id, name, value } = message;
-    if (headgate === 'message') for (const listener of [...(listeners.get(name) ?? [])]) listener(String(value));
-    else if (headgate === 'answer') askers.get(id)?.resolve(value);
-    else askers.get(id)?.reject(new Error(String(value)));
-    askers.delete(id);
-  });
-  const ended = (): void => {
-    isGone = true;
-    for (const { reject } of askers.values()) reject(gone());
-    askers.clear();
-    for (const hear of [...hearers]) hear(gone());
-  };
+  const holder = calls(channel, name, hear);
+  const ended = (): void => hear({ what: 'error', name: channelIsClosed });
   channel.on('disconnect', ended);
   channel.on('close', ended);
 
   return {
-    run: ({ name }, keys, args) => ask({ headgate: 'run', name, keys, args }),
+    run: ({ name: script }, keys, args) => holder.ask({ what: 'run', name: script, keys, args }),
     onError(listener) {
-      hearers.add(listener);
-      return () => hearers.delete(listener);
+      lost.add(listener);
+      return () => lost.delete(listener);
+    },
+    onReady(listener) {
+      found.add(listener);
+      return () => found.delete(listener);
     },
     messages: {
-      publish: (name, message) => ask({ headgate: 'publish', name, args: [message] }),
-      async subscribe(name, listener) {
-        await ask({ headgate: 'subscribe', name });
-        listeners.set(name, (listeners.get(name) ?? new Set()).add(listener));
-        return async () => listeners.get(name)?.delete(listener);
+      publish: (topic, message) => holder.ask({ what: 'publish', name: topic, args: [message] }),
+      async subscribe(topic, listener) {
+        await holder.ask({ what: 'subscribe', name: topic });
+        topics.set(topic, (topics.get(topic) ?? new Set()).add(listener));
+        return async () => topics.get(topic)?.delete(listener);
       },
     },
   };
-}
-
-function gone(): Error {
-  return new Error('the channel to the process that holds the store is closed');
 }

@@ -32,7 +32,8 @@ class Child extends EventEmitter {
   call(id: number, sequence: number, operation = 'call'): void {
     const figures = [sequence, 0, 8, 1, 0, 0, 8, 0, 0, 0, 0, 8].map(String);
     const args = ['r', 'r1', '0', '1000', '5000', '60000', '60000', operation, ...figures];
-    this.emit('message', { headgate: 'run', store: 's', id, name: 'leases', keys: ['k'], args });
+    const question = { what: 'run', name: 'leases', keys: ['k'], args };
+    this.emit('message', { headgate: 'store', from: 's', id, question });
   }
 }
 
@@ -68,7 +69,7 @@ describe('a store behind a channel', () => {
     serveStore(store, child as StorePort);
     child.call(1, 1);
     await until(() => child.sent.length === 1);
-    expect(child.sent[0]).toMatchObject({ headgate: 'answer', store: 's', id: 1 });
+    expect(child.sent[0]).toMatchObject({ headgate: 'store', from: 's', id: 1, answer: expect.any(Array) });
     expect(await free(store, 'before')).toBe(0);
     child.emit('exit', 0);
     expect(await free(store, 'after')).toBe(8);
@@ -105,7 +106,7 @@ describe('a store behind a channel', () => {
     store.onError((error) => errors.push(error));
     const never = store.run(leaseScript, ['k'], []);
     near.close();
-    await expect(never).rejects.toThrow('the channel to the process that holds the store is closed');
+    await expect(never).rejects.toThrow('the channel to the other process is closed');
     await expect(store.run(leaseScript, ['k'], [])).rejects.toThrow('closed');
     await expect(store.messages.subscribe('c', () => {})).rejects.toThrow('closed');
     expect(errors).toHaveLength(1);
@@ -123,7 +124,12 @@ describe('a store behind a channel', () => {
     await expect(store.run(unknown, [], [])).rejects.toThrow('no script "of the future" here');
     const child = new Child();
     serveStore(localStore(), child as StorePort);
-    for (const message of [undefined, 'x', { headgate: 'run' }, { headgate: 'other', store: 's', id: 1 }])
+    for (const message of [
+      undefined,
+      'x',
+      { headgate: 'store' },
+      { headgate: 'other', from: 's', id: 1, question: {} },
+    ])
       child.emit('message', message);
     child.call(7, 1);
     await until(() => child.sent.length === 1);
