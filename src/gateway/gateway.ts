@@ -16,6 +16,7 @@ import type { EndpointPool, FlowController, FlowStats } from '../index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
 import { BodyReader } from './bodies/body-reader.js';
+import { makeAgent } from './forwarding/connections.js';
 import { MetricsFallback } from './forwarding/metrics-fallback.js';
 import { Upstreams } from './forwarding/upstreams.js';
 import { watchUpstreams } from './forwarding/watch-upstreams.js';
@@ -80,11 +81,9 @@ export interface Gateway {
 export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
   const log = contained(options.log ?? (() => {}));
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
-  const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent =>
-    new undici.Agent({ connect: { timeout: timeouts.connect } });
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
-  const running = new RunningGateway(config, log, makeAgent, promClient, shared);
+  const running = new RunningGateway(config, log, undici, promClient, shared);
   try {
     if (telemetry !== undefined) running.tell(telemetry);
     await running.listen();
@@ -102,7 +101,7 @@ class RunningGateway implements Gateway {
   private readonly upstreams: Upstreams;
   private readonly bodies: BodyReader;
   private readonly log: GatewayLog;
-  private readonly makeAgent: (timeouts: GatewayConfig['timeouts']) => Agent;
+  private readonly undici: typeof import('undici');
   private readonly counters = new GatewayCounters();
   private readonly knownModels: KnownModels;
   private readonly metrics: MetricsSource | undefined;
@@ -124,15 +123,15 @@ class RunningGateway implements Gateway {
   constructor(
     config: GatewayConfig,
     log: GatewayLog,
-    makeAgent: RunningGateway['makeAgent'],
+    undici: RunningGateway['undici'],
     promClient: PromClient | undefined,
     shared: SharedState | undefined,
   ) {
     this.config = config;
     this.shared = shared;
     this.log = log;
-    this.makeAgent = makeAgent;
-    this.agent = makeAgent(config.timeouts);
+    this.undici = undici;
+    this.agent = makeAgent(undici, config.timeouts.connect);
     this.bodies = new BodyReader(config.limits, uploadLimits(config));
     const removed = 'only the file names servers: it was removed';
     this.upstreams = new Upstreams((id) => log('warn', 'foreign-server', { endpoint: id, message: removed }));
@@ -229,7 +228,7 @@ class RunningGateway implements Gateway {
     this.config = next;
     if (config.timeouts.connect !== before.timeouts.connect) {
       this.agent.close().catch(() => {}); // when its last answer has ended
-      this.agent = this.makeAgent(config.timeouts);
+      this.agent = makeAgent(this.undici, config.timeouts.connect);
     }
     this.bodies.configure(config.limits, uploadLimits(config));
     this.knownModels.configure(config);

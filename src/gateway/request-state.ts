@@ -1,7 +1,12 @@
 /** One request on its way through the gateway. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Classification, NodeRequest, WithFlow } from '../adapters/node/index.js';
+import type { RequestFlow } from '../adapters/http/request-flow.js';
+import type { HttpErrorResponse } from '../adapters/http/to-http-response.js';
+import type { Classification, NodeRequest } from '../adapters/node/index.js';
+import { NodeExchange } from '../adapters/node/node-exchange.js';
+import { onResponseEnd } from '../adapters/node/on-response-end.js';
+import { respond, setFlowHeaders } from '../adapters/node/respond.js';
 import type { Drop, Lease } from '../index.js';
 import type { GenerationBody } from './bodies/generation-body.js';
 import type { SenderConfig } from './settings/gateway-config.js';
@@ -10,7 +15,7 @@ import type { SizeEstimate } from './sizes/prompt-sizes.js';
 /** The property of a request that holds its state. It costs less than a WeakMap's entry to write, read and collect. */
 const stateKey: unique symbol = Symbol('request state');
 
-export interface GatewayHttpRequest extends WithFlow<IncomingMessage> {
+export interface GatewayHttpRequest extends IncomingMessage {
   [stateKey]?: RequestState;
 }
 
@@ -26,11 +31,16 @@ export function stateOf(req: NodeRequest): RequestState {
   return state;
 }
 
+const json = /^application\/(?:[\w.-]+\+)?json\b/i;
+
 /** Who ends an answer that has begun. */
 type Cutter = 'client' | 'upstream' | 'timeout' | 'eviction' | 'gateway' | 'shutdown';
 
-export class RequestState {
-  readonly req: GatewayHttpRequest;
+/**
+ * One object holds all that the gateway knows of a request, and is its exchange with flow control: each further object,
+ * and each further listener, would be paid for by every request (bench: gateway).
+ */
+export class RequestState extends NodeExchange<GatewayHttpRequest> {
   readonly res: ServerResponse;
   readonly id: string;
   readonly path: string;
@@ -38,6 +48,8 @@ export class RequestState {
   sender: SenderConfig | undefined = undefined;
   /** The sender, as limits for each sender know it: its tenant, or its address if it gave no key. */
   share = '';
+  /** What flow control gave to its last attempt. */
+  granted: RequestFlow | undefined = undefined;
   /** The whole body; undefined before it is here, and once an answer has begun. */
   bytes: Buffer | undefined = undefined;
   /** What is known of a body in JSON. */
@@ -71,19 +83,55 @@ export class RequestState {
   isServed = false;
   cutBy: Cutter | undefined = undefined;
   /** The code of the failure, for the log. */
-  failure: string | undefined = undefined;
+  failureCode: string | undefined = undefined;
+
+  /** Whether its body is to be JSON. */
+  readonly isJson: boolean;
+  private readonly ends: ((isSent: boolean) => void)[] = [];
+  private sent: boolean | undefined = undefined;
 
   constructor(req: GatewayHttpRequest, res: ServerResponse) {
-    this.req = req;
+    super(req, res, req, undefined);
     this.res = res;
     req[stateKey] = this;
     this.path = (req.url ?? '/').split('?', 1)[0] ?? '/';
     const given = req.headers['x-request-id'];
     this.id = typeof given === 'string' && /^[\w.:/+=@-]{1,128}$/.test(given) ? given : randomUUID();
+    this.isJson = json.test(req.headers['content-type'] ?? '');
   }
 
-  get isJson(): boolean {
-    return /^application\/(?:[\w.-]+\+)?json\b/i.test(this.req.headers['content-type'] ?? '');
+  get lease(): Lease | undefined {
+    return this.granted?.lease;
+  }
+
+  /** Listens to the end of the response. */
+  watch(): void {
+    onResponseEnd(this.req, this.res, (isSent) => {
+      this.sent = isSent;
+      for (const end of this.ends) end(isSent);
+    });
+  }
+
+  override onEnd(done: (isSent: boolean) => void): void {
+    if (this.sent === undefined) this.ends.push(done);
+    else done(this.sent);
+  }
+
+  /** Before an answer of the gateway itself: the answers of servers bring these headers among their own. */
+  setOwnHeaders(): void {
+    if (this.res.headersSent) return;
+    this.res.setHeader('x-request-id', this.id);
+    if (this.granted !== undefined) setFlowHeaders(this.res, this.granted);
+  }
+
+  reject(response: HttpErrorResponse): void {
+    this.setOwnHeaders();
+    respond(this.req, this.res, response);
+  }
+
+  protected override answer(response: HttpErrorResponse): void {
+    this.setOwnHeaders();
+    super.answer(response);
   }
 
   /** The client waits for permission to send its body. */

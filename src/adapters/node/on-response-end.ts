@@ -8,6 +8,7 @@
  *   error while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
 import type { ServerHttp2Stream } from 'node:http2';
+import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 
 type Done = (isSent: boolean) => void;
@@ -90,8 +91,20 @@ function waitersOf(socket: Socket): Set<() => void> {
 /** Open streams are looked at so often. */
 const intervalMs = 1_000;
 
-/** Whether each was stuck when it was last looked at. */
-const openStreams = new Map<ServerHttp2Stream, boolean>();
+class OpenStream implements Linked<OpenStream> {
+  previous: OpenStream | undefined = undefined;
+  next: OpenStream | undefined = undefined;
+  /** When it was last looked at. */
+  wasStuck = false;
+  readonly stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.stream = stream;
+  }
+}
+
+const openStreams = new LinkedList<OpenStream>();
+const known = new WeakSet<ServerHttp2Stream>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /**
@@ -101,10 +114,12 @@ let timer: ReturnType<typeof setInterval> | undefined;
  * that was stuck twice is destroyed, which makes Node say `close`. O(1), and O(open streams) once a second.
  */
 export function destroyIfStuck(stream: ServerHttp2Stream): void {
-  if (stream.destroyed || openStreams.has(stream)) return;
-  openStreams.set(stream, false);
+  if (known.has(stream)) return;
+  const open = new OpenStream(stream);
+  known.add(stream);
+  openStreams.push(open);
   stream.once('close', () => {
-    openStreams.delete(stream);
+    openStreams.remove(open);
     if (openStreams.size > 0) return;
     clearInterval(timer);
     timer = undefined;
@@ -113,10 +128,10 @@ export function destroyIfStuck(stream: ServerHttp2Stream): void {
 }
 
 function look(): void {
-  for (const [stream, wasStuck] of openStreams) {
-    const isStuck = stream.closed && !stream.writableFinished;
-    openStreams.set(stream, isStuck);
+  for (const open of openStreams) {
+    const { stream, wasStuck } = open;
+    open.wasStuck = stream.closed && !stream.writableFinished;
     // Its `close` comes in a later turn.
-    if (isStuck && wasStuck) stream.destroy();
+    if (open.wasStuck && wasStuck) stream.destroy();
   }
 }

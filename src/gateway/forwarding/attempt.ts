@@ -219,7 +219,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     // What a second server says may be the request's fault. A quota that gets the answer rests by itself, and knows for
     // how long.
     if (state.attempts.length === 1 && !lease.isPutOff) options.avoid(isCertain, toldMs);
-    state.failure = 'upstream_overloaded';
+    state.failureCode = 'upstream_overloaded';
     options.counters.refusals.add(1, options.upstream.id);
     return options.mayRetry;
   }
@@ -228,13 +228,13 @@ export class Attempt implements Dispatcher.DispatchHandler {
   private pass(): void {
     const { state, lease, options, status, headers: told } = this;
     const { res } = state;
-    const headers = toClient(told, state.id, state.ownsCors);
+    const headers = toClient(told, state);
     if (options.closesConnection) headers.connection = 'close';
     try {
       res.writeHead(status, headers);
     } catch (error) {
       // The headers that were taken belong to the answer that is not sent.
-      for (const name in headers) if (name !== 'x-request-id') res.removeHeader(name);
+      for (const name in headers) res.removeHeader(name);
       this.abort(error);
       return;
     }
@@ -307,7 +307,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const failure = isTimeout
       ? new ApiError(504, 'upstream_timeout', 'The answer took too long.')
       : failureOf(error, id);
-    state.failure = failure.code;
+    state.failureCode = failure.code;
     options.counters.failures.add(1, id, failure.code);
     if (failure.status === 504) this.observeDrop();
     const isUnreachable = nothingWasSent(error);

@@ -2,7 +2,8 @@
  * Which headers pass the gateway. Control headers were removed before. Headers that concern one connection end here.
  */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import { controlHeaders } from '../../adapters/http/index.js';
+import { bandHeadroomHeader, controlHeaders, queueDurationHeader } from '../../adapters/http/index.js';
+import { queueDuration } from '../../adapters/http/to-http-response.js';
 import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
 import type { RequestState } from '../request-state.js';
 import type { UpstreamConfig } from '../settings/gateway-config.js';
@@ -84,9 +85,12 @@ function clientOf({ socket, headers }: IncomingMessage): IncomingHttpHeaders {
 const nothing = (): boolean => false;
 const isCors = (name: string): boolean => name.startsWith('access-control-');
 
-/** `ownsCors`: the gateway says which origins may read the answer, and not the server. */
-export function toClient(headers: Headers, requestId: string, ownsCors = false): OutgoingHttpHeaders {
+/** With what the gateway adds: one object, because Node checks each header that is set by itself once more. */
+export function toClient(headers: Headers, { id, ownsCors, granted }: RequestState): OutgoingHttpHeaders {
   const passed = endToEnd(headers, ownsCors ? isCors : nothing);
-  passed['x-request-id'] = requestId;
+  passed['x-request-id'] = id;
+  if (granted === undefined) return passed;
+  passed[queueDurationHeader] = queueDuration(granted);
+  if (granted.bandHeadroom !== undefined) passed[bandHeadroomHeader] = String(granted.bandHeadroom);
   return passed;
 }

@@ -133,8 +133,8 @@ function firstTokens(
     registers: [register],
   });
   const known = new Set<string>();
-  return (seconds: number, { req, targetModel }: RequestState) => {
-    const [priority, model] = [String(req.flow?.lease.priority ?? 0), knownModels.labelOf(targetModel)];
+  return (seconds: number, { lease, targetModel }: RequestState) => {
+    const [priority, model] = [String(lease?.priority ?? 0), knownModels.labelOf(targetModel)];
     const series = `${priority} ${model}`;
     if (known.size < mostSeries) known.add(series);
     const isKnown = known.has(series);

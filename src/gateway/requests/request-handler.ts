@@ -7,6 +7,7 @@
  * Longer than most files, because these steps are one way, and each leads to the next.
  */
 import type { Agent } from 'undici';
+import { HttpFlowControl, type Verdict } from '../../adapters/http/http-flow-control.js';
 import {
   agentIdentity,
   droppedReasonHeader,
@@ -16,13 +17,7 @@ import {
   objectiveHeader,
   toHttpResponse,
 } from '../../adapters/http/index.js';
-import {
-  type Classification,
-  type FlowControlMiddleware,
-  flowControl,
-  type NodeRequest,
-  onResponseEnd,
-} from '../../adapters/node/index.js';
+import type { Classification, NodeRequest } from '../../adapters/node/index.js';
 import { firstTokenMsOf } from '../../base/stream/first-token.js';
 import type { EndpointView, FlowController, Lease, SaturationDetector } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
@@ -35,7 +30,7 @@ import type { Upstreams } from '../forwarding/upstreams.js';
 import { type GatewayRequest, gateOf } from '../gateway-flow.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { KnownModels } from '../metrics/known-models.js';
-import { cutterOf, type GatewayHttpRequest, knownStateOf, type RequestState, stateOf } from '../request-state.js';
+import { cutterOf, knownStateOf, type RequestState } from '../request-state.js';
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import { ApiError, sendError, sendJson, sendJsonText, uploadEnds } from '../shared/api-error.js';
 import { allowOrigin, answerOptions } from '../shared/cors.js';
@@ -54,7 +49,7 @@ interface Setup {
   readonly config: GatewayConfig;
   readonly agent: Agent;
   readonly senders: Senders;
-  readonly limit: FlowControlMiddleware;
+  readonly control: HttpFlowControl<RequestState, NodeRequest>;
   /** Detectors that learn from the answers of servers. */
   readonly detectors: readonly AdaptiveDetector[];
 }
@@ -113,11 +108,11 @@ export class RequestHandler {
   /** Never throws. */
   handle(state: RequestState): void {
     const { req, res, path } = state;
-    res.setHeader('x-request-id', state.id);
     try {
       if (req.rawHeaders.length > 2 * mostHeaders) throw tooManyHeaders;
       if (!path.startsWith('/v1/')) throw nothingAt(state);
-      onResponseEnd(req, res, (isSent) => {
+      state.watch();
+      state.onEnd((isSent) => {
         // A client that leaves ends its response before flow control hears of it.
         if (isSent) this.ended(state, true);
         else setImmediate(() => this.ended(state, false));
@@ -126,6 +121,7 @@ export class RequestHandler {
       state.ownsCors = cors !== undefined;
       allowOrigin(cors, req, res);
       const methods = methodsOf(path);
+      if (req.method !== 'POST') state.setOwnHeaders();
       if (req.method === 'OPTIONS') {
         // Browsers ask without credentials.
         answerOptions(cors, req, res, methods);
@@ -145,13 +141,14 @@ export class RequestHandler {
 
   fail(state: RequestState, error: unknown): void {
     const { req, res } = state;
+    state.setOwnHeaders();
     if (error instanceof ApiError) {
-      state.failure ??= error.code;
+      state.failureCode ??= error.code;
       sendError(res, error);
       return;
     }
     if (req.destroyed && !req.complete) return; // the client left while it was sending
-    state.failure = 'internal';
+    state.failureCode = 'internal';
     this.parts.log('error', 'internal', {
       id: state.id,
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
@@ -162,9 +159,9 @@ export class RequestHandler {
     } else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
   }
 
-  private makeLimit({ contract, bandHeadroom }: GatewayConfig): FlowControlMiddleware {
+  private makeControl({ contract, bandHeadroom }: GatewayConfig): Setup['control'] {
     const hasEndpoints = (): boolean => this.parts.upstreams.pool.endpoints.length > 0;
-    return flowControl<GatewayHttpRequest>(this.gate, {
+    return new HttpFlowControl(this.gate, {
       contract: (drop) => {
         // Another gateway can take it, and this one comes back after a restart.
         if (drop.reason === 'shutting-down') return { status: 503, droppedReason: 'rejected-shutting-down' };
@@ -173,12 +170,11 @@ export class RequestHandler {
       },
       body: 'openai',
       bandHeadroom,
-      classify: (req) => {
-        const state = stateOf(req);
+      classify: (state) => {
         state.classification ??= this.classify(state);
         return state.classification;
       },
-      byteSize: (req) => stateOf(req).bytes?.length ?? 0,
+      byteSize: ({ bytes }) => bytes?.length ?? 0,
     });
   }
 
@@ -243,11 +239,28 @@ export class RequestHandler {
 
   /** It is called again when a server has refused. */
   private askFlowControl(state: RequestState): void {
-    if (state.req.flow !== undefined) delete state.req.flow;
-    this.setup.limit(state.req, state.res, (error) => {
-      if (error === undefined) this.dispatched(state);
-      else this.fail(state, error);
-    });
+    state.granted = undefined;
+    const verdict = this.setup.control.judge(state, state);
+    if ('then' in verdict) void verdict.then((late) => this.follow(state, late));
+    else this.follow(state, verdict);
+  }
+
+  private follow(state: RequestState, verdict: Verdict): void {
+    switch (verdict.type) {
+      case 'pass':
+        state.granted = verdict.flow;
+        this.dispatched(state);
+        return;
+      case 'reject':
+        state.reject(verdict.response);
+        return;
+      case 'fail':
+        this.fail(state, verdict.error);
+        return;
+      case 'gone':
+        // For the log, which otherwise would say 200.
+        if (!state.res.headersSent) state.res.statusCode = 503;
+    }
   }
 
   private classify({ sender, req, body, size }: RequestState): Classification {
@@ -276,13 +289,13 @@ export class RequestHandler {
 
   private dispatched(state: RequestState): void {
     const { config, detectors } = this.setup;
-    const { lease } = state.req.flow ?? {};
+    const { lease } = state;
     const { endpoint } = lease ?? {};
     try {
       if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
       state.attempts.push(endpoint.id);
       this.parts.counters.sentTo(endpoint.id);
-      state.queuedMs += state.req.flow?.queuedMs ?? 0;
+      state.queuedMs += state.granted?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidFor } = config.retry;
       const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;
       const options: AttemptOptions = {
@@ -315,7 +328,7 @@ export class RequestHandler {
     }
     this.parts.log('warn', 'retry', { id: state.id, endpoint: endpoint.id, code: result.error.code });
     this.parts.counters.retries.add(1, endpoint.id);
-    state.failure = undefined;
+    state.failureCode = undefined;
     if (lease.isPutOff) state.putOff = lease;
     else lease.release();
     this.askFlowControl(state);
@@ -352,7 +365,7 @@ export class RequestHandler {
 
   private setUp(config: GatewayConfig, agent: Agent): Setup {
     const detectors = config.detectors.filter(isAdaptive);
-    return { config, agent, senders: new Senders(config.auth), limit: this.makeLimit(config), detectors };
+    return { config, agent, senders: new Senders(config.auth), control: this.makeControl(config), detectors };
   }
 }
 

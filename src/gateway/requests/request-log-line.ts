@@ -15,8 +15,7 @@ export function requestLogLine(
   cutBy: ReturnType<typeof cutterOf>,
   showsTenants: boolean,
 ): RequestLogLine {
-  const { id, req, res, path, model, attempts, drop, failure } = state;
-  const lease = req.flow?.lease;
+  const { id, req, res, path, model, attempts, drop, failureCode, lease } = state;
   const isEvicted = lease?.isEvicted === true;
   const { fairnessId = state.sender?.tenant, priority = state.sender?.priority } = state.classification ?? {};
   const { promptTokens = 0, completionTokens = 0 } = lease?.usage ?? {};
@@ -30,7 +29,7 @@ export function requestLogLine(
     status: res.headersSent ? res.statusCode : undefined,
     reason: drop?.reason ?? (isEvicted ? 'evicted' : undefined),
     wouldDrop: state.wouldDrop?.reason,
-    code: failure ?? (drop ? explainDrop(drop).code : isEvicted ? 'ERR_FLOW_EVICTED' : undefined),
+    code: failureCode ?? (drop ? explainDrop(drop).code : isEvicted ? 'ERR_FLOW_EVICTED' : undefined),
     endpoint: attempts[attempts.length - 1],
     retries: attempts.length > 1 ? attempts.length - 1 : undefined,
     queuedMs: lease === undefined && drop === undefined ? undefined : Math.round(state.queuedMs),
@@ -41,5 +40,5 @@ export function requestLogLine(
     durationMs: Math.round(performance.now() - state.startedAtMs),
     ended: isSent ? undefined : (cutBy ?? 'client') === 'client' ? 'client-left' : 'cut-short',
   };
-  return { level: failure === undefined ? 'info' : 'warn', fields };
+  return { level: failureCode === undefined ? 'info' : 'warn', fields };
 }
