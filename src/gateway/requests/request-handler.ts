@@ -352,7 +352,7 @@ export class RequestHandler {
 
   private ended(state: RequestState, isSent: boolean): void {
     if (state.isServed && state.model !== undefined) this.parts.knownModels.served(state.model, state.targetModel);
-    const { promptTokens = 0 } = state.req.flow?.lease.usage ?? {};
+    const { promptTokens = 0 } = state.lease?.usage ?? {};
     if (state.size !== undefined && promptTokens > 0)
       this.sizes.learn(state.targetModel ?? '', state.size, promptTokens);
     const cutBy = cutterOf(state, isSent, this.parts.isDraining());
