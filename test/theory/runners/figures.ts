@@ -1,7 +1,7 @@
 /** Jain's index, and where counters begin. */
 import { expect, it } from 'vitest';
 import { jainIndex } from '../../../src/base/jain-index.js';
-import { Share, type Siblings } from '../../../src/tiers/2-fairness/by-cost/share.js';
+import { Share, type ShareGroup } from '../../../src/tiers/2-fairness/by-cost/share.js';
 import { VirtualCounters } from '../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
 
 export function jain({
@@ -91,7 +91,7 @@ class LiftPlay {
   private share(name: string): Share {
     let share = this.shares.get(name);
     if (share === undefined) {
-      share = new Share(name, {} as Siblings);
+      share = new Share(name, {} as ShareGroup);
       this.shares.set(name, share);
     }
     return share;

@@ -19,8 +19,7 @@
  * using Deficit Round Robin" (1995); Adiseshu et al., surplus round robin (1996).
  */
 import { LinkedList } from '../../../base/queues/linked-list.js';
-import type { Share, ShareOrder } from './share.js';
-import { rebaseAbove } from './share-group.js';
+import { rebaseAbove, type Share, type ShareOrder } from './share.js';
 import { ShareHeap } from './share-heap.js';
 
 /** Dispatches between two looks at the largest cost, at least. */
@@ -48,7 +47,7 @@ export class DeficitRounds implements ShareOrder {
   private cursor = 0;
   private current = new LinkedList<Share>();
   private upcoming = new LinkedList<Share>();
-  private readonly sittingOut = new ShareHeap();
+  private readonly sittingOut = new ShareHeap<Share>();
   private readonly isAdaptive: boolean;
   private largest = 1;
   private chargesUntilReview = fewestBetweenReviews;

@@ -12,13 +12,11 @@
  * saves work. Invariant: `share.slot` is its slot here, and −1 for shares in no heap; a share is in one heap at a time.
  * Slots 0 … size − 1 are taken.
  */
-import type { Share } from './share.js';
-
 const arity = 4;
 /** Arrays are not made smaller than this. */
 const fewest = 16;
 
-export class ShareHeap {
+export class ShareHeap<Share extends { slot: number }> {
   private readonly shares: Share[] = [];
   private keys = new Float64Array(fewest);
   private ties = new Float64Array(fewest);

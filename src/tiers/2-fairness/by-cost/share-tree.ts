@@ -11,8 +11,7 @@
  * Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that are open below
  * it, `heldFlows` what is held back below it.
  */
-import type { Share, ShareOrder, Siblings } from './share.js';
-import { Orphans, ShareGroup } from './share-group.js';
+import { Orphans, type Share, ShareGroup, type ShareOrder } from './share.js';
 
 /** Where fairness IDs stand, in a tree of several levels. */
 export interface NamePaths {
@@ -55,7 +54,7 @@ export class ShareTree {
 
   /** The leaf at the end of a path that has a name for each level. */
   leafAt(path: readonly string[]): Share {
-    let group: Siblings = this.root;
+    let group: ShareGroup = this.root;
     const last = this.orders.length - 1;
     for (let level = 0; level < last; level++) {
       const share = group.of(path[level] as string);
@@ -184,7 +183,7 @@ export class ShareTree {
 
   /** The leaves and the shares above them, those of one level at a time. */
   *shares(): Generator<Share, void, undefined> {
-    const groups: Siblings[] = [this.root];
+    const groups: ShareGroup[] = [this.root];
     for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
       for (const share of group.values()) {
         yield share;

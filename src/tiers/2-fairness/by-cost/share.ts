@@ -5,6 +5,7 @@
 import type { Linked, LinkedList } from '../../../base/queues/linked-list.js';
 import { textHash } from '../../../base/text-hash.js';
 import type { FlowView } from '../../views.js';
+import { ShareHeap } from './share-heap.js';
 
 /**
  * A leaf has flows, any other share a group of its own.
@@ -32,7 +33,7 @@ export class Share implements Linked<Share> {
   flow: FlowView | undefined = undefined;
   moreFlows: FlowView[] | undefined = undefined;
   /** The group of its members; undefined for a leaf. */
-  members: Siblings | undefined = undefined;
+  members: ShareGroup | undefined = undefined;
   /** Waiting flows below it that are held back; they cannot be picked, and keep their place. In a shard, requests. */
   heldFlows = 0;
   /** Shares of other trees that have its counter; and the share whose counter it has. */
@@ -51,9 +52,9 @@ export class Share implements Linked<Share> {
   private hashedId: string | undefined = undefined;
   private hash = 0;
   readonly name: string;
-  readonly siblings: Siblings;
+  readonly siblings: ShareGroup;
 
-  constructor(name: string, siblings: Siblings) {
+  constructor(name: string, siblings: ShareGroup) {
     this.name = name;
     this.siblings = siblings;
   }
@@ -156,8 +157,49 @@ export interface ShareOrder {
   lower(amount: number): void;
 }
 
-/** The shares of one parent. */
-export interface Siblings {
+/**
+ * Shares above the floor whose flows the controller has forgotten, longest forgotten first. In a band that has fallen
+ * silent no floor rises, so there may be any number of them. Beyond `most`, the debt of the first of them is forgiven.
+ */
+export class Orphans {
+  private readonly shares = new Set<Share>();
+  private readonly most: number;
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  add(share: Share): void {
+    this.shares.add(share);
+  }
+
+  delete(share: Share): void {
+    this.shares.delete(share);
+  }
+
+  /** The longest forgotten share while there are more than `most`; undefined otherwise. */
+  get surplus(): Share | undefined {
+    if (this.shares.size <= this.most) return undefined;
+    for (const share of this.shares) return share;
+    return undefined;
+  }
+}
+
+/** Doubles hold integers up to 2^53: 13 bits are left for fractions of a token. */
+export const rebaseAbove: number = 2 ** 40;
+
+/**
+ * The shares of one parent, the order in which they go, and which of them may be forgotten.
+ *
+ *     active ⇄ idle, above the floor ──► forgotten as soon as the floor has passed its counter
+ *
+ * A share that returns is lifted to the floor, and the floor never falls: an idle share at or below it begins alike
+ * whether it was kept or not.
+ *
+ * Invariant: an idle share is in `debtors` while its counter is above the floor, and is removed otherwise. If its
+ * order, or the order of a share above it, has no floor, it is kept until the controller removes its flow.
+ */
+export class ShareGroup {
   readonly order: ShareOrder;
   /** The share that these divide among them; undefined at the root. */
   readonly owner: Share | undefined;
@@ -165,18 +207,94 @@ export interface Siblings {
    * True below an order without a floor: a share above is remembered as long as the controller has a flow below it, so
    * members are kept.
    */
-  readonly keepsFlows: boolean;
-  readonly size: number;
+  private readonly keepsFlows: boolean;
+  private readonly shares = new Map<string, Share>();
+  private readonly debtors = new ShareHeap<Share>();
+  private readonly orphans: Orphans;
+  /** Taken off every counter so far. */
+  private lowered = 0;
+
+  constructor(order: ShareOrder, owner: Share | undefined, orphans: Orphans) {
+    this.order = order;
+    this.owner = owner;
+    this.keepsFlows = owner !== undefined && (owner.siblings.keepsFlows || Number.isNaN(owner.siblings.order.floor));
+    this.orphans = orphans;
+  }
+
+  get size(): number {
+    return this.shares.size;
+  }
+
   /** The share of a name, made when missing. */
-  of(name: string): Share;
-  values(): Iterable<Share>;
+  of(name: string): Share {
+    let share = this.shares.get(name);
+    if (share === undefined) {
+      share = new Share(name, this);
+      // Where no floor lifts it, it is as far behind as if nothing had been taken off.
+      if (Number.isNaN(this.order.floor)) share.counter = 0 - this.lowered;
+      this.shares.set(name, share);
+    }
+    return share;
+  }
+
+  values(): IterableIterator<Share> {
+    return this.shares.values();
+  }
+
   /** The share is no longer idle. */
-  wake(share: Share): void;
+  wake(share: Share): void {
+    if (share.slot >= 0 && !share.isActive) this.debtors.remove(share);
+    if (!share.isOrphan) return;
+    share.isOrphan = false;
+    this.orphans.delete(share);
+  }
+
   /** An idle share is forgotten, or kept until the floor has passed it. */
-  rest(share: Share): void;
+  rest(share: Share): void {
+    if (share.slot >= 0) this.debtors.remove(share);
+    const { floor } = this.order;
+    if (share.counter <= floor || Number.isNaN(floor)) {
+      this.forgetIfSettled(share);
+    } else {
+      this.debtors.push(share, share.counter, share.arrival);
+      if (share.isOrphan) this.orphans.add(share);
+    }
+  }
+
   /** The controller has forgotten the share's flow. */
-  orphan(share: Share): void;
+  orphan(share: Share): void {
+    if (share.isActive || share.heldFlows > 0) return;
+    share.isOrphan = true;
+    if (share.isIdle) this.rest(share);
+  }
+
   /** Forgets the idle that the floor has passed, and keeps counters small. O(1) amortized. */
-  tidy(): void;
-  forget(share: Share): void;
+  tidy(): void {
+    const { order, debtors } = this;
+    for (let { first } = debtors; first !== undefined && first.counter <= order.floor; { first } = debtors) {
+      debtors.remove(first);
+      this.forgetIfSettled(first);
+    }
+    const { excess } = order;
+    if (excess !== 0) this.lower(excess);
+  }
+
+  forget(share: Share): void {
+    this.wake(share);
+    this.shares.delete(share.name);
+    share.isForgotten = true;
+  }
+
+  /** Forgets an idle share whose past makes no difference to its siblings any more, or always will. */
+  private forgetIfSettled(share: Share): void {
+    if (share.isOrphan || !(this.keepsFlows || Number.isNaN(this.order.floor))) this.forget(share);
+  }
+
+  private lower(amount: number): void {
+    this.lowered += amount;
+    for (const share of this.shares.values()) share.counter -= amount;
+    this.order.lower(amount);
+    this.debtors.lower(amount);
+    for (const share of this.shares.values()) share.tellFollowers();
+  }
 }

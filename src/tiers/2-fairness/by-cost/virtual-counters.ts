@@ -11,14 +11,13 @@
  * Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24); Goyal, Vin and Cheng, "Start-time Fair
  * Queueing" (1996).
  */
-import type { Share, ShareOrder } from './share.js';
-import { rebaseAbove } from './share-group.js';
+import { rebaseAbove, type Share, type ShareOrder } from './share.js';
 import { ShareHeap } from './share-heap.js';
 
 export type Lift = 'floor' | 'vtc' | 'none';
 
 export class VirtualCounters implements ShareOrder {
-  private readonly heap = new ShareHeap();
+  private readonly heap = new ShareHeap<Share>();
   /** The largest counter of a share at the moment it was picked. */
   private highest = 0;
   /** The last share to have left; it counts only while none waits. */

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DeficitRounds } from '../../../../src/tiers/2-fairness/by-cost/deficit-rounds.js';
-import { Share, type Siblings } from '../../../../src/tiers/2-fairness/by-cost/share.js';
-import { rebaseAbove } from '../../../../src/tiers/2-fairness/by-cost/share-group.js';
+import { rebaseAbove, Share, type ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import { watchRounds } from './watch-rounds.js';
 
 /** Rounds, and shares that come and go in them. */
@@ -12,7 +11,7 @@ function make(quantum?: number) {
     share.isActive = true;
     return share;
   };
-  const share = (name: string, counter = 0): Share => Object.assign(new Share(name, {} as Siblings), { counter });
+  const share = (name: string, counter = 0): Share => Object.assign(new Share(name, {} as ShareGroup), { counter });
   return {
     ...{ rounds, come, share },
     /** Shares that come one after the other. */

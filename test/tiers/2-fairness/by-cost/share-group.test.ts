@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { leastService, virtualTokenCounter } from '../../../../src/index.js';
-import { Share } from '../../../../src/tiers/2-fairness/by-cost/share.js';
-import { Orphans, rebaseAbove, ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share-group.js';
+import { Orphans, rebaseAbove, Share, ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import { type Lift, VirtualCounters } from '../../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
 import { byPrompt } from './backlogged.js';
 import { FakeBand, serveAll } from './fake-band.js';

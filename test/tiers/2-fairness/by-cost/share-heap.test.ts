@@ -13,7 +13,7 @@ function makeShares(count: number): Share[] {
 
 /** Shares in a heap, by what a list sorted anew each time has them at. */
 class Model {
-  readonly heap = new ShareHeap();
+  readonly heap = new ShareHeap<Share>();
   readonly entries = new Map<Share, readonly [key: number, tie: number]>();
 
   push(share: Share, key: number, tie: number): void {
@@ -68,7 +68,7 @@ describe('a heap of shares', () => {
   it('gives the least key first, and the lower tie among equal keys, after any history', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-        const heap = new ShareHeap();
+        const heap = new ShareHeap<Share>();
         const shares = makeShares(41);
         for (const share of shares) share.slot = -1;
         const keys = new Map<Share, number>();

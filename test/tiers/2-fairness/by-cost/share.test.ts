@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { textHash } from '../../../../src/base/text-hash.js';
-import { Share, type Siblings } from '../../../../src/tiers/2-fairness/by-cost/share.js';
+import { Share, type ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import { shareOrder } from '../../../../src/tiers/2-fairness/by-cost/share-orders.js';
 import { VirtualCounters } from '../../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
 import { fakeItem } from '../../../support/fake-item.js';
 import { FakeFlow } from './fake-band.js';
 
-const make = (): Share => new Share('acme', {} as Siblings);
+const make = (): Share => new Share('acme', {} as ShareGroup);
 
 function flow(...sequences: number[]): FakeFlow {
   const made = new FakeFlow('acme', 1);
@@ -58,7 +58,7 @@ describe('the flows of a share', () => {
 
 describe('a share', () => {
   it('begins with nothing, and outside of any order', () => {
-    const siblings = {} as Siblings;
+    const siblings = {} as ShareGroup;
     const share = new Share('acme', siblings);
     expect([share.name, share.siblings]).toEqual(['acme', siblings]);
     expect(share).toMatchObject({ slot: -1, counter: 0, received: 0, unsettled: 0, weight: 1, turn: 0, visitedIn: -1 });
@@ -69,9 +69,9 @@ describe('a share', () => {
   it('is idle while nothing waits below it, runs below it, is held back below it, or is remembered below it', () => {
     expect(make().isIdle).toBe(true);
     const isIdle = (state: Partial<Share>): boolean => Object.assign(make() as object, state as object as Share).isIdle;
-    const states = [{ isActive: true }, { unsettled: 1 }, { heldFlows: 1 }, { members: { size: 1 } as Siblings }];
+    const states = [{ isActive: true }, { unsettled: 1 }, { heldFlows: 1 }, { members: { size: 1 } as ShareGroup }];
     expect(states.map(isIdle)).toEqual([false, false, false, false]);
-    expect(isIdle({ members: { size: 0 } as Siblings })).toBe(true);
+    expect(isIdle({ members: { size: 0 } as ShareGroup })).toBe(true);
   });
 
   it('knows the hash of a fairness ID, of the last one and of any other', () => {

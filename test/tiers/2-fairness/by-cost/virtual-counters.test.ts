@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { Share, type Siblings } from '../../../../src/tiers/2-fairness/by-cost/share.js';
-import { rebaseAbove } from '../../../../src/tiers/2-fairness/by-cost/share-group.js';
+import { rebaseAbove, Share, type ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import { type Lift, VirtualCounters } from '../../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
 
 /** Counters, and shares that come and go in them. */
 function make(lift: Lift) {
   const order = new VirtualCounters(lift);
   const share = (name: string, counter = 0): Share => {
-    const made = new Share(name, {} as Siblings);
+    const made = new Share(name, {} as ShareGroup);
     made.counter = counter;
     return made;
   };

@@ -10,7 +10,7 @@ export function watchRounds(most = 16): { reset: () => void } {
   const { get } = Object.getOwnPropertyDescriptor(ShareHeap.prototype, 'firstKey') as { get(): number };
   let looks = 0;
   // Each look asks for the first of those that sit out.
-  vi.spyOn(ShareHeap.prototype, 'firstKey', 'get').mockImplementation(function (this: ShareHeap) {
+  vi.spyOn(ShareHeap.prototype, 'firstKey', 'get').mockImplementation(function (this: ShareHeap<{ slot: number }>) {
     if (++looks > most) throw new Error(`a pick takes more than ${most} looks`);
     return get.call(this);
   });
