@@ -30,7 +30,7 @@ import {
   text,
 } from '../../base/schema/types.js';
 import { flowSectionsJson } from '../../config/index.js';
-import type { Schema } from '../../index.js';
+import type { Duration, Quantity, Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
 import { isPictureTokens } from '../sizes/picture-tokens.js';
 import type { FileSharedState, GatewayFile } from './gateway-file.js';
@@ -84,6 +84,11 @@ const origins: Schema<'*' | readonly string[]> = element(
 );
 
 const port = integer({ from: 0, to: 65_535 });
+const count = integer({ from: 1 });
+const onByDefault = otherwise(flag(), true);
+const offByDefault = otherwise(flag(), false);
+const span = (silent: Duration): Schema<number> => otherwise(positiveDuration(silent), silent);
+const bytes = (silent: Quantity): Schema<number> => otherwise(size, silent);
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
 const size: Schema<number> = element(
@@ -109,17 +114,14 @@ const sender = {
   tenant: row('The fairness ID of the sender.', text('the name of a tenant')),
   objective: row('A name of `objectives`, which stands for a priority.', optional(text('the name of an objective'))),
   priority: row('The priority, instead of an objective.', optional(integer())),
-  trusted: row(
-    'Whether its flow headers are believed: for gateways and proxies of your own.',
-    otherwise(flag(), false),
-  ),
+  trusted: row('Whether its flow headers are believed: for gateways and proxies of your own.', offByDefault),
 };
 
 const openTelemetry = object({
-  metrics: row('Record the metrics.', otherwise(flag(), true)),
-  traces: row('Record a span for each request.', otherwise(flag(), true)),
+  metrics: row('Record the metrics.', onByDefault),
+  traces: row('Record a span for each request.', onByDefault),
   pool: row('Names the pool in metrics.', optional(text())),
-  fairnessIds: row('Metrics and spans name tenants.', otherwise(flag(), false)),
+  fairnessIds: row('Metrics and spans name tenants.', offByDefault),
 });
 
 const scrape = object({
@@ -127,18 +129,18 @@ const scrape = object({
     'Ask the servers for their load. Without it: if the section is there, or the detector needs it.',
     optional(flag()),
   ),
-  interval: row('From question to question.', otherwise(positiveDuration('50ms'), '50ms')),
-  idleInterval: row('The same while no request waits or runs.', otherwise(positiveDuration('1s'), '1s')),
-  timeout: row('For the whole answer.', otherwise(positiveDuration('1s'), '1s')),
+  interval: row('From question to question.', span('50ms')),
+  idleInterval: row('The same while no request waits or runs.', span('1s')),
+  timeout: row('For the whole answer.', span('1s')),
   path: row('Where servers report.', otherwise(path, '/metrics')),
-  stalenessThreshold: row('After it a report is stale.', otherwise(positiveDuration('200ms'), '200ms')),
+  stalenessThreshold: row('After it a report is stale.', span('200ms')),
 });
 
 const health = object({
-  interval: row('From check to check.', otherwise(positiveDuration('2s'), '2s')),
-  timeout: row('For the answer of a check.', otherwise(positiveDuration('1s'), '1s')),
-  failures: row('Checks in a row that must fail until a server gets no work.', otherwise(integer({ from: 1 }), 3)),
-  successes: row('Checks in a row that must succeed until it gets work again.', otherwise(integer({ from: 1 }), 1)),
+  interval: row('From check to check.', span('2s')),
+  timeout: row('For the answer of a check.', span('1s')),
+  failures: row('Checks in a row that must fail until a server gets no work.', otherwise(count, 3)),
+  successes: row('Checks in a row that must succeed until it gets work again.', otherwise(count, 1)),
   whenAllSilent: row(
     'When no server answers: each keeps its work, or all are ill.',
     otherwise(oneOf('keep', 'ill'), 'keep'),
@@ -146,8 +148,8 @@ const health = object({
 });
 
 const timeouts = object({
-  connect: row('Until a server takes the connection.', otherwise(positiveDuration('5s'), '5s')),
-  upload: row('The longest silence of a client that sends a body.', otherwise(positiveDuration('10s'), '10s')),
+  connect: row('Until a server takes the connection.', span('5s')),
+  upload: row('The longest silence of a client that sends a body.', span('10s')),
   firstToken: row(
     'From the seat to the first content token of a stream; then another server is asked.',
     optional(positiveDuration('5s')),
@@ -156,27 +158,24 @@ const timeouts = object({
     'The same by the model that the server is asked for.',
     otherwise(record(positiveDuration('60s')), {}),
   ),
-  firstByte: row('From the request to the head of the answer.', otherwise(positiveDuration('5m'), '5m')),
-  idle: row('Between two pieces of an answer, to either side.', otherwise(positiveDuration('60s'), '60s')),
-  total: row('From the seat to the end of the answer.', otherwise(positiveDuration('30m'), '30m')),
+  firstByte: row('From the request to the head of the answer.', span('5m')),
+  idle: row('Between two pieces of an answer, to either side.', span('60s')),
+  total: row('From the seat to the end of the answer.', span('30m')),
 });
 
 const limits = object({
-  maxRequestBytes: row('The longest body.', otherwise(size, '8Mi')),
-  maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', otherwise(size, '256Mi')),
-  maxHeaderBytes: row('The headers of a request.', otherwise(size, '16Ki')),
-  minUploadRate: row('Bytes in a second; a client that sends more slowly is not waited for.', otherwise(size, '4Ki')),
-  maxConnections: row('Open connections of clients; more are closed.', otherwise(integer({ from: 1 }), 16_384)),
+  maxRequestBytes: row('The longest body.', bytes('8Mi')),
+  maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', bytes('256Mi')),
+  maxHeaderBytes: row('The headers of a request.', bytes('16Ki')),
+  minUploadRate: row('Bytes in a second; a client that sends more slowly is not waited for.', bytes('4Ki')),
+  maxConnections: row('Open connections of clients; more are closed.', otherwise(count, 16_384)),
 });
 
 const retry = object({
-  enabled: row('Send a request again that no server has answered.', otherwise(flag(), true)),
+  enabled: row('Send a request again that no server has answered.', onByDefault),
   max: row('How often a request is sent again.', otherwise(integer({ from: 0, to: 100 }), 1)),
-  maxBodyBytes: row('The longest body that is kept to be sent again.', otherwise(size, '1Mi')),
-  avoidFor: row(
-    'How long a server that refused, or cannot be reached, gets nothing.',
-    otherwise(positiveDuration('5s'), '5s'),
-  ),
+  maxBodyBytes: row('The longest body that is kept to be sent again.', bytes('1Mi')),
+  avoidFor: row('How long a server that refused, or cannot be reached, gets nothing.', span('5s')),
 });
 
 const models = object({
@@ -198,14 +197,14 @@ const cors = object({
 
 const drain = object({
   delay: row('How long SIGTERM still takes requests while `/readyz` says 503.', otherwise(duration('3s'), '3s')),
-  waiting: row('How long what waits is dispatched then.', otherwise(positiveDuration('5s'), '5s')),
-  streams: row('How long answers may take to end.', otherwise(positiveDuration('20s'), '20s')),
+  waiting: row('How long what waits is dispatched then.', span('5s')),
+  streams: row('How long answers may take to end.', span('20s')),
 });
 
 const log = object({
   format: row('Lines of JSON, or of text.', otherwise(oneOf('json', 'text'), 'text')),
-  requests: row('Each request has a line of its own.', otherwise(flag(), true)),
-  tenants: row('Lines name tenants.', otherwise(flag(), true)),
+  requests: row('Each request has a line of its own.', onByDefault),
+  tenants: row('Lines name tenants.', onByDefault),
 });
 
 /** See `SharedStateConfig`; what has no default here has it where leases are made. */
@@ -234,12 +233,12 @@ function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
       optional(text('the name of this replica')),
     ),
     prefix: row('The beginning of all keys in the store.', optional(text('the beginning of all keys'))),
-    maxConcurrency: row('Requests in flight of all replicas.', optional(integer({ from: 1 }))),
-    maxTokens: row('Tokens in flight of all replicas.', optional(integer({ from: 1 }))),
-    endpointConcurrency: row('Requests in flight of each upstream of weight 1.', optional(integer({ from: 1 }))),
+    maxConcurrency: row('Requests in flight of all replicas.', optional(count)),
+    maxTokens: row('Tokens in flight of all replicas.', optional(count)),
+    endpointConcurrency: row('Requests in flight of each upstream of weight 1.', optional(count)),
     quotas: row('A `quota-detector` counts for all replicas; true without it.', optional(flag())),
-    replicas: row('How many replicas there are, to start without the store.', optional(integer({ from: 1 }))),
-    maxShare: row('The most that one replica may get.', optional(integer({ from: 1 }))),
+    replicas: row('How many replicas there are, to start without the store.', optional(count)),
+    maxShare: row('The most that one replica may get.', optional(count)),
     fallback: row('What holds after a lease without the store; `safe` without it.', optional(fallback)),
     refreshInterval: row('Between two calls; `1s` without it.', optional(positiveDuration('1s'))),
     leaseDuration: row('How long an answer holds; `5s` without it.', optional(positiveDuration('5s'))),
@@ -331,7 +330,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     drain: row('What SIGTERM waits for.', orEmpty(drain)),
     log: row('What is logged.', orEmpty(log)),
     contract: row('How drops are answered.', otherwise(oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api')),
-    bandHeadroom: row('Answers say how many requests more may wait in their band.', otherwise(flag(), false)),
+    bandHeadroom: row('Answers say how many requests more may wait in their band.', offByDefault),
     sharedState: row(
       'Limits of all replicas together; without the section each has its own.',
       optional(sharedStateTable(aSecret)),
