@@ -11,6 +11,7 @@
 
 import type { output } from 'zod/v4/core';
 import { define } from '../base/policy-definition.js';
+import { put } from '../base/put.js';
 import type { Duration } from '../base/schema/duration.js';
 import { object, optional, parse } from '../base/schema/element.js';
 import { positiveDuration, positiveInteger, ratioAboveZero } from '../base/schema/types.js';
@@ -168,12 +169,7 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
   const begunAtMs = new WeakMap<SeatView, number>();
 
   function circuitOf(endpoint: EndpointView): Circuit {
-    let circuit = circuits.get(endpoint);
-    if (circuit === undefined) {
-      circuit = new Circuit(settings);
-      circuits.set(endpoint, circuit);
-    }
-    return circuit;
+    return circuits.get(endpoint) ?? put(circuits, endpoint, new Circuit(settings));
   }
 
   return {

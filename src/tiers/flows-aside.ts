@@ -13,6 +13,7 @@
  * sum over the flows aside. A flow contends in one class at most, from the moment that it is held until nothing of it
  * waits, its first request is of another class, or it is parked. A class lives while flows contend in it.
  */
+import { put } from '../base/put.js';
 import { LinkedList } from '../base/queues/linked-list.js';
 import type { PickedBand } from './2-fairness/guarded-selector.js';
 import type { BandPolicies } from './band-policies.js';
@@ -167,11 +168,9 @@ export class FlowsAside {
     const requestClass = flow.head?.requestClass;
     if (flow.contendsIn?.requestClass !== requestClass) this.leave(flow);
     if (flow.contendsIn !== undefined) return flow.contendsIn;
-    let held = this.classes.get(requestClass);
-    if (held === undefined) {
-      held = new HeldClass(requestClass, this.priority, this.makeOrder);
-      this.classes.set(requestClass, held);
-    }
+    const held =
+      this.classes.get(requestClass) ??
+      put(this.classes, requestClass, new HeldClass(requestClass, this.priority, this.makeOrder));
     flow.contendsIn = held;
     held.join(flow);
     return held;

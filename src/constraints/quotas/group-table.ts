@@ -5,6 +5,7 @@
  * Invariant: `groups` has one group for each key; no endpoint remembers one that is not in it.
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
+import { put } from '../../base/put.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { QuotaGroup } from './quota-group.js';
 import type { ResolvedGroup } from './quota-options.js';
@@ -87,12 +88,9 @@ export class GroupTable {
     if (member === undefined || (template.is !== undefined && template.is !== member)) return [];
     if (template.models?.some((family) => isOfFamily(model, family)) === false) return [];
     const key = JSON.stringify([index, member, template.perModel ? model : '']);
-    let group = this.groups.get(key);
-    if (group === undefined) {
-      group = new QuotaGroup(nameOf(template, member, model), template, this.windowOf);
-      this.groups.set(key, group);
-    }
-    return [group];
+    const known = this.groups.get(key);
+    const name = nameOf(template, member, model);
+    return [known ?? put(this.groups, key, new QuotaGroup(name, template, this.windowOf))];
   }
 }
 

@@ -10,6 +10,7 @@
  * Invariant: `size` = sessions that began and did not end; the tokens of an endpoint are the sum over its sessions and
  * their prefixes, each prefix once.
  */
+import { put } from '../../base/put.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 
 /** The beginning that sessions have in common, such as a system prompt. */
@@ -168,11 +169,7 @@ export class SessionTable {
     this.leaveEndpoint(session);
     session.tokens = Math.max(session.tokens, tokens);
     session.endpoint = endpoint;
-    let held = this.holdings.get(endpoint);
-    if (held === undefined) {
-      held = new Holdings();
-      this.holdings.set(endpoint, held);
-    }
+    const held = this.holdings.get(endpoint) ?? put(this.holdings, endpoint, new Holdings());
     this.tokens -= held.tokens;
     held.add(session);
     this.tokens += held.tokens;

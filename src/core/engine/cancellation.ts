@@ -5,6 +5,7 @@
  * any other. If a signal cannot be listened to, this is reported, and its request waits without it.
  */
 import type { PluginGuard } from '../../base/faults/plugin-guard.js';
+import { put } from '../../base/put.js';
 
 /** A request, as the watch over its signal sees it. */
 export interface Abortable<T> {
@@ -62,11 +63,7 @@ export class Cancellation<T extends Abortable<T>> {
    * @throws whatever the signal throws; the request is then not watched, or watched with `signal.aborted` not looked at
    */
   watch(item: T, signal: AbortSignal): void {
-    let group = this.groups.get(signal);
-    if (group === undefined) {
-      group = new AbortGroup<T>(signal, this.onAbort);
-      this.groups.set(signal, group);
-    }
+    const group = this.groups.get(signal) ?? put(this.groups, signal, new AbortGroup<T>(signal, this.onAbort));
     if (group.isEmpty) this.guard.ignored(signal.addEventListener('abort', group));
     group.add(item);
     item.abortGroup = group;

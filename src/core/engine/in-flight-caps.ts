@@ -12,6 +12,7 @@
  * Invariant: an account exists exactly while something of it runs; a flow is parked in an account only while that has
  * no room for its head.
  */
+import { put } from '../../base/put.js';
 import type { Flow, InFlightCap } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -72,13 +73,8 @@ export class InFlightCaps {
 
   /** A request was dispatched. */
   taken({ fairnessId, priority, tokens }: Capped): void {
-    let ofBand = this.ofBands.get(priority);
-    if (ofBand === undefined) {
-      ofBand = new Map();
-      this.ofBands.set(priority, ofBand);
-    }
     book(this.ofAllBands, fairnessId, tokens);
-    book(ofBand, fairnessId, tokens);
+    book(this.ofBands.get(priority) ?? put(this.ofBands, priority, new Map()), fairnessId, tokens);
   }
 
   /** Counts the end of a request; returns the flows that were parked until then. They may still be at their cap. */
@@ -103,11 +99,7 @@ export class InFlightCaps {
 const none: readonly Flow[] = [];
 
 function book(accounts: Accounts, fairnessId: string, tokens: number): void {
-  let account = accounts.get(fairnessId);
-  if (account === undefined) {
-    account = new CapAccount();
-    accounts.set(fairnessId, account);
-  }
+  const account = accounts.get(fairnessId) ?? put(accounts, fairnessId, new CapAccount());
   account.requests++;
   account.tokens += tokens;
 }

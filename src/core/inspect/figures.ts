@@ -5,6 +5,7 @@
  *     figures ── stats, limits, rates, pool, quotas, sessions
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
+import { put } from '../../base/put.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
@@ -198,13 +199,9 @@ function bandFigures(band: PriorityBand, queuesByClass: boolean, nowMs: number):
 export function sumByFairnessId(band: PriorityBand): Map<string, WaitingFigures> {
   const sums = new Map<string, { waiting: number; waitingBytes: number }>();
   for (const { fairnessId, waiting, waitingBytes } of band.waitingFlows()) {
-    const sum = sums.get(fairnessId);
-    if (sum === undefined) {
-      sums.set(fairnessId, { waiting, waitingBytes });
-    } else {
-      sum.waiting += waiting;
-      sum.waitingBytes += waitingBytes;
-    }
+    const sum = sums.get(fairnessId) ?? put(sums, fairnessId, { waiting: 0, waitingBytes: 0 });
+    sum.waiting += waiting;
+    sum.waitingBytes += waitingBytes;
   }
   return sums;
 }

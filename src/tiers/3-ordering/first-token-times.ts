@@ -5,6 +5,7 @@
  *     model ── octaves of tokens: 0 │ 1 │ 2–3 │ 4–7 │ …    each with its latest times, by age and in order
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
+import { put } from '../../base/put.js';
 import type { ItemView } from '../views.js';
 
 /** Times of a kind that are remembered. */
@@ -59,11 +60,7 @@ export class FirstTokenTimes {
 
   add(item: ItemView, afterMs: number): void {
     const model = this.modelOf(item);
-    let octaves = this.kinds.get(model);
-    if (octaves === undefined) {
-      octaves = [];
-      this.kinds.set(model, octaves);
-    }
+    const octaves = this.kinds.get(model) ?? put(this.kinds, model, []);
     const octave = octaveOf(item);
     octaves[octave] ??= new LatestMedian();
     octaves[octave].add(afterMs);

@@ -5,6 +5,7 @@
  * Invariant: every waiting request of these flows has a place, in the queue in which the policy has put it last; where
  * it has put it in none yet, in the first of its hand.
  */
+import { put } from '../../../base/put.js';
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { FlowView, ItemView } from '../../views.js';
 import type { FlowSelector } from '../fairness-policy.js';
@@ -66,11 +67,7 @@ export class HeldShards implements FlowSelector {
     this.shards.heldOrders.add(this);
     const name = String(shard);
     const leaf = this.tree.leaf(name);
-    let line = this.lines.get(name);
-    if (line === undefined) {
-      line = new FifoQueue();
-      this.lines.set(name, line);
-    }
+    const line = this.lines.get(name) ?? put(this.lines, name, new FifoQueue());
     line.push(place);
     leaf.arrival = line.peek()?.sequence ?? leaf.arrival;
     if (leaf.isActive) {

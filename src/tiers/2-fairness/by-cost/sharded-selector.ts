@@ -14,6 +14,7 @@
  *
  * Longer than most files, because places, turns and what is held back change together.
  */
+import { put } from '../../../base/put.js';
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
 import { textHash } from '../../../base/text-hash.js';
@@ -127,11 +128,7 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
   }
 
   itemAdded(flow: FlowView, item: ItemView): void {
-    let waiting = this.flows.get(flow);
-    if (waiting === undefined) {
-      waiting = new WaitingFlow(this.handOf(flow));
-      this.flows.set(flow, waiting);
-    }
+    const waiting = this.flows.get(flow) ?? put(this.flows, flow, new WaitingFlow(this.handOf(flow)));
     waiting.items.add(item);
     if (!waiting.isHeld) this.place(flow, item, waiting);
     this.meter.throwFault();
