@@ -4,7 +4,7 @@
  * Invariant: a victim has strictly lower priority than the band that it makes room for; no request is evicted twice.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import { PluginGuard } from '../base/faults/plugin-guard.js';
+import { PluginGuard, question, wrong, yesOrNo } from '../base/faults/plugin-guard.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
@@ -54,6 +54,11 @@ export interface Tracked<L> extends InFlightView {
   candidacy: Candidate<L> | undefined;
 }
 
+const accepts = yesOrNo('accepts');
+const compare = question('compare', 'a number', (order) =>
+  typeof order === 'number' && !Number.isNaN(order) ? order : wrong,
+);
+
 /** If there are more priorities, those without a request are removed. */
 const mostPriorities = 64;
 
@@ -96,7 +101,7 @@ export class InFlightEvictor<L extends Tracked<L>> {
 
   /** A request was dispatched. Returns whether it may be evicted. */
   track(lease: L): boolean {
-    if (!this.accepts(lease)) return false;
+    if (this.filter.ask(this.settings.filter, accepts, lease) !== true) return false;
     let peers = this.evictable.get(lease.priority);
     if (peers === undefined) {
       if (this.evictable.size >= mostPriorities) this.forgetEmpty();
@@ -177,26 +182,8 @@ export class InFlightEvictor<L extends Tracked<L>> {
     peers.remove(candidacy);
   }
 
-  private accepts(lease: L): boolean {
-    try {
-      const answer: unknown = this.settings.filter.accepts(lease);
-      if (typeof answer === 'boolean') return answer;
-      this.filter.violated('accepts must return true or false', answer);
-    } catch (error) {
-      this.filter.failed(error);
-    }
-    return false;
-  }
-
   private compare(a: L, b: L): number {
-    try {
-      const order: unknown = this.settings.ordering.compare(a, b);
-      if (typeof order === 'number' && !Number.isNaN(order)) return order;
-      this.ordering.violated('compare must return a number', order);
-    } catch (error) {
-      this.ordering.failed(error);
-    }
-    return 0;
+    return this.ordering.ask(this.settings.ordering, compare, a, b) ?? 0;
   }
 }
 

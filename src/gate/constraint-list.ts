@@ -4,7 +4,7 @@
  * Invariant: a constraint that has room for a request never delays it; one that fails has no say.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import { type PluginGuard, type Question, wrong } from '../base/faults/plugin-guard.js';
+import { type PluginGuard, question, wrong } from '../base/faults/plugin-guard.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
@@ -27,29 +27,12 @@ export interface ConstraintTerms extends ScopedPart<Constraint> {
 
 const withRoomFor = { hook: 'withRoomFor', ...keepsSome } as const;
 
-const waitOf: Question<'waitOf', RequestWait> = {
-  hook: 'waitOf',
-  rule: '{ atMs, notBeforeMs, missing }: instants in ms, and a text',
-  read: readWait,
-};
-
-const fullness: Question<'fullness', number> = {
-  hook: 'fullness',
-  rule: 'a finite number from 0 up',
-  read: (answer) => (typeof answer === 'number' && answer >= 0 && answer < Number.POSITIVE_INFINITY ? answer : wrong),
-};
-
-const quotas: Question<'quotas', QuotaFigures> = {
-  hook: 'quotas',
-  rule: 'figures, with an array named quotas',
-  read: (answer) => readQuotas(answer) ?? wrong,
-};
-
-const sessions: Question<'sessions', SessionFigures> = {
-  hook: 'sessions',
-  rule: 'figures of sessions',
-  read: (answer) => readSessions(answer) ?? wrong,
-};
+const waitOf = question('waitOf', '{ atMs, notBeforeMs, missing }: instants in ms, and a text', readWait);
+const fullness = question('fullness', 'a finite number from 0 up', (answer) =>
+  typeof answer === 'number' && answer >= 0 && answer < Number.POSITIVE_INFINITY ? answer : wrong,
+);
+const quotas = question('quotas', 'figures, with an array named quotas', (answer) => readQuotas(answer) ?? wrong);
+const sessions = question('sessions', 'figures of sessions', (answer) => readSessions(answer) ?? wrong);
 
 class GuardedConstraint {
   readonly terms: ConstraintTerms;

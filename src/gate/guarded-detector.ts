@@ -5,7 +5,7 @@
 
 import { memberOf, textOf } from '../base/faults/foreign-values.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
-import { PluginGuard, type Question, wrong } from '../base/faults/plugin-guard.js';
+import { PluginGuard, type Question, question, wrong, yesOrNo } from '../base/faults/plugin-guard.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import { guardOf, isDetector, partsOf, type ScopedPart } from './parts.js';
 import type { SaturationDetector } from './saturation-detector.js';
@@ -26,17 +26,10 @@ export const keepsSome: Pick<Question<string, readonly EndpointView[]>, 'rule' |
 
 const filter = { hook: 'filter', ...keepsSome } as const;
 
-const seatsOf: Question<'seatsOf', number | undefined> = {
-  hook: 'seatsOf',
-  rule: 'a number from 0 up, or undefined',
-  read: (seats) => (seats === undefined || (typeof seats === 'number' && seats >= 0) ? seats : wrong),
-};
-
-const isBlindTo: Question<'isBlindTo', boolean> = {
-  hook: 'isBlindTo',
-  rule: 'true or false',
-  read: (answer) => (typeof answer === 'boolean' ? answer : wrong),
-};
+const seatsOf = question('seatsOf', 'a number from 0 up, or undefined', (seats) =>
+  seats === undefined || (typeof seats === 'number' && seats >= 0) ? seats : wrong,
+);
+const isBlindTo = yesOrNo('isBlindTo');
 
 export class GuardedDetector {
   /** The last reading, scaled so that 1 is full; 0 before the first. */

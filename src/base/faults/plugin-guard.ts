@@ -20,8 +20,18 @@ export interface Question<H extends string, A> {
   read(answer: unknown, given: unknown): A | typeof wrong;
 }
 
+// @__NO_SIDE_EFFECTS__
+export function question<H extends string, A>(hook: H, rule: string, read: Question<H, A>['read']): Question<H, A> {
+  return { hook, rule, read };
+}
+
 /** Stands for an answer that breaks the rule. */
 export const wrong: unique symbol = Symbol('an answer against the rule');
+
+// @__NO_SIDE_EFFECTS__
+export function yesOrNo<H extends string>(hook: H): Question<H, boolean> {
+  return question(hook, 'true or false', (answer) => (typeof answer === 'boolean' ? answer : wrong));
+}
 
 export class PluginGuard {
   private readonly kind: PluginKind;

@@ -8,7 +8,7 @@
  */
 
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
-import { PluginGuard } from '../../base/faults/plugin-guard.js';
+import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
@@ -24,6 +24,8 @@ import type { QueueItem } from './queue-item.js';
 const fallbackPicker = /* @__PURE__ */ leastLoaded();
 /** Classes whose endpoints are remembered; for more classes they are computed again. */
 const rememberedClasses = 1000;
+
+const keep = question('keep', 'an array', (answer) => (Array.isArray(answer) ? new Set<unknown>(answer) : wrong));
 
 type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
 
@@ -219,13 +221,12 @@ export class Placement {
 
   private filtered(requestClass: string): readonly Endpoint[] {
     const parts: unknown[] = JSON.parse(requestClass);
-    let left: readonly EndpointView[] = this.pool.endpoints;
+    let left: readonly Endpoint[] = this.pool.endpoints;
     for (const [index, filter] of this.options.endpointFilters.entries()) {
-      const part = parts[index];
-      if (typeof part === 'string') left = this.keep(filter, left, part);
+      const kept = typeof parts[index] === 'string' && this.guardOf(filter).ask(filter, keep, left, parts[index]);
+      if (kept) left = left.filter((endpoint) => kept.has(endpoint));
     }
-    const kept = new Set(left);
-    return this.pool.endpoints.filter((endpoint) => kept.has(endpoint));
+    return left;
   }
 
   private partOf(item: QueueItem, filter: EndpointFilter): string | undefined {
@@ -237,24 +238,6 @@ export class Placement {
       this.guardOf(filter).failed(error);
     }
     return undefined;
-  }
-
-  private keep(
-    filter: EndpointFilter,
-    endpoints: readonly EndpointView[],
-    requestClass: string,
-  ): readonly EndpointView[] {
-    try {
-      const answer: unknown = filter.keep(endpoints, requestClass);
-      if (Array.isArray(answer)) {
-        const kept = new Set<unknown>(answer);
-        return endpoints.filter((endpoint) => kept.has(endpoint));
-      }
-      this.guardOf(filter).violated('keep must return an array', answer);
-    } catch (error) {
-      this.guardOf(filter).failed(error);
-    }
-    return endpoints;
   }
 
   private guardOf(filter: EndpointFilter): PluginGuard {

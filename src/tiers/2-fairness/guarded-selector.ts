@@ -5,7 +5,7 @@
  * to pick.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
-import { PluginGuard, type Question, wrong } from '../../base/faults/plugin-guard.js';
+import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';
 import { misspelledHooks } from '../../base/misspelled-hooks.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorMethods } from './fairness-policy.js';
@@ -21,17 +21,10 @@ export interface PickedBand extends BandView {
 
 const retryAfterMs = 1000;
 
-const lead: Question<'lead', number | undefined> = {
-  hook: 'lead',
-  rule: 'a number, or undefined',
-  read: (answer) => (isNumberOrNone(answer) ? answer : wrong),
-};
-
-const service: Question<'service', ServiceFigures> = {
-  hook: 'service',
-  rule: 'figures whose flows have a fairnessId, and numbers',
-  read: (answer) => readServiceFigures(answer) ?? wrong,
-};
+const lead = question('lead', 'a number, or undefined', (answer) => (isNumberOrNone(answer) ? answer : wrong));
+const service = question('service', 'figures whose flows have a fairnessId, and numbers', (answer) => {
+  return readServiceFigures(answer) ?? wrong;
+});
 
 function isNumberOrNone(answer: unknown): answer is number | undefined {
   return answer === undefined || (typeof answer === 'number' && !Number.isNaN(answer));

@@ -1,6 +1,6 @@
 /** An ordering policy behind a guard: what throws or answers nonsense is reported, and counts as no answer. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
-import { PluginGuard, type Question, wrong } from '../../base/faults/plugin-guard.js';
+import { PluginGuard, yesOrNo } from '../../base/faults/plugin-guard.js';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { ItemQueue, Queued } from '../../base/queues/item-queue.js';
@@ -8,11 +8,7 @@ import { ScoredQueue, type Scores } from '../../base/queues/scored-queue.js';
 import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
 
-const isInfeasible: Question<'isInfeasible', boolean> = {
-  hook: 'isInfeasible',
-  rule: 'true or false',
-  read: (answer) => (typeof answer === 'boolean' ? answer : wrong),
-};
+const isInfeasible = yesOrNo('isInfeasible');
 
 export class GuardedOrdering {
   /** True when the order of arrival is all that the policy compares. */
