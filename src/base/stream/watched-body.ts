@@ -1,7 +1,7 @@
 /**
  * A response body that tells when it ends: when its source has, which is known of a short one although nobody reads it.
- * One that nobody reads for too long is broken off, because middleware may have thrown the response away, and no runtime
- * tells of that.
+ * One that nobody reads for too long is broken off, because middleware may have thrown the response away, and no
+ * runtime tells of that.
  */
 import { letProcessEnd } from '../clock.js';
 import { ReadAhead } from './read-ahead.js';
