@@ -48,6 +48,7 @@ export function flowOptions({
 function elsewhere(picker: EndpointPicker<GatewayRequest>): EndpointPicker<GatewayRequest> {
   return {
     type: picker.type,
+    takesSamples: picker.takesSamples,
     pick(endpoints, item, nowMs) {
       const { refusedBy = [] } = item.request;
       const others = refusedBy.length === 0 ? endpoints : endpoints.filter(({ id }) => !refusedBy.includes(id));

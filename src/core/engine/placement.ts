@@ -9,6 +9,7 @@
 
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';
+import { seededRandom } from '../../base/seeded-random.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
@@ -21,6 +22,9 @@ import type { FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { QueueItem } from './queue-item.js';
 
+/** Up to here every endpoint is looked at; of more, so many are drawn for a picker that takes samples. */
+const mostLookedAt = 64;
+const drawn = 8;
 const fallbackPicker = /* @__PURE__ */ leastLoaded();
 /** Classes whose endpoints are remembered; for more classes they are computed again. */
 const rememberedClasses = 1000;
@@ -44,6 +48,7 @@ export class Placement {
   private picker: PluginGuard;
   private poolVersion = -1;
   private readonly served = new Map<string, readonly Endpoint[]>();
+  private readonly random = seededRandom(1);
 
   constructor(pool: SeatPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
     this.pool = pool;
@@ -112,7 +117,7 @@ export class Placement {
 
   /** The endpoint that gets the request; undefined when there is none now. */
   choose(item: QueueItem, nowMs: number): Endpoint | undefined {
-    const candidates = this.candidates(item.requestClass, item.band, nowMs, item);
+    const candidates = this.sample(item, nowMs) ?? this.candidates(item.requestClass, item.band, nowMs, item);
     if (candidates.length === 0) return undefined;
     if (this.implicitEndpoint !== undefined) return this.implicitEndpoint;
     return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);
@@ -172,6 +177,18 @@ export class Placement {
     return available.length === this.pool.endpoints.length
       ? served
       : served.filter((endpoint) => available.includes(endpoint));
+  }
+
+  /** Some endpoints with room, of a pool that is too large to look at all; undefined where all must be looked at. */
+  private sample(item: QueueItem, nowMs: number): readonly EndpointView[] | undefined {
+    const { endpoints } = this.pool;
+    const isLarge = endpoints.length > mostLookedAt && this.options.endpointPicker.takesSamples === true;
+    if (!isLarge || this.gate.constraints.areAny) return undefined;
+    const reachable = this.reachable(item.requestClass, nowMs);
+    if (reachable.length <= mostLookedAt) return undefined;
+    const some = Array.from({ length: drawn }, () => reachable[Math.floor(this.random() * reachable.length)]!);
+    const roomy = this.gate.withRoom([...new Set(some)], item.band, nowMs);
+    return roomy.length > 0 ? roomy : undefined;
   }
 
   private candidates(

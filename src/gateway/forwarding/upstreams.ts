@@ -6,12 +6,14 @@
 import { EndpointPool, type EndpointView } from '../../index.js';
 import type { RequestState } from '../request-state.js';
 import type { UpstreamConfig } from '../settings/gateway-config.js';
-import { mayHave } from '../shared/model-label.js';
+import { mayHave, modelsOf } from '../shared/model-label.js';
 
 export class Upstreams {
   readonly pool: EndpointPool = new EndpointPool();
   /** It keeps servers that left while requests were under way to them. */
   private readonly configs = new WeakMap<EndpointView, UpstreamConfig>();
+  /** The models that the servers have; undefined while one of them may have any, or there are none. */
+  private models: ReadonlySet<string> | undefined = undefined;
   /** Listeners of the pool look up the configuration of a new member before `add` returns. */
   private joining: UpstreamConfig | undefined = undefined;
 
@@ -30,6 +32,8 @@ export class Upstreams {
       if (wanted.get(endpoint.id)?.url !== this.configOf(endpoint).url) this.pool.remove(endpoint);
     }
     for (const upstream of upstreams) this.put(upstream);
+    const isAny = upstreams.length === 0 || upstreams.some(({ labels }) => labels.model === undefined);
+    this.models = isAny ? undefined : new Set(upstreams.flatMap(modelsOf));
   }
 
   configOf(endpoint: EndpointView): UpstreamConfig {
@@ -40,8 +44,7 @@ export class Upstreams {
 
   /** False when every server says which models it has, and none has this one. */
   serves(model: string): boolean {
-    const { endpoints } = this.pool;
-    return endpoints.length === 0 || endpoints.some((endpoint) => mayHave(endpoint, model));
+    return this.models === undefined || this.models.has(model);
   }
 
   /** Whether a server is left that a request was not sent to yet, and that serves its model. */

@@ -4,9 +4,11 @@ import {
   byStage,
   concurrencyDetector,
   type EndpointFilter,
+  type EndpointPicker,
   EndpointPool,
   type EndpointView,
   explainWait,
+  leastLoaded,
   maxOf,
   type SaturationDetector,
   shadow,
@@ -559,5 +561,55 @@ describe('in shadow mode a request that would wait', () => {
     };
     const { send } = closedGate([onlyB]);
     expect([send(), send(), asked]).toEqual(['b', 'b', 2]);
+  });
+});
+
+describe('a pool of a thousand endpoints', () => {
+  function thousand(maxConcurrency: number) {
+    const pool = new EndpointPool();
+    for (let i = 0; i < 1000; i++) pool.add(`e${i}`);
+    const seen: number[] = [];
+    const { pick, ...picker } = leastLoaded();
+    const endpointPicker: EndpointPicker = {
+      ...picker,
+      pick(endpoints, item, nowMs) {
+        seen.push(endpoints.length);
+        return pick(endpoints, item, nowMs);
+      },
+    };
+    const { flow } = makeFlow({ pool, endpointPicker, saturationDetector: concurrencyDetector({ maxConcurrency }) });
+    return { pool, seen, ask: () => leaseOf(flow.tryEnqueue(request, key())) };
+  }
+
+  it('shows eight of them to a picker that takes samples, and the load is even', () => {
+    const { pool, seen, ask } = thousand(64);
+    for (let i = 0; i < 10_000; i++) ask();
+    expect(Math.max(...seen)).toBe(8);
+    const loads = pool.endpoints.map(({ inFlightRequests }) => inFlightRequests);
+    expect(Math.max(...loads)).toBeLessThanOrEqual(12);
+    expect(Math.min(...loads)).toBeGreaterThanOrEqual(6);
+  });
+
+  it('is used to its last seat, and never beyond one', () => {
+    const { pool, seen, ask } = thousand(2);
+    for (let i = 0; i < 2_000; i++) ask();
+    expect(pool.endpoints.every(({ inFlightRequests }) => inFlightRequests === 2)).toBe(true);
+    expect(Math.max(...seen)).toBeLessThanOrEqual(1000);
+  });
+
+  it('shows all of them to other pickers', () => {
+    const pool = new EndpointPool();
+    for (let i = 0; i < 65; i++) pool.add(`e${i}`);
+    const seen: number[] = [];
+    const last: EndpointPicker = {
+      type: 'last',
+      pick(endpoints) {
+        seen.push(endpoints.length);
+        return endpoints.at(-1);
+      },
+    };
+    const { flow } = makeFlow({ pool, endpointPicker: last, saturationDetector: concurrencyDetector() });
+    expect(leaseOf(flow.tryEnqueue(request, key())).endpoint?.id).toBe('e64');
+    expect(seen).toEqual([65]);
   });
 });
