@@ -15,7 +15,7 @@ export interface Medium {
 }
 
 /** Of a picture of which nothing is known. */
-export const usualTokens = 1000;
+const usualTokens = 1000;
 const tokensPerSecond = 25;
 const tokensPerPage = 1500;
 const bytesPerDocumentToken = 20;

@@ -4,7 +4,7 @@ import { object, optional, parse, withKeys } from '../../base/schema/element.js'
 import { number } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { CostMeter } from './by-cost/cost-meter.js';
-import { type CostOptions, type CostParameters, costCodeShape, costShape, mostCost } from './by-cost/cost-options.js';
+import { type CostOptions, costCodeShape, costShape, mostCost } from './by-cost/cost-options.js';
 import { DeficitRounds } from './by-cost/deficit-rounds.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
@@ -21,7 +21,6 @@ interface QuantumOption {
   quantum?: number | undefined;
 }
 
-export interface DeficitRoundRobinParameters extends CostParameters, QuantumOption {}
 export interface DeficitRoundRobinOptions extends CostOptions, QuantumOption {}
 
 const quantum = optional(number(quantumRange));

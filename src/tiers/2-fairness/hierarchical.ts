@@ -7,14 +7,7 @@ import { callable, list, object, optional, parse, type Report, record, withKeys 
 import { number, text } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { CostMeter } from './by-cost/cost-meter.js';
-import {
-  type CostOptions,
-  type CostParameters,
-  costCodeShape,
-  costShape,
-  leastWeight,
-  mostCost,
-} from './by-cost/cost-options.js';
+import { type CostOptions, costCodeShape, costShape, leastWeight, mostCost } from './by-cost/cost-options.js';
 import { type Sharing, shareOrder, sharing } from './by-cost/share-orders.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
@@ -38,8 +31,6 @@ interface Levels {
    */
   weights?: Record<string, number> | undefined;
 }
-
-export interface HierarchicalParameters extends CostParameters, Levels {}
 
 export interface HierarchicalOptions extends CostOptions, Levels {
   /** The names of a fairness ID from the top. @default its parts between separators */

@@ -3,7 +3,7 @@ import { define } from '../../base/policy-definition.js';
 import { object, optional, parse, type Report, value, withKeys } from '../../base/schema/element.js';
 import { integer, positiveInteger } from '../../base/schema/types.js';
 import { CostMeter } from './by-cost/cost-meter.js';
-import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
+import { type CostOptions, costCodeShape, costShape } from './by-cost/cost-options.js';
 import { ShardedSelector } from './by-cost/sharded-selector.js';
 import { type Sharing, shareOrder, sharing } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
@@ -26,7 +26,6 @@ interface Sharding {
   salt?: string | undefined;
 }
 
-export interface ShuffleShardedParameters extends CostParameters, Sharding {}
 export interface ShuffleShardedOptions extends CostOptions, Sharding {}
 
 const shardingShape = {

@@ -4,14 +4,7 @@ import { object, optional, parse, withKeys } from '../../base/schema/element.js'
 import { oneOf } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { CostMeter } from './by-cost/cost-meter.js';
-import {
-  type CostOptions,
-  type CostParameters,
-  costCodeShape,
-  costOptions,
-  costParameters,
-  costShape,
-} from './by-cost/cost-options.js';
+import { type CostOptions, costCodeShape, costOptions, costParameters, costShape } from './by-cost/cost-options.js';
 import { type Lift, VirtualCounters } from './by-cost/virtual-counters.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
@@ -24,7 +17,6 @@ interface LiftOption {
   lift?: Lift | undefined;
 }
 
-export interface VirtualTokenCounterParameters extends CostParameters, LiftOption {}
 export interface VirtualTokenCounterOptions extends CostOptions, LiftOption {}
 
 const type = 'virtual-token-counter-fairness-policy';
