@@ -1,8 +1,8 @@
 /** The contract of every admission policy. */
 import type { AdmissionPolicy, Usage } from '../../index.js';
 import type { AdmissionView } from '../../types/index.js';
-import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
-import { controllerCases, serveAll } from './controller-fixture.js';
+import { type ContractCase, contract, expectSame, expectThat } from './contract-case.js';
+import { ofController, serveAll } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
 
@@ -55,17 +55,13 @@ function live(policy: AdmissionPolicy, seed: number): unknown[] {
 
 /** The contract of admission policies, as cases for any test framework. */
 export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCase[] {
-  return [
-    typeCase(make),
-    promises('admits, or rejects with a reason, whatever the request carries', () => {
+  return contract(make, {
+    'admits, or rejects with a reason, whatever the request carries'() {
       for (const answer of live(make(), 1))
         expectThat(answer === 'admit' || isRejection(answer), `it answers ${JSON.stringify(answer)}`);
-    }),
-    promises('decides alike on like histories', () =>
-      expectSame(live(make(), 2), live(make(), 2), 'a history played twice'),
-    ),
-    promises('hears of the end of every request that it admitted, once', async () => {
-      const policy = make();
+    },
+    'decides alike on like histories': () => expectSame(live(make(), 2), live(make(), 2), 'a history played twice'),
+    async 'hears of the end of every request that it admitted, once'(policy) {
       let open = 0;
       const counted: AdmissionPolicy = {
         type: policy.type,
@@ -81,13 +77,13 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
       };
       await serveAll({ admission: counted });
       expectSame(open, 0, 'requests that were admitted and did not end');
-    }),
-    ...controllerCases(make, (each) => ({ admission: each() }), {
+    },
+    ...ofController(make, (each) => ({ admission: each() }), {
       served: 'leaves every request to a controller that it admits, and is never at fault',
       method: 'admit',
       lost: 'is passed over when its answers are lost: the request comes in',
     }),
-  ];
+  });
 }
 
 function isRejection(answer: unknown): boolean {

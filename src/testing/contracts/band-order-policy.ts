@@ -1,7 +1,7 @@
 /** The contract of every band selection policy. */
 import type { BandOrderPolicy } from '../../index.js';
-import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
-import { controllerCases } from './controller-fixture.js';
+import { type ContractCase, contract, expectSame, expectThat } from './contract-case.js';
+import { ofController } from './controller-fixture.js';
 import { type Random, repeatedly } from './random.js';
 import { randomPriorities } from './views.js';
 
@@ -25,28 +25,24 @@ function randomRanking(random: Random): Ranking {
 
 /** The contract of band selection policies, as cases for any test framework. */
 export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCase[] {
-  return [
-    typeCase(make),
-    promises('leaves every band in the order once, and changes nothing else', () => {
-      const policy = make();
+  return contract(make, {
+    'leaves every band in the order once, and changes nothing else'(policy) {
       repeatedly(500, 1, (random) => {
         const ranking = randomRanking(random);
         const order = orderOf(policy, ranking);
         expectSame([...order].sort(byNumber), [...ranking.priorities.keys()], 'the members of the order');
         policy.recordDispatch?.(ranking.priorities[order[0] as number] as number);
       });
-    }),
-    promises('ranks alike until a dispatch is recorded', () => {
-      const policy = make();
+    },
+    'ranks alike until a dispatch is recorded'(policy) {
       repeatedly(200, 2, (random) => {
         const ranking = randomRanking(random);
         const order = orderOf(policy, ranking);
         expectSame(orderOf(policy, ranking), order, 'the order of the second look');
         if (random.chance(0.7)) policy.recordDispatch?.(random.pick(ranking.priorities));
       });
-    }),
-    promises('never leaves the order of priorities where it says strict', () => {
-      const policy = make();
+    },
+    'never leaves the order of priorities where it says strict'(policy) {
       if (policy.strict !== true) return;
       repeatedly(100, 3, (random) => {
         const ranking = randomRanking(random);
@@ -54,13 +50,13 @@ export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCa
         expectThat(isInOrder, 'a strict policy that reorders bands is not asked to');
         policy.recordDispatch?.(random.pick(ranking.priorities));
       });
-    }),
-    ...controllerCases(make, (each) => ({ bandOrder: each() }), {
+    },
+    ...ofController(make, (each) => ({ bandOrder: each() }), {
       served: 'lets the requests of every band go in the end, and is never at fault',
       method: 'rank',
       lost: 'lets every request go in the end when its order is lost: a fault leaves the highest band first',
     }),
-  ];
+  });
 }
 
 function byNumber(a: number, b: number): number {

@@ -1,23 +1,23 @@
 /** The promises of every comparison. */
-import { type ContractCase, expectThat, promises } from './contract-case.js';
+import { expectThat, type Promises } from './contract-case.js';
 
 /** `answers` names the first case. Violations tell of requests by their place in `requests`. */
-export function comparisonCases<R>(
+export function comparison<R>(
   answers: string,
   compare: (a: R, b: R) => number,
   requests: readonly R[],
-): ContractCase[] {
+): Promises<unknown> {
   const sign = (a: R, b: R): number => Math.sign(compare(a, b));
-  return [
-    promises(answers, () => {
+  return {
+    [answers]() {
       for (const a of requests) {
         for (const b of requests) {
           const answer: unknown = compare(a, b);
           expectThat(typeof answer === 'number' && !Number.isNaN(answer), `compare answers ${String(answer)}`);
         }
       }
-    }),
-    promises('is an order: equal to itself, opposite when turned round, and transitive', () => {
+    },
+    'is an order: equal to itself, opposite when turned round, and transitive'() {
       for (const [i, a] of requests.entries()) {
         expectThat(compare(a, a) === 0, `request ${i} is not equal to itself`);
         for (const [j, b] of requests.entries()) {
@@ -29,6 +29,6 @@ export function comparisonCases<R>(
           }
         }
       }
-    }),
-  ];
+    },
+  };
 }

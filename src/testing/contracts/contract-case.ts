@@ -9,8 +9,22 @@ export interface ContractCase {
   run(): void | Promise<void>;
 }
 
-export function promises(name: string, run: ContractCase['run']): ContractCase {
-  return { name, run };
+/** What is promised, by statements of behaviour; each promise is asked of a plugin of its own. */
+export type Promises<P> = Readonly<Record<string, (plugin: P) => void | Promise<void>>>;
+
+export function cases<P>(make: () => P, promises: Promises<P>): ContractCase[] {
+  return Object.entries(promises).map(([name, check]) => ({ name, run: () => check(make()) }));
+}
+
+/** Every plugin has a type besides: small letters, digits and hyphens, as configuration files write it. */
+export function contract<P extends { readonly type: string }>(make: () => P, promises: Promises<P>): ContractCase[] {
+  return cases(make, {
+    'has a type'({ type }) {
+      const isRight = typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type);
+      expectThat(isRight, `expected a type such as "my-policy", got ${String(type)}`);
+    },
+    ...promises,
+  });
 }
 
 /** A plugin broke its contract; the message says how. */
@@ -38,25 +52,13 @@ export function expectPart(kept: readonly EndpointView[], given: readonly Endpoi
   expectSame(ids(kept), ids(given.filter((endpoint) => kept.includes(endpoint))), 'what it keeps');
 }
 
-/** For plugins that may announce changes. */
-export function subscriptionCase(make: () => { subscribe?(listener: () => void): () => void }): ContractCase {
-  return promises('takes back a subscription, once or twice, where it offers one', () => {
-    const plugin = make();
+/** Of plugins that may announce changes. */
+export const subscription: Promises<{ subscribe?(listener: () => void): () => void }> = {
+  'takes back a subscription, once or twice, where it offers one'(plugin) {
     if (plugin.subscribe === undefined) return;
     const stop: unknown = plugin.subscribe(() => {});
     expectThat(typeof stop === 'function', 'subscribe answers no way to stop');
     (stop as () => void)();
     (stop as () => void)();
-  });
-}
-
-/** Every plugin has a type: small letters, digits and hyphens, as configuration files write it. */
-export function typeCase(make: () => { readonly type: string }): ContractCase {
-  return promises('has a type', () => {
-    const { type } = make();
-    expectThat(
-      typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type),
-      `expected a type such as "my-policy", got ${String(type)}`,
-    );
-  });
-}
+  },
+};

@@ -13,7 +13,7 @@ import {
 import type { ServerAnswer } from '../../types/index.js';
 import { audit } from '../audit.js';
 import { ManualClock } from '../manual-clock.js';
-import { type ContractCase, expectSame, expectThat, promises } from './contract-case.js';
+import { expectSame, expectThat, type Promises } from './contract-case.js';
 import { pluginFaults } from './plugin-faults.js';
 
 export interface ControllerFixture {
@@ -160,9 +160,10 @@ export async function survive(options: Partial<FlowControllerOptions>): Promise<
   expectSame(answers, requests, 'callers that got an answer');
 }
 
-/** The last promise of a contract; the options that `broken` makes have the plugin `sabotaged`. */
-export function survivalCase(broken: () => Partial<FlowControllerOptions>): ContractCase {
-  return promises('breaks no caller when every method of it answers anything, or throws', () => survive(broken()));
+/** The last promise of a contract; `using` makes the options of a controller with a plugin that is `sabotaged`. */
+export function survival<P extends object>(using: (plugin: P) => Partial<FlowControllerOptions>): Promises<P> {
+  const promise = 'breaks no caller when every method of it answers anything, or throws';
+  return { [promise]: (plugin) => survive(using(sabotaged(plugin))) };
 }
 
 /** What a contract promises of a controller with the plugin. */
@@ -177,19 +178,19 @@ export interface ControllerPromises<P> {
 }
 
 /** The last promises of a contract; `using` makes the options of a controller with plugins of that kind. */
-export function controllerCases<P extends object>(
+export function ofController<P extends object>(
   make: () => P,
   using: (make: () => P) => Partial<FlowControllerOptions>,
   { served, method, lost, tellsFaults = false }: ControllerPromises<P>,
-): ContractCase[] {
-  return [
-    promises(served, () => serveWithoutFaults(using(make))),
-    promises(lost, async () => {
+): Promises<P> {
+  return {
+    [served]: () => serveWithoutFaults(using(make)),
+    async [lost]() {
       const { pluginErrors } = await serveAll(using(() => sabotaged(make(), method)));
       expectThat(!tellsFaults || pluginErrors > 0, 'faults were not reported');
-    }),
-    survivalCase(() => using(() => sabotaged(make()))),
-  ];
+    },
+    ...survival<P>(() => using(() => sabotaged(make()))),
+  };
 }
 
 function end(lease: Lease | undefined): void {

@@ -1,7 +1,7 @@
 /** The contract of every endpoint filter. */
 import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
-import { type ContractCase, expectPart, expectSame, expectThat, promises, typeCase } from './contract-case.js';
-import { sabotaged, serveAll, survivalCase } from './controller-fixture.js';
+import { type ContractCase, contract, expectPart, expectSame, expectThat } from './contract-case.js';
+import { sabotaged, serveAll, survival } from './controller-fixture.js';
 import { type Random, repeatedly } from './random.js';
 import { endpointView, itemView, randomEndpoints } from './views.js';
 
@@ -38,10 +38,8 @@ function ids(endpoints: readonly EndpointView[]): string[] {
 
 /** The contract of endpoint filters, as cases for any test framework. */
 export function endpointFilterContract(make: () => EndpointFilter): ContractCase[] {
-  return [
-    typeCase(make),
-    promises('finds a class, or none, for every request, whatever it carries, and the same one again', () => {
-      const filter = make();
+  return contract(make, {
+    'finds a class, or none, for every request, whatever it carries, and the same one again'(filter) {
       const other = make();
       repeatedly(300, 1, (random) => {
         const item = randomItem(random);
@@ -54,24 +52,22 @@ export function endpointFilterContract(make: () => EndpointFilter): ContractCase
         );
         expectSame(other.classOf(item), requestClass, 'the class that another filter finds');
       });
-    }),
-    promises('keeps some of what it was given, in its order, and changes nothing in it', () => {
-      const filter = make();
+    },
+    'keeps some of what it was given, in its order, and changes nothing in it'(filter) {
       withClasses(2, filter, (endpoints, requestClass) => {
         expectPart(filter.keep(endpoints, requestClass), endpoints);
       });
-    }),
-    promises('judges each endpoint for itself, by name and labels and not by its load', () => {
-      const filter = make();
+    },
+    'judges each endpoint for itself, by name and labels and not by its load'(filter) {
       withClasses(3, filter, (endpoints, requestClass) => {
         const alone = endpoints.flatMap(({ id, labels }) => filter.keep([endpointView(id, { labels })], requestClass));
         expectSame(ids(alone), ids(filter.keep(endpoints, requestClass)), 'what it keeps, one by one');
       });
-    }),
-    promises('serves or refuses every request, also when its classes are lost', async () => {
+    },
+    async 'serves or refuses every request, also when its classes are lost'() {
       await serveAll({ endpointFilters: [make()] });
       await serveAll({ endpointFilters: [sabotaged(make(), 'classOf')] });
-    }),
-    survivalCase(() => ({ endpointFilters: [sabotaged(make())] })),
-  ];
+    },
+    ...survival((filter: EndpointFilter) => ({ endpointFilters: [filter] })),
+  });
 }

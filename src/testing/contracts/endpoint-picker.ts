@@ -1,23 +1,22 @@
 /** The contract of every endpoint picker. */
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
-import { type ContractCase, expectThat, promises, typeCase } from './contract-case.js';
-import { controllerCases, expectBalanced, expectNoFaults, makeFixture } from './controller-fixture.js';
+import { type ContractCase, contract, expectThat } from './contract-case.js';
+import { expectBalanced, expectNoFaults, makeFixture, ofController } from './controller-fixture.js';
 import { Random, repeatedly } from './random.js';
 import { itemView, randomEndpoints } from './views.js';
 
 /** The contract of endpoint pickers, as cases for any test framework. */
 export function endpointPickerContract(make: () => EndpointPicker): ContractCase[] {
-  return [
-    typeCase(make),
-    promises('picks one of what it was given, and changes nothing in it', () => pickFromRandom(make())),
-    promises('works for a pool that changes, and is never at fault', () => changePool(make())),
-    ...controllerCases(make, (each) => ({ endpointPicker: each() }), {
+  return contract(make, {
+    'picks one of what it was given, and changes nothing in it': (plugin) => pickFromRandom(plugin),
+    'works for a pool that changes, and is never at fault': (plugin) => changePool(plugin),
+    ...ofController(make, (each) => ({ endpointPicker: each() }), {
       served: 'serves requests of every tenant and priority, and is never at fault',
       method: 'pick',
       lost: 'serves on when its choices are lost: the least loaded endpoint gets the request',
       tellsFaults: true,
     }),
-  ];
+  });
 }
 
 function pickFromRandom(picker: EndpointPicker): void {

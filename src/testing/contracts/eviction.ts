@@ -7,9 +7,9 @@ import {
   type Lease,
 } from '../../index.js';
 import type { InFlightView } from '../../types/index.js';
-import { comparisonCases } from './comparison.js';
-import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
-import { expectBalanced, expectNoFaults, makeFixture, sabotaged, survivalCase } from './controller-fixture.js';
+import { comparison } from './comparison.js';
+import { type ContractCase, contract, expectSame, expectThat, type Promises } from './contract-case.js';
+import { expectBalanced, expectNoFaults, makeFixture, sabotaged, survival } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView } from './views.js';
 
@@ -66,42 +66,36 @@ function evictUnder(plugins: Plugins): number {
 }
 
 /** What both promise of a controller; `lost` is what holds while answers of `method` are lost. */
-function evictionCases<P extends object>(
-  make: () => P,
+function ofEviction<P extends object>(
   using: (plugin: P) => Plugins,
   method: keyof P & string,
   lost: string,
-): ContractCase[] {
-  return [
-    promises('lets important requests have seats, and is never at fault', () =>
-      expectNoFaults(evictUnder(using(make()))),
-    ),
-    promises(lost, () => void evictUnder(using(sabotaged(make(), method)))),
-    survivalCase(() => ({ eviction: inFlightEviction({ ...using(sabotaged(make())) }) })),
-  ];
+): Promises<P> {
+  return {
+    'lets important requests have seats, and is never at fault': (plugin) => expectNoFaults(evictUnder(using(plugin))),
+    [lost]: (plugin) => void evictUnder(using(sabotaged(plugin, method))),
+    ...survival((plugin) => ({ eviction: inFlightEviction({ ...using(plugin) }) })),
+  };
 }
 
 /** The contract of eviction filters, as cases for any test framework. */
 export function evictionFilterContract(make: () => EvictionFilter): ContractCase[] {
-  return [
-    typeCase(make),
-    promises('answers true or false for every request, and the same again', () => {
-      const filter = make();
+  return contract(make, {
+    'answers true or false for every request, and the same again'(filter) {
       for (const lease of randomLeases(1, 200)) {
         const answer: unknown = filter.accepts(lease);
         expectThat(typeof answer === 'boolean', `it answers ${String(answer)}`);
         expectSame(make().accepts(lease), answer, 'what another filter answers');
       }
-    }),
-    ...evictionCases(make, (filter) => ({ filter }), 'accepts', 'evicts nobody by an answer that was lost'),
-  ];
+    },
+    ...ofEviction((filter: EvictionFilter) => ({ filter }), 'accepts', 'evicts nobody by an answer that was lost'),
+  });
 }
 
 /** The contract of eviction orderings, as cases for any test framework. */
 export function evictionOrderingContract(make: () => EvictionOrdering): ContractCase[] {
-  return [
-    typeCase(make),
-    ...comparisonCases('always answers with a number', make().compare, randomLeases(2, 40)),
-    ...evictionCases(make, (ordering) => ({ ordering }), 'compare', 'evicts on when its comparisons are lost'),
-  ];
+  return contract(make, {
+    ...comparison('always answers with a number', make().compare, randomLeases(2, 40)),
+    ...ofEviction((ordering: EvictionOrdering) => ({ ordering }), 'compare', 'evicts on when its comparisons are lost'),
+  });
 }

@@ -1,6 +1,6 @@
 /** The contract of every fairness policy, looked at from outside: through a controller that uses it. */
 import { type FairnessPolicy, globalStrict, type Lease } from '../../index.js';
-import { type ContractCase, expectSame, expectThat, promises, typeCase } from './contract-case.js';
+import { type ContractCase, contract, expectSame, expectThat } from './contract-case.js';
 import {
   expectBalanced,
   makeFixture,
@@ -74,17 +74,16 @@ function* seeds(from: number, to: number): Generator<number, void, undefined> {
  * for (const { name, run } of fairnessPolicyContract(() => myPolicy())) it(name, run);
  */
 export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase[] {
-  return [
-    typeCase(make),
-    promises('lets every request go once, picks nothing but active flows, and leaves nobody behind', () => {
+  return contract(make, {
+    'lets every request go once, picks nothing but active flows, and leaves nobody behind'() {
       for (const seed of seeds(1, 10)) {
         const { order, errors, left } = live(make(), seed);
         const twice = order.length - new Set(order).size;
         expectSame({ errors, left, twice }, { errors: 0, left: 0, twice: 0 }, `history ${seed}`);
         expectThat(order.length > 100, `history ${seed}: only ${order.length} requests went`);
       }
-    }),
-    promises('leaves the order inside a flow to the ordering policy', () => {
+    },
+    'leaves the order inside a flow to the ordering policy'() {
       for (const seed of seeds(11, 20)) {
         const { order, flows } = live(make(), seed);
         const last = new Map<string, number>();
@@ -97,27 +96,24 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
           last.set(flow, number);
         }
       }
-    }),
-    promises('decides alike on like histories', () => {
+    },
+    'decides alike on like histories'() {
       for (const seed of seeds(21, 25))
         expectSame(live(make(), seed).order, live(make(), seed).order, `history ${seed} played twice`);
-    }),
-    promises('may come to and go from a queue that is in use', () => replaceInUse(make)),
-    promises('serves requests of every tenant and priority, and is never at fault', () =>
-      serveWithoutFaults({ defaultBand: { fairness: make() }, bands: bandsWith(make) }),
-    ),
-    promises('serves on when its picks are lost: a fault costs one decision', async () => {
-      const policy = make();
+    },
+    'may come to and go from a queue that is in use': () => replaceInUse(make),
+    'serves requests of every tenant and priority, and is never at fault': (plugin) =>
+      serveWithoutFaults({ defaultBand: { fairness: plugin }, bands: bandsWith(make) }),
+    async 'serves on when its picks are lost: a fault costs one decision'(policy) {
       if ('sharedQueue' in policy) return; // nobody asks it
       const { pluginErrors } = await serveAll({ bands: bandsWith(() => withBrokenSelectors(policy, 'pick')) });
       expectThat(pluginErrors > 0, 'faults were not reported');
-    }),
-    promises('breaks no caller when every method of it answers anything, or throws', async () => {
-      const policy = make();
+    },
+    async 'breaks no caller when every method of it answers anything, or throws'(policy) {
       if ('sharedQueue' in policy) return; // nobody asks it
       await survive({ bands: bandsWith(() => withBrokenSelectors(policy)) });
-    }),
-  ];
+    },
+  });
 }
 
 type SelectingPolicy = Extract<FairnessPolicy, { createSelector: unknown }>;

@@ -1,8 +1,8 @@
 /** The contract of every ordering policy. */
 import { type FlowControllerOptions, globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
-import { comparisonCases } from './comparison.js';
-import { type ContractCase, expectSame, promises, typeCase } from './contract-case.js';
-import { controllerCases, expectNoFaults, makeFixture, Valve } from './controller-fixture.js';
+import { comparison } from './comparison.js';
+import { type ContractCase, contract, expectSame } from './contract-case.js';
+import { expectNoFaults, makeFixture, ofController, Valve } from './controller-fixture.js';
 import { Random } from './random.js';
 import { itemView } from './views.js';
 
@@ -42,14 +42,13 @@ const extremes: readonly ItemView[] = [
 export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase[] {
   const { compare, arrivalOrder } = make();
   const items = [...randomItems(7, 40), ...extremes.map((item) => ({ ...item, sequence: item.sequence + 40 }))];
-  return [
-    typeCase(make),
-    ...comparisonCases(
+  return contract(make, {
+    ...comparison(
       'always answers with a number, for requests without deadlines and with the largest values too',
       compare,
       items,
     ),
-    promises('is nothing but the order of arrival where it says arrivalOrder', () => {
+    'is nothing but the order of arrival where it says arrivalOrder'() {
       if (arrivalOrder !== true) return;
       for (const a of items) {
         for (const b of items) {
@@ -57,14 +56,14 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
           expectSame(Math.sign(compare(a, b)), byArrival, `requests ${a.sequence} and ${b.sequence}`);
         }
       }
-    }),
-    promises('lets requests go in its order, ties by arrival', () => dispatchInOrder(make())),
-    ...controllerCases(make, bandsWith, {
+    },
+    'lets requests go in its order, ties by arrival': (plugin) => dispatchInOrder(plugin),
+    ...ofController(make, bandsWith, {
       served: 'serves requests of every tenant and priority, and is never at fault',
       method: 'compare',
       lost: 'serves on when its comparisons are lost',
     }),
-  ];
+  });
 }
 
 function bandsWith(make: () => OrderingPolicy): Partial<FlowControllerOptions> {

@@ -1,9 +1,9 @@
 /** The contract of every saturation detector. */
 import type { PoolView, SaturationDetector } from '../../index.js';
-import { type ContractCase, expectPart, expectThat, promises, subscriptionCase, typeCase } from './contract-case.js';
-import { controllerCases } from './controller-fixture.js';
+import { type ContractCase, contract, expectPart, expectThat, subscription } from './contract-case.js';
+import { ofController } from './controller-fixture.js';
 import { Random, repeatedly } from './random.js';
-import { seatCases } from './seat-listener.js';
+import { seats } from './seat-listener.js';
 import { endpointView, poolView, randomEndpoints } from './views.js';
 
 const nowMs = 10_000;
@@ -49,26 +49,25 @@ const extremes: readonly PoolView[] = [
 
 /** The contract of saturation detectors, as cases for any test framework. */
 export function saturationDetectorContract(make: () => SaturationDetector): ContractCase[] {
-  return [
-    typeCase(make),
-    promises('reads a finite number from 0 up from any pool, and changes nothing in it', () => {
+  return contract(make, {
+    'reads a finite number from 0 up from any pool, and changes nothing in it'() {
       const random = new Random(1);
       const detector = make();
       for (const pool of [...Array.from({ length: 300 }, () => randomPool(random)), ...extremes]) {
         const reading: unknown = detector.saturation(pool, nowMs);
         expectThat(Number.isFinite(reading) && (reading as number) >= 0, `it reads ${String(reading)}`);
       }
-    }),
-    promises('reads an empty pool as full', () => {
+    },
+    'reads an empty pool as full'() {
       const reading = make().saturation(poolView(), nowMs);
       expectThat(reading >= 1, `it reads ${reading}`);
-    }),
-    promises('reads an idle pool as not full', () => {
+    },
+    'reads an idle pool as not full'() {
       const metrics = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs };
       const reading = make().saturation(poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics }))), nowMs);
       expectThat(reading < 1, `it reads ${reading}`);
-    }),
-    promises('never reads less where there is more to do', () => {
+    },
+    'never reads less where there is more to do'() {
       repeatedly(300, 2, (random) => {
         const detector = make();
         const pool = randomPool(random);
@@ -76,21 +75,20 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
         const after = detector.saturation(busier(pool, random), nowMs);
         expectThat(after >= before - 1e-12, `it reads ${before}, and ${after} with more to do`);
       });
-    }),
-    promises('filters from what it was given, in the same order', () => {
-      const detector = make();
+    },
+    'filters from what it was given, in the same order'(detector) {
       repeatedly(200, 3, (random) => {
         const endpoints = randomEndpoints(random, 1, nowMs);
         expectPart(detector.filter?.(endpoints, nowMs) ?? endpoints, endpoints);
       });
-    }),
-    subscriptionCase(make),
-    ...seatCases(make),
-    ...controllerCases(make, (each) => ({ saturationDetector: each() }), {
+    },
+    ...subscription,
+    ...seats,
+    ...ofController(make, (each) => ({ saturationDetector: each() }), {
       served: 'lets every request of a queue go in the end, and is never at fault',
       method: 'saturation',
       lost: 'lets every request go in the end when its readings are lost: a fault closes the gate for one reading',
       tellsFaults: true,
     }),
-  ];
+  });
 }

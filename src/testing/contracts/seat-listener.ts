@@ -1,8 +1,8 @@
 /** The contract of everything that hears of seats. */
 import type { Constraint, EndpointView, ItemView, SeatListener, Usage } from '../../index.js';
 import type { SeatView } from '../../types/index.js';
-import { type ContractCase, expectSame, promises } from './contract-case.js';
-import { sabotaged, serveWithoutFaults, survivalCase } from './controller-fixture.js';
+import { type ContractCase, cases, expectSame, type Promises } from './contract-case.js';
+import { serveWithoutFaults, survival } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
 
@@ -88,23 +88,20 @@ function unknownSeat(listener: SeatListener): unknown[] {
   ];
 }
 
-/** Cases for whatever hears of seats; they hold for all that hears of none. */
-export function seatCases(make: () => SeatListener): ContractCase[] {
-  return [
-    promises('answers nothing to what it hears of seats, also of those whose dispatch it never saw', () => {
-      const listener = make();
-      playSeats(listener, 10, () => {});
-      const answers = unknownSeat(listener).filter((answer) => answer !== undefined);
-      expectSame(answers.length, 0, 'answers of its hooks');
-    }),
-  ];
-}
+/** Of whatever hears of seats; they hold for all that hears of none. */
+export const seats: Promises<SeatListener> = {
+  'answers nothing to what it hears of seats, also of those whose dispatch it never saw'(listener) {
+    playSeats(listener, 10, () => {});
+    const answers = unknownSeat(listener).filter((answer) => answer !== undefined);
+    expectSame(answers.length, 0, 'answers of its hooks');
+  },
+};
 
 /** The contract of seat listeners, as cases for any test framework. */
 export function seatListenerContract(make: () => SeatListener): ContractCase[] {
-  return [
-    ...seatCases(make),
-    promises('is never at fault while requests come and go', () => serveWithoutFaults({ seatListener: make() })),
-    survivalCase(() => ({ seatListener: sabotaged(make()) })),
-  ];
+  return cases(make, {
+    ...seats,
+    'is never at fault while requests come and go': (plugin) => serveWithoutFaults({ seatListener: plugin }),
+    ...survival((seatListener: SeatListener) => ({ seatListener })),
+  });
 }
