@@ -24,8 +24,8 @@ export function leastLoadedOf(endpoints: readonly EndpointView[]): EndpointView 
 
 /**
  * Picks the endpoint with the fewest requests in flight for its weight. Ties go to the fewest tokens in flight, then to
- * the fewest requests ever sent, both for its weight, then to the order of the pool. Of more than 64 endpoints eight are
- * compared, which are drawn.
+ * the fewest requests ever sent, both for its weight, then to the order of the pool. Of more than 64 endpoints eight
+ * are compared, which are drawn.
  */
 export function leastLoaded(): EndpointPicker {
   return { type: 'least-loaded-picker', takesSamples: true, pick: leastLoadedOf };
