@@ -25,7 +25,7 @@
  * Weight that has not called again by then is absent, and may still run requests. No share grows until its drain is
  * over. After that its fair part is kept for it, unless as many have joined.
  */
-import { finiteText } from '../store/script.js';
+import { scriptHead } from '../store/script.js';
 import type { StoreScript } from '../store/store.js';
 import { leaseInMemory, replicaFields, spanFields, sumFields, toldFields } from './lease-in-memory.js';
 
@@ -36,10 +36,7 @@ export const leaseScript: StoreScript = {
   farewell: leaveWith,
   local: leaseInMemory,
   text: `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function text(number) return string.format('%.0f', number) end
-${finiteText}
+${scriptHead}
 local self, id, isNamed, isLeaving = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[8] == 'leave'
 local ${spanFields.join(', ')} = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local sumFields, replicaFields = { ${listOf(sumFields)} }, { ${listOf(replicaFields)} }
