@@ -12,7 +12,7 @@ import type { output } from 'zod/v4/core';
 import { realClock } from '../base/clock.js';
 import { bandHeadroomHeader } from '../base/headers/header-names.js';
 import { isRefusal } from '../base/headers/retry-after.js';
-import { isReplayable } from '../base/replayable-body.js';
+import { isReplayable } from '../base/request-body.js';
 import { callable, object, optional, parse, value, withKeys } from '../base/schema/element.js';
 import { aboveZero, clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import { watchedBody } from '../base/stream/watched-body.js';

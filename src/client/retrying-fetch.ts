@@ -1,7 +1,7 @@
 /** A fetch that tries again while the gateway says so. */
 import { realClock } from '../base/clock.js';
 import { pause } from '../base/pause.js';
-import { isReplayable } from '../base/replayable-body.js';
+import { isReplayable } from '../base/request-body.js';
 import { object, objectWith, optional, parse, record, withKeys } from '../base/schema/element.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';

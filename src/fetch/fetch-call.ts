@@ -3,7 +3,7 @@
  * says of its model. A body is parsed at most once, when somebody asks for what is in it.
  */
 import { controlHeaders } from '../adapters/http/index.js';
-import { isReplayable } from '../base/replayable-body.js';
+import { bodyBytes, isReplayable } from '../base/request-body.js';
 import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
 
 interface BodyFacts {
@@ -102,14 +102,7 @@ export class FetchCall {
 
   /** Bytes of the body as far as they are known; a guess for streams and forms. */
   get byteSize(): number {
-    const { body } = this;
-    if (body === undefined) return 0;
-    if (typeof body === 'string') return utf8Bytes(body);
-    if (body instanceof URLSearchParams) return body.toString().length;
-    if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) return body.byteLength;
-    if (body instanceof Blob) return body.size;
-    const declared = Number(this.sentHeaders.get('content-length') ?? Number.NaN);
-    return Number.isSafeInteger(declared) && declared >= 0 ? declared : unknownBodyBytes;
+    return bodyBytes(this.body, this.sentHeaders.get('content-length'), unknownBodyBytes);
   }
 
   /** Whether it can be sent twice. */
@@ -160,18 +153,6 @@ function isCount(value: unknown): value is number {
 
 function parsed(text: string): BodyFacts {
   return /^\s*\{/.test(text) ? (fieldsOf(parseJson(text)) ?? noFacts) : noFacts;
-}
-
-/** The length of the text in UTF-8, counted without encoding it. */
-function utf8Bytes(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    // Two surrogates make four bytes.
-    const isSurrogate = unit >= 0xd800 && unit <= 0xdfff;
-    if (unit > 0x7f) bytes += unit > 0x7ff && !isSurrogate ? 2 : 1;
-  }
-  return bytes;
 }
 
 /** Aborts when the first of them does; undefined where there is none. */

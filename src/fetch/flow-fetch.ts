@@ -133,10 +133,9 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
   function dropped(drop: Drop, call: FetchCall): Response {
     if (drop.reason === 'cancelled' && call.signal?.aborted) leave(call);
     call.leaveBody(undefined);
-    const { status, headers, body } = toHttpResponse(drop, responseOptions);
-    if (settings.onDrop !== 'throw') return new Response(body, { status, headers });
-    const { 'content-type': _, ...others } = headers;
-    throw new FlowControlError(drop, { status, headers: others });
+    const response = toHttpResponse(drop, responseOptions);
+    if (settings.onDrop === 'throw') throw new FlowControlError(drop, response);
+    return new Response(response.body, response);
   }
 
   return Object.defineProperty(fetch, 'counts', { value: counts, enumerable: true }) as FlowFetch;

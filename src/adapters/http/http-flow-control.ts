@@ -170,7 +170,7 @@ export class HttpFlowControl<Subject, Req> {
   private reject(drop: Drop, exchange: Exchange<Req>): Verdict {
     const response = this.answer(drop, exchange);
     if (this.options.onDrop === 'throw' || exchange.hasBegun === true)
-      return { type: 'fail', error: failure(drop, response) };
+      return { type: 'fail', error: new FlowControlError(drop, response) };
     return { type: 'reject', response };
   }
 
@@ -220,12 +220,6 @@ const gone: Verdict = { type: 'gone' };
 
 function isBodyComing<Req>(exchange: Exchange<Req>): boolean {
   return exchange.upload !== undefined && exchange.bodyBytes(1) > 0 && exchange.upload().type !== 'over';
-}
-
-/** The body is the host's to write, and so is its type. */
-function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowControlError {
-  const { 'content-type': _, ...others } = headers;
-  return new FlowControlError(drop, { status, headers: others });
 }
 
 /** A request whose class is not known must not pass for one that needs no lease. */

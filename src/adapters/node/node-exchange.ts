@@ -4,6 +4,7 @@
  */
 import type { Server } from 'node:http';
 import type { HeaderSource } from '../../base/headers/header-source.js';
+import { declaredBytes } from '../../base/request-body.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
@@ -92,10 +93,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   /** Content-Length; 0 without a body; `unknownBodyBytes` for a body of unknown length. */
   bodyBytes(unknownBodyBytes: number): number {
     const { contentLength } = this;
-    if (contentLength !== undefined) {
-      const bytes = Number(contentLength);
-      return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : unknownBodyBytes;
-    }
+    if (contentLength !== undefined) return declaredBytes(contentLength, unknownBodyBytes);
     const isOpen = this.isChunked || http2StreamOf(this.incoming)?.endAfterHeaders === false;
     return isOpen ? unknownBodyBytes : 0;
   }

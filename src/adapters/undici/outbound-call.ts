@@ -10,6 +10,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
+import { bodyBytes } from '../../base/request-body.js';
 import { whenAborted as whenSignalAborted } from '../../base/when-aborted.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Verdict } from '../http/http-flow-control.js';
@@ -64,7 +65,9 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions>, Handl
   }
 
   bodyBytes(unknownBodyBytes: number): number {
-    return bodyBytes(this.req.body, this.headers, unknownBodyBytes);
+    const { body } = this.req;
+    if (typeof body === 'string') return Buffer.byteLength(body);
+    return bodyBytes(body, headerValue(this.headers, ['content-length']), unknownBodyBytes);
   }
 
   onEnd(done: (isSent: boolean) => void): void {
@@ -244,16 +247,6 @@ function waitingController(onAbort: (reason: Error) => void): Controller {
     pause() {},
     resume() {},
   };
-}
-
-/** The length of a body in memory; else Content-Length, or `unknownBodyBytes`. */
-function bodyBytes(body: unknown, headers: HeaderSource, unknownBodyBytes: number): number {
-  if (body === undefined || body === null) return 0;
-  if (typeof body === 'string') return Buffer.byteLength(body);
-  if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) return body.byteLength;
-  if (body instanceof Blob) return body.size;
-  const declared = Number(headerValue(headers, ['content-length']) ?? Number.NaN);
-  return Number.isSafeInteger(declared) && declared >= 0 ? declared : unknownBodyBytes;
 }
 
 function isStream(body: unknown): body is Readable {

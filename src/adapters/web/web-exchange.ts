@@ -5,6 +5,7 @@
  */
 import { controlHeaders } from '../../base/headers/header-names.js';
 import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-source.js';
+import { declaredBytes } from '../../base/request-body.js';
 import { type WatchedBody, watchedBody } from '../../base/stream/watched-body.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
@@ -44,8 +45,7 @@ export class WebExchange implements Exchange<Request> {
   bodyBytes(unknownBodyBytes: number): number {
     const declared = this.req.headers.get('content-length');
     if (declared === null) return this.req.body === null ? 0 : unknownBodyBytes;
-    const bytes = Number(declared);
-    return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : unknownBodyBytes;
+    return declaredBytes(declared, unknownBodyBytes);
   }
 
   onEnd(done: (isSent: boolean) => void): void {

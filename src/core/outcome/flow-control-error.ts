@@ -29,7 +29,7 @@ export class FlowControlError extends Error {
   /** The message is written for the client, whatever the status. */
   readonly expose = true;
 
-  /** `response` replaces the answer of the default error contract. */
+  /** `response` replaces the answer of the default error contract; the body, and so its type, is the host's to write. */
   constructor(drop: Drop, response: DropResponse = defaultResponse(drop)) {
     const { code, detail } = explainDrop(drop);
     super(detail);
@@ -38,7 +38,8 @@ export class FlowControlError extends Error {
     this.drop = drop;
     this.status = response.status;
     this.statusCode = response.status;
-    this.headers = response.headers;
+    const { 'content-type': _, ...headers } = response.headers;
+    this.headers = headers;
     Object.defineProperty(this, brand, { value: true });
   }
 

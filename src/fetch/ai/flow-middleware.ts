@@ -213,15 +213,14 @@ function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | und
 const markers = ['vercel.ai.error', 'vercel.ai.error.AI_APICallError'].map((name) => Symbol.for(name));
 
 /** A FlowControlError with the members of an APICallError, so that the SDK's own retries work. */
-function callError(drop: Drop, { status, headers }: HttpErrorResponse): FlowControlError {
-  const { 'content-type': _, ...others } = headers;
-  const error = new FlowControlError(drop, { status, headers: others });
+function callError(drop: Drop, response: HttpErrorResponse): FlowControlError {
+  const error = new FlowControlError(drop, response);
   for (const marker of markers) Object.defineProperty(error, marker, { value: true });
   return Object.assign(error, {
     url: 'headgate:',
     requestBodyValues: {},
-    responseHeaders: others,
-    isRetryable: isRefusal(status),
+    responseHeaders: error.headers,
+    isRetryable: isRefusal(error.status),
   });
 }
 

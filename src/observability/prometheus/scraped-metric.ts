@@ -91,24 +91,18 @@ export function turnOfItsOwn(): Promise<void> {
 export class ScrapedMetric<S = never> implements RegisteredMetric {
   /** A registry in OpenMetrics mode cuts `_total` off, and puts it behind every sample. */
   name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly aggregator: string;
   readonly sources: Map<string, S> = new Map();
   private readonly family: Family<S>;
 
   constructor(name: string, family: Family<S>) {
     this.name = name;
     this.family = family;
-  }
-
-  get type(): string {
-    return this.family.type;
-  }
-
-  get help(): string {
-    return this.family.help;
-  }
-
-  get aggregator(): string {
-    return this.family.aggregator ?? 'sum';
+    this.type = family.type;
+    this.help = family.help;
+    this.aggregator = family.aggregator ?? 'sum';
   }
 
   async get(): Promise<object> {
