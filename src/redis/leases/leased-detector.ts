@@ -1,4 +1,5 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
+import type { output } from 'zod/v4/core';
 import { object, optional, parse } from '../../base/schema/element.js';
 import { positiveInteger } from '../../base/schema/types.js';
 import { type Clock, FlowConfigError, type PoolView, type SaturationDetector } from '../../index.js';
@@ -28,12 +29,6 @@ export interface LeasedDetector extends SaturationDetector {
   close(): Promise<void>;
 }
 
-/** Options of a limit in requests, or of one in tokens. */
-export interface LimitedLeaseOptions extends LeaseOptions {
-  maxConcurrency?: number | undefined;
-  maxTokens?: number | undefined;
-}
-
 const optionsSchema = object({
   ...leaseShape,
   maxConcurrency: optional(positiveInteger()),
@@ -56,7 +51,7 @@ export class HeldLeases {
   private readonly name: ReplicaName;
 
   /** @throws FlowConfigError */
-  constructor(client: RedisClient | Store, options: LimitedLeaseOptions, subject: string) {
+  constructor(client: RedisClient | Store, options: LeaseOptions, subject: string) {
     const store = parse(storeSchema, client, `${subject}: client`);
     const parsed = parse(optionsSchema, options, subject);
     [this.unit, this.limit] = poolLimit(parsed, subject);
@@ -144,7 +139,7 @@ export class HeldLeases {
 
 /** A pool is limited in requests or in tokens. @throws FlowConfigError when there is none, or both */
 function poolLimit(
-  { maxConcurrency, maxTokens }: LimitedLeaseOptions,
+  { maxConcurrency, maxTokens }: output<typeof optionsSchema>,
   subject: string,
 ): readonly ['requests' | 'tokens', number] {
   if (maxConcurrency !== undefined && maxTokens === undefined) return ['requests', maxConcurrency];

@@ -3,7 +3,10 @@
  *
  * Invariant: a mark from elsewhere is not sent on; a mark runs out by itself, so a lost message costs one refusal.
  */
-import { object, parse } from '../../base/schema/element.js';
+import type { output } from 'zod/v4/core';
+import { object, openObject, parse, validate } from '../../base/schema/element.js';
+import { aboveZero, text } from '../../base/schema/types.js';
+import { parseJson } from '../../base/stream/content-pieces.js';
 import { type EndpointPool, type EndpointView, realClock } from '../../index.js';
 import { keepListening } from '../store/keep-listening.js';
 import { channelOf } from '../store/keys.js';
@@ -81,15 +84,9 @@ export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMar
   };
 }
 
-function readMark(
-  message: string,
-): { readonly from: string; readonly endpoint: string; readonly forMs: number } | undefined {
-  try {
-    const { from, endpoint, forMs } = JSON.parse(message) as Record<string, unknown>;
-    if (typeof from !== 'string' || typeof endpoint !== 'string' || typeof forMs !== 'number' || !(forMs > 0))
-      return undefined;
-    return { from, endpoint, forMs: Math.min(forMs, longestMs) };
-  } catch {
-    return undefined;
-  }
+const markSchema = openObject({ from: text(), endpoint: text(), forMs: aboveZero() });
+
+function readMark(message: string): output<typeof markSchema> | undefined {
+  const read = validate(markSchema, parseJson(message));
+  return read.ok ? { ...read.value, forMs: Math.min(read.value.forMs, longestMs) } : undefined;
 }

@@ -2,7 +2,7 @@
  * Reads a scenario file into the options of a simulation, or reports everything that is wrong with it, with line and
  * column.
  */
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
+import { isCollection, isMap, isNode, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { callable, object, optional, parse, record, value } from '../../base/schema/element.js';
@@ -240,22 +240,17 @@ function hasPlace({ path }: ConfigIssue): boolean {
   return /\bline \d+/.test(path);
 }
 
+/** Where the value at the path is; a list or a map that ends the path is where its key is. */
 function offsetOf(root: Node | null, path: readonly (string | number)[]): number {
   let node: unknown = root;
   let offset = root?.range?.[0] ?? 0;
-  for (const part of path) {
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part));
-      if (pair === undefined) return offset;
-      offset = (pair.key as Node).range?.[0] ?? offset;
-      node = pair.value;
-    } else if (isSeq(node)) {
-      node = node.items[Number(part)];
-      if (node === undefined) return offset;
-    } else return offset;
-    offset = (isScalar(node) ? (node as Node).range?.[0] : undefined) ?? offset;
-    if (isSeq(node) || isMap(node))
-      offset = isSeq(node) || path.at(-1) === part ? offset : ((node as Node).range?.[0] ?? offset);
+  for (const [depth, part] of path.entries()) {
+    const isNamed = ({ key }: Pair): boolean => isScalar(key) && String(key.value) === String(part);
+    const pair = isMap(node) ? node.items.find(isNamed) : undefined;
+    node = pair?.value ?? (isSeq(node) ? node.items[Number(part)] : undefined);
+    const isEnd = node === undefined || (isCollection(node) && depth === path.length - 1);
+    const shown = pair !== undefined && isEnd ? pair.key : node;
+    if (isNode(shown)) offset = shown.range?.[0] ?? offset;
   }
   return offset;
 }
