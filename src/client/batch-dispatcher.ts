@@ -146,9 +146,12 @@ class Dispatcher implements BatchDispatcher {
       const delayMs = this.learn(response, attempt, decreases);
       // The window may have grown.
       if (delayMs === undefined) this.pump();
-      if (delayMs === undefined || isLast) return onBodyEnd(response, () => this.end());
-      discardBody(response);
+      const isAnswer = delayMs === undefined || isLast;
+      if (isAnswer && response.body) return withBody(response, watchedBody(response.body, () => this.end()).stream);
+      if (!isAnswer) discardBody(response);
       this.end();
+      // React Native has no bodies as streams.
+      if (isAnswer) return response;
     }
   }
 
@@ -181,10 +184,7 @@ class Dispatcher implements BatchDispatcher {
   /** Resolves when one more may be in flight, and counts it. Rejects with the signal's reason. */
   private turn(line: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) {
-        reject(signal.reason);
-        return;
-      }
+      if (signal?.aborted) return reject(signal.reason);
       const go = (): void => {
         signal?.removeEventListener('abort', callOff);
         resolve();
@@ -228,17 +228,4 @@ class Dispatcher implements BatchDispatcher {
 function headroomOf(headers: Headers): number | undefined {
   const text = headers.get(bandHeadroomHeader);
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-/**
- * The same answer; `end` is called once: when the body has come, was cancelled or broken off, at once where there is
- * none.
- */
-function onBodyEnd(response: Response, end: () => void): Response {
-  // React Native has no bodies as streams.
-  if (!response.body) {
-    end();
-    return response;
-  }
-  return withBody(response, watchedBody(response.body, end).stream);
 }

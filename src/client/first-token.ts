@@ -20,14 +20,13 @@ export function awaitsTokenMs(
   { firstToken, firstTokenByModel }: FirstTokenTimeouts,
   body: RequestInit['body'] | undefined,
 ): number {
-  if (typeof body !== 'string') return Number.POSITIVE_INFINITY;
-  const { model, stream } = fieldsOf(parseJson(body)) ?? {};
+  const { model, stream } = (typeof body === 'string' && fieldsOf(parseJson(body))) || {};
   return stream === true ? firstTokenMsOf(model, firstToken, firstTokenByModel) : Number.POSITIVE_INFINITY;
 }
 
 /**
- * The answer, with its first content token if it is a stream; undefined when that did not come within `ms` and
- * `mayGiveUp` said so, once, at that moment. The attempt is cancelled then.
+ * The answer; with its first content token if it is a stream, unless `ms` is Infinity. Undefined when that did not come
+ * within `ms` and `mayGiveUp` said so, once, at that moment. The attempt is cancelled then.
  */
 export async function fetchToFirstToken(
   fetch: Fetch,
@@ -37,6 +36,7 @@ export async function fetchToFirstToken(
   clock: Clock,
   mayGiveUp: () => boolean,
 ): Promise<Response | undefined> {
+  if (ms === Number.POSITIVE_INFINITY) return fetch(input, init);
   const late = new AbortController();
   const caller = signalOf(input, init);
   const timer = clock.setTimeout(() => {
@@ -61,9 +61,12 @@ export async function fetchToFirstToken(
 function joined(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        for (const chunk of chunks) controller.enqueue(chunk);
+      },
       async pull(controller) {
-        const { done, value } = chunks.length > 0 ? { done: false, value: chunks.shift() } : await reader.read();
-        if (done || value === undefined) controller.close();
+        const { done, value } = await reader.read();
+        if (done) controller.close();
         else controller.enqueue(value);
       },
       cancel: (reason) => reader.cancel(reason),

@@ -6,7 +6,7 @@ export function replayableInput<I extends string | URL | Request>(
   init: RequestInit | undefined,
 ): I | Request {
   if (typeof input === 'string' || input instanceof URL) return input;
-  return input.body === null || (init?.body !== undefined && init.body !== null) ? input : input.clone();
+  return input.body === null || (init?.body ?? null) !== null ? input : input.clone();
 }
 
 /** The signal that ends the request. As for fetch, null in `init` takes away the one of a `Request`. */

@@ -68,10 +68,7 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
       const tokenMs = isLast ? Number.POSITIVE_INFINITY : awaitsTokenMs(timeouts, init?.body);
       const sent = isLast ? input : replayableInput(input, init);
       const mayGiveUp = (): boolean => clock.now() <= lastAtMs && budget.tryRetry(clock.now());
-      const response =
-        tokenMs === Number.POSITIVE_INFINITY
-          ? await fetch(sent, init)
-          : await fetchToFirstToken(fetch, sent, init, tokenMs, clock, mayGiveUp);
+      const response = await fetchToFirstToken(fetch, sent, init, tokenMs, clock, mayGiveUp);
       if (response === undefined) continue;
       const delayMs = isLast ? undefined : retryDelayMs(response, attempt, options);
       const nowMs = clock.now();

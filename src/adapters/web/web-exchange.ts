@@ -3,6 +3,7 @@
  * shows as an abort of the request's signal, or as a cancelled body. Every other end is found by reading the body
  * through.
  */
+import { letProcessEnd } from '../../base/clock.js';
 import { controlHeaders } from '../../base/headers/header-names.js';
 import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-source.js';
 import { declaredBytes } from '../../base/request-body.js';
@@ -25,6 +26,8 @@ export class WebExchange implements Exchange<Request> {
   private done: ((isSent: boolean) => void) | undefined = undefined;
   private signal: AbortSignal | undefined = undefined;
   private error: unknown = undefined;
+  private isBodyOver = false;
+  private unread: ReturnType<typeof setTimeout> | undefined = undefined;
 
   constructor(request: Request, flow: RequestFlow | undefined) {
     this.req = request;
@@ -61,7 +64,7 @@ export class WebExchange implements Exchange<Request> {
 
   evict(answer: () => HttpErrorResponse, reason: unknown): void {
     setTimeout(() => {
-      if (this.body !== undefined) this.body.abortResponse(reason);
+      if (this.body !== undefined) this.breakOff(reason);
       else this.resolveEvicted?.(answer());
     });
   }
@@ -79,7 +82,7 @@ export class WebExchange implements Exchange<Request> {
     }
     let { body } = response;
     if (body !== null && this.done !== undefined && this.req.method !== 'HEAD') {
-      this.body = watchedBody(body, this.bodyEnded, unreadMs);
+      this.body = watchedBody(body, this.bodyEnded, this.awaitReader);
       body = this.body.stream;
     } else {
       this.end(true);
@@ -96,9 +99,25 @@ export class WebExchange implements Exchange<Request> {
   private readonly leave = (): void => this.end(false);
 
   private readonly bodyEnded = (isSent: boolean, error: unknown): void => {
+    if (this.isBodyOver) return;
+    this.isBodyOver = true;
+    clearTimeout(this.unread);
     this.error = error;
     this.end(isSent);
   };
+
+  /** Middleware may have thrown the response away, and no runtime tells of that. */
+  private readonly awaitReader = (isAwaited: boolean): void => {
+    clearTimeout(this.unread);
+    const abort = (): void => this.breakOff(new DOMException('Nobody reads the response', 'TimeoutError'));
+    if (isAwaited && !this.isBodyOver) this.unread = letProcessEnd(setTimeout(abort, unreadMs));
+  };
+
+  private breakOff(reason: unknown): void {
+    if (this.isBodyOver) return;
+    this.bodyEnded(false, reason);
+    this.body?.stop(reason);
+  }
 
   private end(isSent: boolean): void {
     const { done } = this;
