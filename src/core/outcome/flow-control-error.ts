@@ -29,7 +29,7 @@ export class FlowControlError extends Error {
   /** The message is written for the client, whatever the status. */
   readonly expose = true;
 
-  /** `response` replaces the answer of the default error contract; the body, and so its type, is the host's to write. */
+  /** `response` replaces the answer of the default error contract; the type of the body is the host's to write. */
   constructor(drop: Drop, response: DropResponse = defaultResponse(drop)) {
     const { code, detail } = explainDrop(drop);
     super(detail);
