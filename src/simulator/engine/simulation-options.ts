@@ -4,19 +4,9 @@
  */
 import { list, object, optional, parse, type Shape } from '../../base/schema/element.js';
 import { row } from '../../base/schema/json-schema.js';
-import {
-  aboveZero,
-  atLeastZero,
-  duration,
-  durationAboveZero,
-  flag,
-  integer,
-  oneOf,
-  positiveInteger,
-  text,
-} from '../../base/schema/types.js';
+import { duration, durationAboveZero, flag, integer, oneOf, text } from '../../base/schema/types.js';
 import type { Duration, FlowControllerOptions } from '../../index.js';
-import type { ServiceDifferenceOptions } from '../measures/service-difference.js';
+import { differenceOptions, type ServiceDifferenceOptions } from '../measures/service-difference.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import { type Outage, outageShape, type Slowdown, slowdownShape } from '../servers/server-faults.js';
 import { namesOf, type ServerSpec, serverSpec } from '../servers/server-spec.js';
@@ -87,15 +77,6 @@ export interface ResolvedSimulation
   readonly keepsRequests: boolean;
 }
 
-const differenceShape = object({
-  duration: optional(durationAboveZero('10m')),
-  ticks: optional(positiveInteger()),
-  window: optional(durationAboveZero('60s')),
-  warmUp: optional(duration('30s')),
-  promptTokenPrice: optional(atLeastZero()),
-  completionTokenPrice: optional(aboveZero()),
-});
-
 /** The keys of a scenario, but those of flow control. */
 const scenarioShape = {
   name: row('Its name, in reports.', optional(text('a name'), 'simulation')),
@@ -118,7 +99,7 @@ const scenarioShape = {
     optional(oneOf('requeue', 'drop'), 'requeue'),
   ),
   keepRequests: row('Keep a record of each request.', optional(flag())),
-  serviceDifference: row('Compute the service difference of the VTC paper.', optional(differenceShape)),
+  serviceDifference: row('Compute the service difference of the VTC paper.', optional(differenceOptions)),
 };
 
 /** A recording of a second may have answers of a minute. */

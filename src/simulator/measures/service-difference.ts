@@ -7,8 +7,9 @@
  * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
  * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
-import { list, object, optional, value } from '../../base/schema/element.js';
-import { aboveZero, atLeastZero, positiveInteger } from '../../base/schema/types.js';
+import { list, object, optional, parse, value } from '../../base/schema/element.js';
+import { atLeastZero, duration, durationAboveZero, positiveInteger } from '../../base/schema/types.js';
+import type { Schema } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
 import type { RequestRecord } from './request-record.js';
 
@@ -51,13 +52,14 @@ const someRequests = list(
   }),
 );
 
-const ofOptions = object({
-  duration: optional(aboveZero()),
-  ticks: optional(positiveInteger()),
-  window: optional(aboveZero()),
-  warmUp: optional(atLeastZero()),
-  promptTokenPrice: optional(atLeastZero()),
-  completionTokenPrice: optional(atLeastZero()),
+/** In a scenario, spans of time may be written as such: `'10m'`. */
+export const differenceOptions: Schema<{ readonly [K in keyof ServiceDifferenceOptions]-?: number }> = object({
+  duration: optional(durationAboveZero('10m'), 600_000),
+  ticks: optional(positiveInteger(), 20),
+  window: optional(durationAboveZero('60s'), 60_000),
+  warmUp: optional(duration('30s'), 30_000),
+  promptTokenPrice: optional(atLeastZero(), 1),
+  completionTokenPrice: optional(atLeastZero(), 2),
 } satisfies Record<keyof ServiceDifferenceOptions, unknown>);
 
 /**
@@ -69,9 +71,10 @@ export function serviceDifference(
   requests: readonly RequestRecord[],
   options: ServiceDifferenceOptions = {},
 ): ServiceDifference {
-  checkArguments('serviceDifference', { requests, options }, { requests: someRequests, options: ofOptions });
-  const { duration = 600_000, ticks = 20, window = 60_000, warmUp = 30_000 } = options;
-  const { promptTokenPrice = 1, completionTokenPrice = 2 } = options;
+  const subject = 'serviceDifference';
+  checkArguments(subject, { requests, options }, { requests: someRequests, options: differenceOptions });
+  const { ticks, promptTokenPrice, completionTokenPrice, ...spans } = parse(differenceOptions, options, subject);
+  const { duration, window, warmUp } = spans;
   const byTenant = new Map<string, Span[]>();
   for (const { tenant, arrivedAtMs, firstTokenAtMs = Number.NaN, endedAtMs = Number.NaN, ...tokens } of requests) {
     const cost = tokens.promptTokens * promptTokenPrice + tokens.outputTokens * completionTokenPrice;
