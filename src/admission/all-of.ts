@@ -2,7 +2,7 @@
 
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { list, parse } from '../base/schema/element.js';
-import { type AdmissionPolicy, admissionPolicyShape, type Rejection } from './admission-policy.js';
+import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
 
 /**
  * Calls the policies in their order. The first rejection wins and carries the name of its policy; the policies that had
@@ -22,7 +22,8 @@ export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): 
         if (answer === undefined || answer === 'admit') continue;
         for (const earlier of policies.slice(0, index).reverse())
           faults.guard(() => earlier.released?.(request, key, undefined, view.nowMs));
-        return named(answer, policy);
+        // An answer that is no rejection stays as it is, for the controller to report.
+        return typeof answer?.reason === 'string' ? { ...answer, policy: answer.policy ?? policy.type } : answer;
       }
       faults.rethrow();
       return 'admit';
@@ -33,11 +34,6 @@ export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): 
       faults.rethrow();
     },
   };
-}
-
-/** An answer that is no rejection stays as it is, for the controller to report. */
-function named(rejection: Rejection, { type }: AdmissionPolicy): Rejection {
-  return typeof rejection?.reason === 'string' ? { ...rejection, policy: rejection.policy ?? type } : rejection;
 }
 
 /** Keeps a fault of one policy from the others, and remembers the first fault. */

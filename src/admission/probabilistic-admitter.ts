@@ -61,12 +61,8 @@ export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): Ad
 }
 
 /** A file cannot hold a source of randomness. With a fixed seed the same file decides the same. */
-function fromFile(parameters: ProbabilisticAdmitterParameters): AdmissionPolicy {
-  return probabilisticAdmitter({ ...parameters, random: seededRandom(1) });
-}
-
 export const probabilisticAdmitterPlugin: AdmissionDefinition = define(
   'probabilistic-admitter',
   object(shape),
-  fromFile,
+  (parameters: ProbabilisticAdmitterParameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),
 );

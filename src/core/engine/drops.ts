@@ -56,7 +56,8 @@ export class Drops {
     const { fairnessId, priority } = item;
     const queuedMs = nowMs - item.enqueuedAtMs;
     const { limit, policy, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
-    const detail = details.detail ?? (isForWantOfEndpoints(type) ? this.gate.whyUnavailable(nowMs) : undefined);
+    const lacksEndpoints = type === 'RejectedNoEndpoints' || type === 'EvictedNoEndpoints';
+    const detail = details.detail ?? (lacksEndpoints ? this.gate.whyUnavailable(nowMs) : undefined);
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
     const outcome = new DropOutcome(
       plain,
@@ -103,10 +104,6 @@ export class Drops {
 /** Details for a request that the quotas cannot serve before its deadline. */
 export function overQuota({ atMs, missing }: RequestWait, nowMs: number): DropDetails {
   return { detail: missing, retryAfterMs: Math.max(atMs - nowMs, 0) };
-}
-
-function isForWantOfEndpoints(type: DropType): boolean {
-  return type === 'RejectedNoEndpoints' || type === 'EvictedNoEndpoints';
 }
 
 /** The time until the requests that now wait in the band are gone, ms, if its recent rate holds. */

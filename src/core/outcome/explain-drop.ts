@@ -108,12 +108,8 @@ function causeOf({ type, reason }: Drop): DropCause {
       return 'cancelled';
     default:
       if (reason === 'displaced' || reason === 'over-quota') return 'saturated';
-      return isCause(reason) ? reason : 'internal';
+      return Object.hasOwn(contract, reason) ? (reason as DropCause) : 'internal';
   }
-}
-
-function isCause(reason: string): reason is DropCause {
-  return Object.hasOwn(contract, reason);
 }
 
 function describe(cause: DropCause, drop: Drop): string {

@@ -109,8 +109,8 @@ function readFlow(
     return {
       flow,
       hasDefaultDetector,
-      detectors: made.filter(isDetector),
-      constraints: made.filter(isConstraint),
+      detectors: made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin),
+      constraints: made.filter((plugin): plugin is Constraint => 'withRoomFor' in plugin),
       flowFingerprint,
     };
   } catch (error) {
@@ -141,14 +141,6 @@ function remembering(registry: PluginRegistry): { recording: PluginRegistry; mad
     return plugin;
   };
   return { recording, made };
-}
-
-function isDetector(plugin: object): plugin is SaturationDetector {
-  return 'saturation' in plugin;
-}
-
-function isConstraint(plugin: object): plugin is Constraint {
-  return 'withRoomFor' in plugin;
 }
 
 function checkNames({ upstreams, auth }: GatewayFile, issues: ConfigIssue[]): void {

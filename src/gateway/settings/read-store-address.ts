@@ -1,7 +1,7 @@
 /** Where the store of a gateway file is: one server, a cluster or Sentinels, by their URLs. No message shows a URL. */
 import type { ConfigIssue } from '../../index.js';
 import type { StoreAddress, StoreLogin } from '../shared/store-clients.js';
-import type { FileSharedState, FileStoreTls } from './gateway-file.js';
+import type { FileSharedState } from './gateway-file.js';
 
 interface StoreUrl {
   readonly node: { readonly host: string; readonly port: number };
@@ -42,7 +42,9 @@ export function readStoreAddress(file: FileSharedState, issues: ConfigIssue[]): 
   const logins =
     kind === 'sentinel' ? { login: own, sentinelLogin: ofUrls } : { login: { ...ofUrls, ...own }, sentinelLogin: {} };
   const nodes = urls.map(({ node }) => node);
-  return { kind, nodes, name: sentinel?.name ?? '', database, ...logins, ...(isTls && { tls: tlsOf(tls ?? {}) }) };
+  const { serverName: servername, ...pem } = tls ?? {};
+  const secured = isTls && { tls: withoutUndefined({ ...pem, servername }) };
+  return { kind, nodes, name: sentinel?.name ?? '', database, ...logins, ...secured };
 }
 
 /** What all URLs must have in common. */
@@ -56,10 +58,6 @@ function checkUrls(urls: readonly StoreUrl[], kind: StoreAddress['kind'], fault:
 }
 
 type Fault = (expected: string, got: string) => void;
-
-function tlsOf({ serverName: servername, ...pem }: FileStoreTls): NonNullable<StoreAddress['tls']> {
-  return withoutUndefined({ ...pem, servername });
-}
 
 /** As clients read it: a password with `#`, `/`, `?` or `%` in it must be encoded, or they find no host. */
 function readUrl(text: string, defaultPort: number): StoreUrl | undefined {

@@ -30,7 +30,11 @@ export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCa
       repeatedly(500, 1, (random) => {
         const ranking = randomRanking(random);
         const order = orderOf(policy, ranking);
-        expectSame([...order].sort(byNumber), [...ranking.priorities.keys()], 'the members of the order');
+        expectSame(
+          [...order].sort((a, b) => a - b),
+          [...ranking.priorities.keys()],
+          'the members of the order',
+        );
         policy.recordDispatch?.(ranking.priorities[order[0] as number] as number);
       });
     },
@@ -57,8 +61,4 @@ export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCa
       lost: 'lets every request go in the end when its order is lost: a fault leaves the highest band first',
     }),
   });
-}
-
-function byNumber(a: number, b: number): number {
-  return a - b;
 }

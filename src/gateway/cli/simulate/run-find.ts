@@ -7,7 +7,6 @@ import {
   findValue,
   loadScenario,
   parseConditions,
-  type SimulationResult,
   scenarioValue,
   simulateSeeds,
   spreadOf,
@@ -69,7 +68,8 @@ export function runFind(
       const onProgress = (done: number): void =>
         progress.show(`${path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
       const results = simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
-      for (const result of results) for (const name of groupsOf(result)) names.add(name);
+      for (const { classes, tenants } of results)
+        for (const name of Object.keys({ ...classes, ...tenants })) names.add(name);
       trials.set(value, {
         figures: conditions.map(({ measure }) => ({ measure, value: spreadOf(measure, results).mean })),
         fails: failuresOf(conditions, results),
@@ -122,11 +122,6 @@ function whyNot(
 
 function textOf(conditions: readonly Condition[]): string {
   return conditions.map(({ text }) => text).join(' and ');
-}
-
-/** The words that may stand in parentheses. */
-function groupsOf({ classes, tenants }: SimulationResult): string[] {
-  return [...Object.keys(classes), ...Object.keys(tenants)];
 }
 
 /** `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `arrivals.rate=0.5..20.0`: a point allows more than integers. */
