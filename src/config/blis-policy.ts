@@ -1,5 +1,6 @@
 /** Makes a policy bundle of the BLIS simulator the policies of a gateway. */
 import type { output } from 'zod/v4/core';
+import { Problems } from '../base/problems.js';
 import { anything, object, optional, parse, record } from '../base/schema/element.js';
 import {
   aboveZero,
@@ -13,7 +14,6 @@ import {
 import {
   type AdmissionPolicy,
   alwaysAdmit,
-  FlowConfigError,
   gaieLegacy,
   rejectAll,
   sloClasses,
@@ -22,7 +22,6 @@ import {
   tokenBucket,
 } from '../index.js';
 import type { SloClasses } from '../types/index.js';
-import { Problems } from './problems.js';
 import { readOneObject } from './read-yaml.js';
 
 export interface LoadBlisPolicyOptions {
@@ -96,7 +95,7 @@ export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyO
   const problems = new Problems();
   const document = readOneObject(source, problems.sink);
   const bundle = document === undefined ? undefined : problems.check(bundleSchema, document, '');
-  if (bundle === undefined) throw new FlowConfigError('BLIS policy bundle', problems.toError().issues);
+  if (bundle === undefined) throw problems.toError('BLIS policy bundle');
   const { admission = {}, tenant_budgets: budgets = {} } = bundle;
   const ignored = otherSections.filter((name) => bundle[name] !== undefined);
   if (ignored.length > 0) problems.warn('', `sections that are not flow control's are ignored: ${ignored.join(', ')}`);

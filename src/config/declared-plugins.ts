@@ -1,12 +1,12 @@
 /** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
 
 import { didYouMean } from '../base/faults/did-you-mean.js';
+import type { Problems } from '../base/problems.js';
 import { element, object, optional, otherwise, parse, validate, value } from '../base/schema/element.js';
 import { below, joinPath } from '../base/schema/path.js';
 import { text } from '../base/schema/types.js';
 import { asKind, FlowConfigError, nounOf, type PluginRegistry, type Schema, standsFor } from '../index.js';
 import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';
-import type { Problems } from './problems.js';
 
 /** Types that need no declaration: as in llm-d they are there anyway. */
 const defaultTypes = [
@@ -72,11 +72,11 @@ export class DeclaredPlugins implements PluginReferences {
   /** Returns the step that is left: to report the problems of the entry, or to make the plugin. */
   private declare(candidate: unknown, at: string, foreignTypes: Set<string>): () => void {
     const verdict = validate(entrySchema, candidate, at);
-    if (!verdict.ok) return () => this.problems.add(...verdict.issues);
+    if (!verdict.ok) return () => verdict.issues.forEach(this.problems.sink);
     const { type, name = type, parameters } = verdict.value;
     if (this.instances.has(name)) {
       const expected = 'a name that no other plugin has';
-      return () => this.problems.add({ path: `${at}.name`, expected, got: JSON.stringify(name) });
+      return () => this.problems.add(`${at}.name`, expected, JSON.stringify(name));
     }
     const kind = this.registry.kindOf(type);
     if (kind === undefined) foreignTypes.add(type);
@@ -158,7 +158,7 @@ export class DeclaredPlugins implements PluginReferences {
       const expected = `parameters that ${type} can be made with`;
       const failed = { path: 'parameters', expected, got: `the error ${String(error)}` };
       const issues = error instanceof FlowConfigError ? error.issues : [failed];
-      this.problems.add(...issues.map((issue) => ({ ...issue, path: below(at, issue.path) })));
+      for (const issue of issues) this.problems.sink({ ...issue, path: below(at, issue.path) });
       return undefined;
     }
   }

@@ -1,6 +1,6 @@
 /** Reads YAML text or parsed objects into documents: the kind of each, its place in messages, and its body. */
 import { describeValue } from '../base/faults/flow-config-error.js';
-import type { Problems } from './problems.js';
+import type { Problems } from '../base/problems.js';
 import { isRecord, readYaml, withoutNulls } from './read-yaml.js';
 
 /** One Kubernetes-style document. */
@@ -20,8 +20,7 @@ export function readDocuments(source: ConfigSource, problems: Problems): ConfigD
   const values = sources.flatMap((part) =>
     typeof part === 'string' ? readYaml(part, problems.sink).map(({ value }) => value) : [part],
   );
-  if (values.length === 0 && !problems.hasIssues)
-    problems.add({ path: '', expected: 'at least one document', got: 'none' });
+  if (values.length === 0 && !problems.hasIssues) problems.add('', 'at least one document', 'none');
   return values.flatMap((value, index) => {
     const document = readDocument(value, index, problems);
     return document === undefined ? [] : [document];
@@ -32,13 +31,13 @@ function readDocument(value: unknown, index: number, problems: Problems): Config
   const start = `document ${index + 1}`;
   if (!isRecord(value)) {
     const expected = 'an object with apiVersion and kind';
-    problems.add({ path: start, expected, got: describeValue(value) });
+    problems.add(start, expected, describeValue(value));
     return undefined;
   }
-  const body = withoutNulls(value, ({ path, ...issue }) => problems.add({ ...issue, path: `${start}: ${path}` }));
+  const body = withoutNulls(value, ({ path, expected, got }) => problems.add(`${start}: ${path}`, expected, got));
   const { kind } = body;
   if (typeof kind !== 'string' || kind === '') {
-    problems.add({ path: `${start}: kind`, expected: 'text that is not empty', got: describeValue(kind) });
+    problems.add(`${start}: kind`, 'text that is not empty', describeValue(kind));
     return undefined;
   }
   const name = isRecord(body.metadata) ? body.metadata.name : undefined;

@@ -1,5 +1,6 @@
 /** An EndpointPickerConfig document: feature gates, plugins, and the options that they and `flowControl` make. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
+import type { Problems } from '../base/problems.js';
 import { anything, element, type Json, list, object, openObject, optional, value } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
 import { oneOf } from '../base/schema/types.js';
@@ -7,7 +8,6 @@ import type { FlowControllerOptions, PluginRegistry, Schema } from '../index.js'
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
 import { type ConfigDefaults, readFlowControl, silentParameters } from './flow-control-section.js';
-import type { Problems } from './problems.js';
 
 const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha1'] as const;
 
@@ -119,7 +119,7 @@ function noteOtherSections(keys: readonly string[], problems: Problems, at: stri
   for (const key of others) {
     const meant = didYouMean(key, known);
     if (meant === '') ignored.push(key);
-    else problems.add({ path: `${at}${key}`, expected: `a known section${meant}`, got: 'an unknown key' });
+    else problems.add(`${at}${key}`, `a known section${meant}`, 'an unknown key');
   }
   if (ignored.length > 0) problems.warn(at, `sections that are not flow control's are ignored: ${ignored.join(', ')}`);
 }

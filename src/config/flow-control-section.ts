@@ -4,6 +4,7 @@
  * Longer than most files, because one table has every field.
  */
 import type { output } from 'zod/v4/core';
+import type { Problems } from '../base/problems.js';
 import {
   bandOutlivesFlows,
   distinctPriorities,
@@ -25,7 +26,6 @@ import {
 } from '../index.js';
 import { interval, quantity, ttl } from './config-elements.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
-import type { Problems } from './problems.js';
 import { flowLimits, flowSettings, flowsOf, inFlight, knownPlans, unlimitedWhereZero } from './tenant-plans.js';
 
 /** The limits of a band whose own limit is absent or 0, as in llm-d. */

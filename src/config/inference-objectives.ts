@@ -1,9 +1,10 @@
 /** InferenceObjective documents: names that requests may carry, and the priority that each stands for. */
+
+import type { Problems } from '../base/problems.js';
 import { anything, object, openObject, optional } from '../base/schema/element.js';
 import { integer, oneOf, text } from '../base/schema/types.js';
 import type { Schema } from '../index.js';
 import type { ConfigDocument } from './documents.js';
-import type { Problems } from './problems.js';
 
 export const objective: Schema<Objective> = openObject({
   apiVersion: oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
@@ -26,7 +27,7 @@ export function readObjectives(documents: readonly ConfigDocument[], problems: P
     const { name } = read.metadata;
     if (objectives.has(name)) {
       const expected = 'a name that no other InferenceObjective has';
-      problems.add({ path: `${at}metadata.name`, expected, got: JSON.stringify(name) });
+      problems.add(`${at}metadata.name`, expected, JSON.stringify(name));
     }
     objectives.set(name, read.spec?.priority ?? 0);
   }

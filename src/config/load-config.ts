@@ -1,4 +1,6 @@
 /** Reads configuration files into the options of a FlowController. */
+
+import { Problems } from '../base/problems.js';
 import { object, optional, parse } from '../base/schema/element.js';
 import { oneOf } from '../base/schema/types.js';
 import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
@@ -6,7 +8,6 @@ import { type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
 import type { ConfigDefaults } from './flow-control-section.js';
 import { readObjectives } from './inference-objectives.js';
-import { Problems } from './problems.js';
 import { registryOption } from './read-yaml.js';
 
 export interface LoadConfigOptions {
@@ -54,12 +55,11 @@ export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}
     if (!configs.includes(document) && !objectives.includes(document))
       problems.warn(document.at, 'documents of this kind are ignored');
   }
-  for (const { at } of configs.slice(1))
-    problems.add({ path: `${at}kind`, expected: 'only one EndpointPickerConfig', got: 'another one' });
+  for (const { at } of configs.slice(1)) problems.add(`${at}kind`, 'only one EndpointPickerConfig', 'another one');
   const [document = noDocument] = configs;
   if (document === noDocument) problems.warn(noDocument.at, 'there is none; defaults apply, and flow control is off');
   const config = readEndpointPickerConfig(document, registry, defaults, problems);
   const priorities = readObjectives(objectives, problems);
-  if (config === undefined || problems.hasIssues) throw problems.toError();
+  if (config === undefined || problems.hasIssues) throw problems.toError('configuration');
   return { ...config, objectives: priorities, warnings: problems.warnings };
 }

@@ -1,15 +1,14 @@
 /** Reads a gateway file into the configuration of a gateway, or reports everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
+import { Problems } from '../../base/problems.js';
 import { callable, object, objectWith, optional, parse, validate } from '../../base/schema/element.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
-  type ConfigIssue,
   type Constraint,
   defaultRegistry,
   EndpointPool,
-  FlowConfigError,
   type FlowControllerOptions,
   type PluginRegistry,
   resolveOptions,
@@ -27,6 +26,8 @@ export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
   readonly registry?: PluginRegistry | undefined;
 }
 
+const subject = 'gateway file';
+
 const optionsSchema = object({
   registry: registryOption,
   env: optional(objectWith<SecretSources['env']>('an object of variables, such as process.env')),
@@ -41,89 +42,61 @@ const optionsSchema = object({
  * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
  */
 export function loadGatewayConfig(source: string | object, options: LoadGatewayConfigOptions = {}): GatewayConfig {
-  const warnings: string[] = [];
-  const issues: ConfigIssue[] = [];
+  const problems = new Problems();
   const given = parse(optionsSchema, options, 'loadGatewayConfig');
   const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry, onMissing } = given;
-  const parsed = readOneObject(source, (issue) => issues.push(issue));
-  if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
+  const parsed = readOneObject(source, problems.sink);
+  if (parsed === undefined) throw problems.toError(subject);
   if (registry === undefined) {
-    for (const { path, name } of modulesOf(parsed.plugins)) {
-      issues.push({
-        path,
-        expected: 'plugins whose module was imported: give the option registry what importPlugins returns',
-        got: name,
-      });
-    }
+    const expected = 'plugins whose module was imported: give the option registry what importPlugins returns';
+    for (const { path, name } of modulesOf(parsed.plugins)) problems.add(path, expected, name);
   }
-  const verdict = validate(fileSchema({ env, readFile, onMissing }), parsed);
-  if (!verdict.ok) issues.push(...verdict.issues);
-  const flow = readFlow(parsed, registry ?? defaultRegistry(), issues, warnings);
-  if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
-  const file = verdict.value;
-  checkNames(file, issues);
+  const file = problems.check(fileSchema({ env, readFile, onMissing }), parsed);
+  const flow = readFlow(parsed, registry ?? defaultRegistry(), problems);
+  if (file === undefined) throw problems.toError(subject);
+  checkNames(file, problems);
   const { scrape } = parsed;
   if (file.scrape.enabled === false && Object.keys(Object(scrape)).length > 1)
-    issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
-  checkOperatorPaths(file, issues);
+    problems.add('scrape.enabled', 'true where the section says more', 'false (boolean)');
+  checkOperatorPaths(file, problems);
   function again(): FileSharedState | undefined {
     const read = validate(sharedStateSchema({ env, readFile }), parsed?.sharedState);
     return read.ok ? read.value : undefined;
   }
-  const config = {
-    ...flow,
-    ...resolve(file, scrape !== undefined || Object(flow.flow.saturationDetector).needsPool === true, again, issues),
-    warnings,
-  };
-  if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
-  return config;
+  const needsScraping = scrape !== undefined || Object(flow?.flow.saturationDetector).needsPool === true;
+  const sections = resolve(file, needsScraping, again, problems);
+  if (flow === undefined || problems.hasIssues) throw problems.toError(subject);
+  return { ...flow, ...sections, warnings: problems.warnings };
 }
 
 type Flow = Pick<GatewayConfig, 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint'>;
 
-/** The sections that an EndpointPickerConfig has as well, read as one. If there are issues, the result is not used. */
-function readFlow(
-  file: Record<string, unknown>,
-  registry: PluginRegistry,
-  issues: ConfigIssue[],
-  warnings: string[],
-): Flow {
+/** The sections that an EndpointPickerConfig has as well, read as one; undefined when they have problems. */
+function readFlow(file: Record<string, unknown>, registry: PluginRegistry, problems: Problems): Flow | undefined {
   const { plugins, saturationDetector, flowControl } = file;
   const heading = 'EndpointPickerConfig: ';
   const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
   const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
-  const hasDefaultDetector = saturationDetector === undefined && Object(flowControl).saturationDetector === undefined;
   const { recording, made } = remembering(registry);
-  try {
+  return problems.during(() => {
     const document = {
       apiVersion: 'llm-d.ai/v1alpha1',
       kind: 'EndpointPickerConfig',
       featureGates: ['flowControl'],
       ...sections,
     };
-    const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording, defaults: 'headgate' });
-    const flow = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
-    warnings.push(...noted.map(plain));
+    const { options, warnings } = loadConfig(document, { registry: recording, defaults: 'headgate' });
+    const flow = Object(flowControl).maxBytes === undefined ? withFiniteBytes(options) : options;
+    problems.warnings.push(...warnings.map(plain));
     resolveOptions({ ...flow, pool: new EndpointPool() }, 'flowControl');
-    const flowFingerprint = JSON.stringify({ ...sections, plugins });
     return {
       flow,
-      hasDefaultDetector,
+      hasDefaultDetector: saturationDetector === undefined && Object(flowControl).saturationDetector === undefined,
       detectors: made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin),
       constraints: made.filter((plugin): plugin is Constraint => 'withRoomFor' in plugin),
-      flowFingerprint,
+      flowFingerprint: JSON.stringify({ ...sections, plugins }),
     };
-  } catch (error) {
-    if (!(error instanceof FlowConfigError)) throw error;
-    issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
-    return {
-      flow: { saturationDetector: () => 1 },
-      hasDefaultDetector,
-      detectors: [],
-      constraints: [],
-      flowFingerprint: '',
-    };
-  }
+  }, plain);
 }
 
 /** Bodies wait in the memory of this process, so a file without a limit must not mean all of it. */
@@ -143,7 +116,7 @@ function remembering(registry: PluginRegistry): { recording: PluginRegistry; mad
   return { recording, made };
 }
 
-function checkNames({ upstreams, auth }: GatewayFile, issues: ConfigIssue[]): void {
+function checkNames({ upstreams, auth }: GatewayFile, problems: Problems): void {
   const checkUnique = (
     names: readonly string[],
     path: (index: number) => string,
@@ -151,12 +124,8 @@ function checkNames({ upstreams, auth }: GatewayFile, issues: ConfigIssue[]): vo
     shows: boolean,
   ): void => {
     for (const [index, name] of names.entries()) {
-      if (names.indexOf(name) === index) continue;
-      issues.push({
-        path: path(index),
-        expected,
-        got: shows ? JSON.stringify(name) : `that of ${path(names.indexOf(name))}`,
-      });
+      const first = names.indexOf(name);
+      if (first < index) problems.add(path(index), expected, shows ? JSON.stringify(name) : `that of ${path(first)}`);
     }
   };
   const ids = upstreams.map(({ id }) => id);
@@ -168,14 +137,9 @@ function checkNames({ upstreams, auth }: GatewayFile, issues: ConfigIssue[]): vo
 const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/busy_threshold']);
 
 /** The inspector needs a password, and paths of operators are no paths of others. */
-function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: ConfigIssue[]): void {
-  if (inspector !== undefined && inspector.password === undefined && admin.token === undefined) {
-    issues.push({
-      path: 'inspector.password',
-      expected: 'a password, or admin.token, which stands in for it',
-      got: 'undefined',
-    });
-  }
+function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, problems: Problems): void {
+  if (inspector !== undefined && inspector.password === undefined && admin.token === undefined)
+    problems.add('inspector.password', 'a password, or admin.token, which stands in for it', 'undefined');
   const own = [
     ['inspector.path', inspector?.path],
     ['demand.path', demand.path],
@@ -183,25 +147,24 @@ function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: C
   for (const [at, path] of own) {
     const isTaken =
       path !== undefined && (takenPaths.has(path) || path.startsWith('/v1/') || path === '/v1' || /[?#]/.test(path));
-    if (isTaken)
-      issues.push({ path: at, expected: 'a path that nothing else has, without a query', got: JSON.stringify(path) });
+    if (isTaken) problems.add(at, 'a path that nothing else has, without a query', JSON.stringify(path));
   }
   if (own[0][1] === own[1][1])
-    issues.push({ path: 'demand.path', expected: 'another path than the inspector', got: JSON.stringify(own[1][1]) });
+    problems.add('demand.path', 'another path than the inspector', JSON.stringify(own[1][1]));
 }
 
 function senderOf(
   { tenant, objective, priority, trusted }: FileSender,
   at: string,
   { objectives }: GatewayFile,
-  issues: ConfigIssue[],
+  problems: Problems,
 ): SenderConfig {
   if (objective !== undefined && priority !== undefined) {
-    issues.push({ path: at, expected: 'only one of "objective" and "priority"', got: 'both' });
+    problems.add(at, 'only one of "objective" and "priority"', 'both');
   } else if (objective !== undefined && !Object.hasOwn(objectives, objective)) {
     const known = Object.keys(objectives);
     const expected = `one of the objectives ${known.join(', ') || '(none)'}${didYouMean(objective, known)}`;
-    issues.push({ path: `${at}.objective`, expected, got: JSON.stringify(objective) });
+    problems.add(`${at}.objective`, expected, JSON.stringify(objective));
   }
   return { tenant, trusted, priority: priority ?? objectives[objective ?? ''] ?? 0 };
 }
@@ -214,13 +177,13 @@ function resolve(
   file: GatewayFile,
   needsScraping: boolean,
   again: () => FileSharedState | undefined,
-  issues: ConfigIssue[],
+  problems: Problems,
 ): Omit<GatewayConfig, keyof Flow | 'warnings'> {
   const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
   const { enabled = needsScraping, ...scraping } = scrape;
-  const sharedState = readSharedState(file.sharedState, again, issues);
+  const sharedState = readSharedState(file.sharedState, again, problems);
   const keys = auth.keys.map(({ key, ...who }, index) => {
-    return { key, ...senderOf(who, `auth.keys[${index}]`, file, issues) };
+    return { key, ...senderOf(who, `auth.keys[${index}]`, file, problems) };
   });
   const anonymous = auth.anonymous ?? (keys.length === 0 ? everybody : undefined);
   return {
@@ -233,7 +196,7 @@ function resolve(
     inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
     openTelemetry,
     scrape: enabled ? { ...scraping, idleInterval: Math.max(scraping.idleInterval, scraping.interval) } : undefined,
-    auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, issues) },
+    auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, problems) },
     cors,
     sharedState,
   };

@@ -1,10 +1,11 @@
 /** Modules with plugins of your own, from `plugins` of a file and from `--import`. Their code runs in this process. */
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { Problems } from '../../base/problems.js';
 import { list, object, optional, parse } from '../../base/schema/element.js';
 import { text } from '../../base/schema/types.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
-import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginRegistry } from '../../index.js';
+import { defaultRegistry, FlowConfigError, type PluginRegistry } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
 export interface ImportPluginsOptions {
@@ -40,7 +41,7 @@ export async function importPlugins(
     modules,
     registry = defaultRegistry(),
   } = parse(optionsSchema, options, 'importPlugins');
-  const issues: ConfigIssue[] = [];
+  const problems = new Problems();
   let grown = registry;
   for (const { path, name, needsPlugins } of [
     ...modules.map(asked),
@@ -49,20 +50,14 @@ export async function importPlugins(
     try {
       const definitions = definitionsOf(await import(specifierOf(name, from)));
       if (definitions.length > 0) grown = grown.add(...definitions);
-      else if (needsPlugins)
-        issues.push({ path, expected: 'a module whose default export are plugins', got: JSON.stringify(name) });
+      else if (needsPlugins) problems.add(path, 'a module whose default export are plugins', JSON.stringify(name));
     } catch (error) {
       if (error instanceof FlowConfigError)
-        issues.push(...error.issues.map((issue) => ({ ...issue, path: `${path}: ${issue.path}` })));
-      else
-        issues.push({
-          path,
-          expected: 'a module that can be imported',
-          got: `${JSON.stringify(name)} (${String(error)})`,
-        });
+        for (const issue of error.issues) problems.sink({ ...issue, path: `${path}: ${issue.path}` });
+      else problems.add(path, 'a module that can be imported', `${JSON.stringify(name)} (${String(error)})`);
     }
   }
-  if (issues.length > 0) throw new FlowConfigError('plugins', issues);
+  if (problems.hasIssues) throw problems.toError('plugins');
   return grown;
 }
 

@@ -1,5 +1,5 @@
 /** The section `sharedState` of a gateway file. */
-import type { ConfigIssue } from '../../index.js';
+import { Problems } from '../../base/problems.js';
 import type { SharedStateConfig } from '../shared/shared-state.js';
 import type { StoreAddress } from '../shared/store-clients.js';
 import type { FileSharedState } from './gateway-file.js';
@@ -13,7 +13,7 @@ const defaultLeaseMs = 5_000;
 export function readSharedState(
   file: FileSharedState | undefined,
   again: () => FileSharedState | undefined,
-  issues: ConfigIssue[],
+  problems: Problems,
 ): SharedStateConfig | undefined {
   if (file === undefined) return undefined;
   const { maxConcurrency, maxTokens, endpointConcurrency, quotas, pool = 'gateway', ...more } = file;
@@ -23,27 +23,23 @@ export function readSharedState(
   const [limits] = named;
   if (named.length > 1 || (named.length === 0 && quotas !== true)) {
     const expected = `one of ${kinds.join(', ')}, or quotas: true alone`;
-    issues.push({ path: 'sharedState', expected, got: named.length === 0 ? 'none' : named.join(' and ') });
+    problems.add('sharedState', expected, named.length === 0 ? 'none' : named.join(' and '));
   }
-  const store = readStoreAddress(file, issues);
+  const store = readStoreAddress(file, problems);
   const readStore = (): StoreAddress | undefined => {
-    const wrong: ConfigIssue[] = [];
+    const wrong = new Problems();
     const now = again();
     const address = now && readStoreAddress(now, wrong);
-    return wrong.length === 0 ? address : undefined;
+    return wrong.hasIssues ? undefined : address;
   };
   for (const [path, name] of Object.entries({ pool, prefix: rest.prefix ?? '', replica: rest.replica ?? '' })) {
     if (/[{}\s]/.test(name))
-      issues.push({
-        path: `sharedState.${path}`,
-        expected: 'a name without blanks and braces',
-        got: JSON.stringify(name),
-      });
+      problems.add(`sharedState.${path}`, 'a name without blanks and braces', JSON.stringify(name));
   }
   const { refreshInterval = defaultRefreshMs, leaseDuration = defaultLeaseMs } = rest;
   if (leaseDuration < 2 * refreshInterval) {
     const expected = `at least twice refreshInterval (${refreshInterval} ms)`;
-    issues.push({ path: 'sharedState.leaseDuration', expected, got: `${leaseDuration} ms` });
+    problems.add('sharedState.leaseDuration', expected, `${leaseDuration} ms`);
   }
   const limit = limits === undefined ? 1 : (given[limits] ?? 1);
   return { store, readStore, limits, limit, quotas: quotas !== false, leases: { pool, ...rest, leaseDuration } };

@@ -1,5 +1,5 @@
 /** Where the store of a gateway file is: one server, a cluster or Sentinels, by their URLs. No message shows a URL. */
-import type { ConfigIssue } from '../../index.js';
+import type { Problems } from '../../base/problems.js';
 import type { StoreAddress, StoreLogin } from '../shared/store-clients.js';
 import type { FileSharedState } from './gateway-file.js';
 
@@ -10,12 +10,10 @@ interface StoreUrl {
   readonly isTls: boolean;
 }
 
-/** With issues, what is returned is not used. */
-export function readStoreAddress(file: FileSharedState, issues: ConfigIssue[]): StoreAddress {
+/** With problems, what is returned is not used. */
+export function readStoreAddress(file: FileSharedState, problems: Problems): StoreAddress {
   const { url, cluster, sentinel, username, password, tls } = file;
-  const fault = (path: string, expected: string, got: string): void => {
-    issues.push({ path: `sharedState${path}`, expected, got });
-  };
+  const fault: Problems['add'] = (path, expected, got) => problems.add(`sharedState${path}`, expected, got);
   const given = Object.entries({ url, cluster, sentinel }).filter(([, value]) => value !== undefined);
   const kind = sentinel !== undefined ? 'sentinel' : cluster !== undefined ? 'cluster' : 'server';
   if (given.length !== 1)
