@@ -37,6 +37,7 @@ export const leaseScript: StoreScript = {
   local: leaseInMemory,
   text: `
 ${scriptHead}
+local clock = now
 local self, id, isNamed, isLeaving = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[8] == 'leave'
 local ${spanFields.join(', ')} = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local sumFields, replicaFields = { ${listOf(sumFields)} }, { ${listOf(replicaFields)} }
@@ -138,6 +139,8 @@ local function visit(key, at)
   local ${toldFields.join(', ')} = unpack(told)
   local lines = redis.call('HMGET', key, '#', self)
   local sums, mine = read(lines[1]), read(lines[2])
+  -- Where the clock was set back, time goes on from the last call.
+  now = math.max(clock + (sums and sums.ahead or 0), sums and sums.last or 0)
   if sums and now > sums.nextEnd and not hasSwept then
     -- Of one limit in each call, so that no call takes long.
     hasSwept = true
@@ -239,7 +242,7 @@ local function visit(key, at)
   end
   local lack = sums.short
   if mine.stage == 0 then count(sums, mine, 1) end
-  sums.nextEnd = math.min(sums.nextEnd, endOf(mine))
+  sums.nextEnd, sums.last, sums.ahead = math.min(sums.nextEnd, endOf(mine)), now, now - clock
   local isLater = mine.forgetEnd > sums.lastEnd
   if isLater then sums.lastEnd = mine.forgetEnd + lease end
   if mine.stage == 0 or mine.ghost > 0 then
@@ -247,7 +250,7 @@ local function visit(key, at)
   else
     redis.call('HSET', key, '#', cmsgpack.pack(sums))
   end
-  if isLater then redis.call('PEXPIREAT', key, text(sums.lastEnd)) end
+  if isLater then redis.call('PEXPIREAT', key, text(sums.lastEnd - sums.ahead)) end
   return { sequence, grant, safe, sums.began, isLearning and 1 or 0, math.max(1, sums.live), smallest, largest, sums.held + kept, target, sums.known + absent,
     mine.born, mine.hasRival, lack }
 end
