@@ -5,6 +5,7 @@
 import { isCollection, isMap, isNode, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
+import { Problems } from '../../base/problems.js';
 import { callable, object, optional, parse, record, value } from '../../base/schema/element.js';
 import { flag, text } from '../../base/schema/types.js';
 import { loadConfig } from '../../config/index.js';
@@ -75,14 +76,13 @@ export function loadScenario(source: string | object, options: LoadScenarioOptio
   parse(optionsSchema, options, 'loadScenario');
   const reading = new Reading(options);
   const scenario = reading.scenario(source);
-  const { issues, warnings } = reading;
+  const { issues, warnings } = reading.problems;
   if (scenario !== undefined && issues.length === 0) return { ...scenario, warnings };
   throw new FlowConfigError('scenario', typeof source === 'string' ? withPositions(source, issues) : issues);
 }
 
 class Reading {
-  readonly issues: ConfigIssue[] = [];
-  readonly warnings: string[] = [];
+  readonly problems: Problems = new Problems();
   private readonly options: LoadScenarioOptions;
 
   constructor(options: LoadScenarioOptions) {
@@ -91,7 +91,7 @@ class Reading {
 
   /** Undefined when something is wrong. */
   scenario(source: string | object): Omit<Scenario, 'warnings'> | undefined {
-    const parsed = readOneObject(source, (issue) => this.issues.push(issue));
+    const parsed = readOneObject(source, this.problems.sink);
     return parsed && this.read(this.withFiles(parsed));
   }
 
@@ -99,14 +99,15 @@ class Reading {
     const known = [...scenarioKeys, ...flowSections];
     for (const path of Object.keys(file).filter((name) => !known.includes(name))) {
       const expected = `one of the sections ${known.join(', ')}${didYouMean(path, known)}`;
-      this.issues.push({ path, expected, got: 'an unknown key' });
+      this.problems.add(path, expected, 'an unknown key');
     }
     const { registry = defaultRegistry() } = this.options;
     const body = partOf(file, scenarioKeys) as unknown as ScenarioBody;
     const sections = partOf(file, flowSections);
-    this.collect(plain, () => resolveScenario(body));
-    this.collect(plain, () => this.warnings.push(...readFlow(sections, registry).warnings.map(plain)));
-    if (this.issues.length > 0) return undefined;
+    this.problems.during(() => resolveScenario(body), plain);
+    const flow = this.problems.during(() => readFlow(sections, registry), plain);
+    this.problems.warnings.push(...(flow?.warnings.map(plain) ?? []));
+    if (this.problems.hasIssues) return undefined;
     return { options: { ...body, flow: () => readFlow(sections, registry).flow }, source: file };
   }
 
@@ -123,7 +124,7 @@ class Reading {
   private gatewaySections(gateway: unknown): Record<string, unknown> {
     const text = this.readNamed(gateway, 'gateway');
     if (text === undefined) return {};
-    const file = readOneObject(text, (issue) => this.issues.push({ ...issue, path: `gateway: ${issue.path}` }));
+    const file = readOneObject(text, (issue) => this.problems.sink({ ...issue, path: `gateway: ${issue.path}` }));
     return partOf(file ?? {}, flowSections);
   }
 
@@ -133,41 +134,29 @@ class Reading {
     if (type !== 'trace' || file === undefined) return entry;
     const text = this.readNamed(file, `${at}.file`);
     if (text === undefined) return entry;
-    let rows: readonly TraceRow[] = [];
-    this.collect(
-      (path) => `${String(file)}, ${path}`,
+    const trace = this.problems.during(
       () => {
         const { columns } = parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
-        const trace = readTrace(text, { skipBadLines: this.options.skipBadLines, columns });
-        this.warnings.push(...leftOut(trace).map((note) => `${String(file)}: ${note}`));
-        rows = trace.rows;
+        return readTrace(text, { skipBadLines: this.options.skipBadLines, columns });
       },
+      (path) => `${String(file)}, ${path}`,
     );
-    return { ...Object(entry), arrivals: { type, ...rest, rows } };
+    for (const note of trace === undefined ? [] : leftOut(trace)) this.problems.warn(`${String(file)}: `, note);
+    return { ...Object(entry), arrivals: { type, ...rest, rows: trace?.rows ?? [] } };
   }
 
   private readNamed(name: unknown, path: string): string | undefined {
     const { readFile } = this.options;
     const expected = 'the name of a file that can be read';
     if (typeof name !== 'string' || readFile === undefined) {
-      this.issues.push({ path, expected, got: readFile === undefined ? 'no way to read files' : describeValue(name) });
+      this.problems.add(path, expected, readFile === undefined ? 'no way to read files' : describeValue(name));
       return undefined;
     }
     try {
       return readFile(name);
     } catch (error) {
-      this.issues.push({ path, expected, got: error instanceof Error ? error.message : String(error) });
+      this.problems.add(path, expected, error instanceof Error ? error.message : String(error));
       return undefined;
-    }
-  }
-
-  /** Keeps the issues of an action, each under the path that `pathOf` makes of its own. */
-  private collect(pathOf: (path: string) => string, action: () => void): void {
-    try {
-      action();
-    } catch (error) {
-      if (!(error instanceof FlowConfigError)) throw error;
-      this.issues.push(...error.issues.map((issue) => ({ ...issue, path: pathOf(issue.path) })));
     }
   }
 }
