@@ -1,6 +1,6 @@
 // Replicas in processes of their own share a limit on real stores, while faults happen at random moments: no dispatch
 // may exceed it.
-//   npm run torture:redis -- --seeds 50 | --minutes 30 [--seed 1]
+//   npm run torture:redis -- --seeds 54 | --minutes 30 [--seed 1] [--lanes 3] [--fault WORD] [--slow 4] [--busy 5000] [--write FILE]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -22,22 +22,40 @@ export interface ReplicaPlan {
   readonly port: number;
   readonly client: 'ioredis' | 'redis' | 'iovalkey';
   readonly pool: string;
+  /** Of the replica; one that is restarted keeps it. */
+  readonly name: string;
+  /** Of the option `replicas`: one that gets no answer for a lease takes a share without having been granted it. */
+  readonly replicas?: number | undefined;
   readonly limits: Limits;
   readonly seed: number;
   readonly refreshMs: number;
   readonly leaseMs: number;
   readonly drainMs: number;
+  readonly forgetMs: number;
   readonly longestMs: number;
+  readonly callTimeoutMs: number;
   /** Its wall clock is so far off. */
   readonly skewMs: number;
-  /** Without the step of the script that covers lost replies: the run is expected to exceed the limit. */
-  readonly isControl: boolean;
+  /** Of the limit on requests without the step that covers lost answers: then the run is expected to exceed it. */
+  readonly script: 'as it is' | 'without step five' | 'on a shifted clock';
+  /** Undefined: it spends no budget. */
+  readonly budget?: (BudgetPlan & { readonly replicas: number }) | undefined;
+}
+
+/** What each replica spends as fast as it may, in chunks. */
+export interface BudgetPlan {
+  readonly perMinute: number;
+  readonly burst: number;
+  readonly chunk: number;
+  /** Requests take 1 up to so much. */
+  readonly largest: number;
 }
 
 /**
  * From a replica: it takes seats, or tokens, for so long, or is about to give them back; it waits until that is noted.
  */
 export type Report =
+  | { readonly type: 'joined'; readonly run: number }
   | {
       readonly type: 'take';
       readonly run: number;
@@ -47,4 +65,6 @@ export type Report =
       readonly amount: number;
     }
   | { readonly type: 'give'; readonly run: number; readonly id: number }
+  | { readonly type: 'caps'; readonly run: number; readonly caps: Readonly<Partial<Record<Counter, number>>> }
+  | { readonly type: 'spend'; readonly run: number; readonly atMs: number; readonly amount: number }
   | { readonly type: 'left'; readonly run: number; readonly problems: readonly string[] };

@@ -5,7 +5,8 @@
  * the model server for the time that they take.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import { type Counter, counters, type Order, type ReplicaPlan, type Report } from './messages.js';
+import { Count, Spending } from './count.js';
+import { type Counter, counters, mostTokens, type Order, type ReplicaPlan, type Report } from './messages.js';
 
 interface Seat {
   readonly endsAtMs: number;
@@ -13,17 +14,16 @@ interface Seat {
   readonly amount: number;
 }
 
-/** What is in flight of one limit, in the run that goes on. */
-interface Count {
-  readonly limit: number;
-  inFlight: number;
-  /** The most above the limit at any moment. */
-  mostOver: number;
-  taken: number;
-  lastTakenAtMs: number;
-}
-
 class Replica {
+  /** In the run that goes on. */
+  name = '';
+  hasJoined = false;
+  isKilled = false;
+  /** What it may use now, by its own account. */
+  readonly caps = new Map<Counter, number>();
+  readonly inFlight = new Map<Counter, number>();
+  /** What it may use, or what runs above that until it ends; 0 once it is killed. */
+  readonly usable = new Map<Counter, number>();
   readonly child: ChildProcess;
   readonly seats = new Map<number, Seat>();
 
@@ -44,6 +44,7 @@ export class Observer {
   /** Replicas that took part in the run that goes on, those that were killed included. */
   joined = 0;
   readonly problems: Set<string> = new Set<string>();
+  spending: Spending = new Spending();
   private run = 0;
   private readonly program: string;
   private readonly idle: Replica[] = [];
@@ -58,14 +59,22 @@ export class Observer {
     return this.members.length;
   }
 
-  /** Begins a run with one replica for each plan. */
-  begin(plans: readonly ReplicaPlan[]): void {
+  /** False while a process still starts. */
+  get isComplete(): boolean {
+    return this.members.every(({ hasJoined }) => hasJoined);
+  }
+
+  /** Begins a run with one replica for each plan. A seat moves within `briefMs`. */
+  begin(plans: readonly ReplicaPlan[], briefMs: number): void {
     this.run++;
     this.joined = 0;
     this.problems.clear();
+    this.spending = new Spending();
     const limits = plans[0]?.limits;
     for (const counter of counters) {
-      this.counts.set(counter, { limit: limits?.[counter] ?? 0, inFlight: 0, mostOver: 0, taken: 0, lastTakenAtMs: 0 });
+      // A gate looks before it lets go: each replica may exceed its part by its last request.
+      const slack = counter === 'tokens' ? plans.length * (mostTokens - 1) : 0;
+      this.counts.set(counter, new Count(limits?.[counter] ?? 0, slack, briefMs));
     }
     this.members = [];
     for (const plan of plans) this.add(plan);
@@ -76,6 +85,11 @@ export class Observer {
     const replica = this.idle.pop() ?? new Replica(this.program, (from, report) => this.hear(from, report));
     this.members.push(replica);
     this.joined++;
+    replica.name = plan.name;
+    replica.caps.clear();
+    replica.inFlight.clear();
+    replica.usable.clear();
+    replica.hasJoined = false;
     replica.send({ type: 'join', run: this.run, plan });
   }
 
@@ -83,18 +97,21 @@ export class Observer {
     this.members[index]?.send({ type: 'demand', requests });
   }
 
-  /** Ends the process of a replica at once. */
-  kill(index: number): void {
+  /** Ends the process of a replica at once; its name. */
+  kill(index: number): string {
     const [replica] = this.members.splice(index, 1);
-    if (replica === undefined) return;
+    if (replica === undefined) throw new Error(`no replica ${index}`);
     replica.child.kill('SIGKILL');
+    replica.isKilled = true;
+    for (const counter of counters) this.count(replica, counter);
     const { run } = this;
     for (const [id, seat] of replica.seats) {
       const end = (): void => {
-        if (replica.seats.delete(id) && run === this.run) this.gave(seat);
+        if (replica.seats.delete(id) && run === this.run) this.gave(replica, seat);
       };
       setTimeout(end, Math.max(0, seat.endsAtMs - performance.now()));
     }
+    return replica.name;
   }
 
   /** Ends the run; the processes stay for the next. */
@@ -123,14 +140,34 @@ export class Observer {
       this.left.delete(replica);
       return;
     }
+    if (report.type === 'joined') {
+      replica.hasJoined = isCurrent;
+      return;
+    }
+    if (report.type === 'spend') {
+      if (isCurrent) this.spending.add(report.atMs, report.amount);
+      return;
+    }
+    if (report.type === 'caps') {
+      const isMember = isCurrent && this.members.includes(replica);
+      for (const counter of counters) {
+        const cap = report.caps[counter];
+        if (!isMember || cap === undefined) continue;
+        replica.caps.set(counter, cap);
+        this.count(replica, counter);
+      }
+      return;
+    }
     if (report.type === 'take') {
+      // It was killed before it heard that the seat is noted: the work has not begun.
+      if (replica.isKilled) return;
       const { counter, amount, forMs } = report;
       const seat = { endsAtMs: performance.now() + forMs, counter, amount };
       replica.seats.set(report.id, seat);
-      if (isCurrent) this.took(seat);
+      if (isCurrent) this.took(replica, seat);
     } else {
       const seat = replica.seats.get(report.id);
-      if (seat !== undefined && replica.seats.delete(report.id) && isCurrent) this.gave(seat);
+      if (seat !== undefined && replica.seats.delete(report.id) && isCurrent) this.gave(replica, seat);
     }
     replica.send({ type: 'noted', id: report.id });
   }
@@ -140,15 +177,27 @@ export class Observer {
     return [...this.counts.values()].every(({ lastTakenAtMs }) => lastTakenAtMs >= atMs);
   }
 
-  private took({ counter, amount }: Seat): void {
-    const count = this.counts.get(counter)!;
-    count.inFlight += amount;
-    count.taken++;
-    count.lastTakenAtMs = performance.now();
-    count.mostOver = Math.max(count.mostOver, count.inFlight - count.limit);
+  /** Since when all seats of every limit may be used, and none more are. */
+  get wholeSinceMs(): number {
+    return Math.max(...[...this.counts.values()].map((count) => count.wholeSinceMs));
   }
 
-  private gave({ counter, amount }: Seat): void {
-    this.counts.get(counter)!.inFlight -= amount;
+  private took(replica: Replica, { counter, amount }: Seat): void {
+    this.counts.get(counter)!.took(amount);
+    replica.inFlight.set(counter, (replica.inFlight.get(counter) ?? 0) + amount);
+    this.count(replica, counter);
+  }
+
+  private gave(replica: Replica, { counter, amount }: Seat): void {
+    this.counts.get(counter)!.gave(amount);
+    replica.inFlight.set(counter, (replica.inFlight.get(counter) ?? 0) - amount);
+    this.count(replica, counter);
+  }
+
+  private count(replica: Replica, counter: Counter): void {
+    const inUse = Math.max(replica.caps.get(counter) ?? 0, replica.inFlight.get(counter) ?? 0);
+    const usable = replica.isKilled ? 0 : inUse;
+    this.counts.get(counter)!.mayUse(usable - (replica.usable.get(counter) ?? 0));
+    replica.usable.set(counter, usable);
   }
 }

@@ -6,16 +6,18 @@ import { Redis as IoRedis } from 'ioredis';
 import { Redis as IoValkey } from 'iovalkey';
 import { createClient } from 'redis';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { EndpointPool, FlowController, type Lease } from '../../../src/index.js';
+import { EndpointPool, FlowController } from '../../../src/index.js';
 import {
   type IoRedisClient,
   type LeasedDetector,
   type NodeRedisClient,
   type RedisClient,
+  sharedBudgetAdmission,
   sharedConcurrency,
   sharedEndpointConcurrency,
 } from '../../../src/redis/index.js';
 import { withoutStepFive } from '../support/control.js';
+import { withShiftedClock } from '../support/shifted-clock.js';
 import { type Counter, mostTokens, type Order, type ReplicaPlan, type Report } from './messages.js';
 
 /** The part in one pool: a client, a detector and a controller of its own. */
@@ -23,7 +25,7 @@ interface Part {
   readonly shared: LeasedDetector;
   readonly flow: FlowController;
   readonly end: () => void;
-  readonly counterOf: (lease: Lease) => Counter;
+  readonly counterOfEndpoint: (endpoint: string | undefined) => Counter;
   /** Tokens of a request; 0 where requests are counted. */
   readonly mostTokens: number;
   asking: number;
@@ -78,18 +80,27 @@ function connect({ client, port }: ReplicaPlan): { client: RedisClient; end: () 
 }
 
 /** The same client, with a changed script. */
-function changed(client: RedisClient): RedisClient {
+function changed(client: RedisClient, edit: (text: string) => string): RedisClient {
   const missing = (): Promise<never> => Promise.reject(new Error('NOSCRIPT'));
   if ('evalSha' in client) {
     return {
       evalSha: missing,
-      eval: (text, options) => client.eval(withoutStepFive(text), options),
+      eval: (text, options) => client.eval(edit(text), options),
     } satisfies NodeRedisClient;
   }
   return {
     evalsha: missing,
-    eval: (text, ...rest) => client.eval(withoutStepFive(text), ...rest),
+    eval: (text, ...rest) => client.eval(edit(text), ...rest),
   } satisfies IoRedisClient;
+}
+
+/** A connection for one part, with the script that the plan says. */
+function connectFor(plan: ReplicaPlan, counter: Counter): { client: RedisClient; end: () => void } {
+  const { client, end } = connect(plan);
+  if (plan.script === 'on a shifted clock') return { client: changed(client, withShiftedClock), end };
+  if (plan.script === 'without step five' && counter === 'requests')
+    return { client: changed(client, withoutStepFive), end };
+  return { client, end };
 }
 
 function join(run: number, plan: ReplicaPlan): void {
@@ -97,39 +108,86 @@ function join(run: number, plan: ReplicaPlan): void {
   const random = seededRandom(plan.seed);
   const problems = new Set<string>();
   const parts = [requestsPart(plan, random), tokensPart(plan, random), endpointsPart(plan, random)];
-  for (const { shared, flow } of parts) {
+  for (const { shared, flow, counterOfEndpoint } of parts) {
     shared.attach(flow);
     shared.on('problem', ({ message }) => problems.add(message));
+    const tellCaps = (): void => {
+      const caps = shared.status.map(({ endpoint, cap }) => [counterOfEndpoint(endpoint), cap]);
+      tell({ type: 'caps', run, caps: Object.fromEntries(caps) });
+    };
+    for (const event of ['granted', 'expired', 'recovered'] as const) shared.on(event, tellCaps);
   }
   taking = { run, parts, random, longestMs: plan.longestMs, problems };
+  tell({ type: 'joined', run });
   askForMore();
+  if (plan.budget !== undefined) void spend(taking, plan, plan.budget);
 }
 
-function optionsOf({ refreshMs, leaseMs, drainMs }: ReplicaPlan, pool: string, random: () => number) {
-  return { pool, refreshInterval: refreshMs, leaseDuration: leaseMs, drainDuration: drainMs, random };
+function optionsOf(plan: ReplicaPlan, pool: string, random: () => number) {
+  const { refreshMs, leaseMs, drainMs, forgetMs, callTimeoutMs, name, replicas } = plan;
+  return {
+    pool,
+    replica: name,
+    replicas,
+    refreshInterval: refreshMs,
+    leaseDuration: leaseMs,
+    drainDuration: drainMs,
+    forgetAfter: forgetMs,
+    callTimeout: callTimeoutMs,
+    random,
+  };
+}
+
+const calm = {
+  nowMs: 0,
+  pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
+  waiting: 0,
+  saturation: () => 0,
+};
+
+/** Spends a budget as fast as it is admitted. */
+async function spend(self: Taking, plan: ReplicaPlan, budget: NonNullable<ReplicaPlan['budget']>): Promise<void> {
+  const { run, random } = self;
+  const { client, end } = connect(plan);
+  const admission = sharedBudgetAdmission<{ tokens: number }>(client, {
+    name: plan.pool,
+    budgets: [{ name: 'tokens', limit: budget.perMinute, burst: budget.burst, cost: 'tokens' }],
+    replicas: budget.replicas,
+    // Answers are late, and none is missed: who misses one spends a share of its own.
+    callTimeout: 20 * plan.callTimeoutMs,
+    chunkSeconds: (60 * budget.chunk) / budget.perMinute,
+  });
+  while (taking === self) {
+    const tokens = 1 + Math.floor(random() * budget.largest);
+    if (admission.admit({ tokens }, { fairnessId: 'payer', priority: 0 }, calm) === 'admit')
+      tell({ type: 'spend', run, atMs: performance.timeOrigin + performance.now(), amount: tokens });
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  await admission.close();
+  end();
 }
 
 function requestsPart(plan: ReplicaPlan, random: () => number): Part {
-  const { client, end } = connect(plan);
+  const { client, end } = connectFor(plan, 'requests');
   const options = { ...optionsOf(plan, `${plan.pool}-requests`, random), maxConcurrency: plan.limits.requests };
-  const shared = sharedConcurrency(plan.isControl ? changed(client) : client, options);
+  const shared = sharedConcurrency(client, options);
   const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
-  return { shared, flow, end, counterOf: () => 'requests', mostTokens: 0, asking: 0 };
+  return { shared, flow, end, counterOfEndpoint: () => 'requests', mostTokens: 0, asking: 0 };
 }
 
 function tokensPart(plan: ReplicaPlan, random: () => number): Part {
-  const { client, end } = connect(plan);
+  const { client, end } = connectFor(plan, 'tokens');
   const shared = sharedConcurrency(client, {
     ...optionsOf(plan, `${plan.pool}-tokens`, random),
     maxTokens: plan.limits.tokens,
   });
   const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
-  return { shared, flow, end, counterOf: () => 'tokens', mostTokens, asking: 0 };
+  return { shared, flow, end, counterOfEndpoint: () => 'tokens', mostTokens, asking: 0 };
 }
 
 /** Two endpoints; one of weight 2. */
 function endpointsPart(plan: ReplicaPlan, random: () => number): Part {
-  const { client, end } = connect(plan);
+  const { client, end } = connectFor(plan, 'endpoint a');
   const options = { ...optionsOf(plan, `${plan.pool}-endpoints`, random), maxConcurrency: plan.limits['endpoint a'] };
   const shared = sharedEndpointConcurrency(client, options);
   const pool = new EndpointPool();
@@ -140,7 +198,7 @@ function endpointsPart(plan: ReplicaPlan, random: () => number): Part {
     shared,
     flow,
     end,
-    counterOf: ({ endpoint }) => (endpoint?.id === 'a' ? 'endpoint a' : 'endpoint b'),
+    counterOfEndpoint: (endpoint) => (endpoint === 'a' ? 'endpoint a' : 'endpoint b'),
     mostTokens: 0,
     asking: 0,
   };
@@ -159,13 +217,17 @@ function askForMore(): void {
   }
 }
 
-async function request({ run, random, longestMs }: Taking, { flow, counterOf, mostTokens: most }: Part): Promise<void> {
+async function request(
+  { run, random, longestMs }: Taking,
+  { flow, counterOfEndpoint, mostTokens: most }: Part,
+): Promise<void> {
   const tokens = most === 0 ? 0 : 1 + Math.floor(random() * most);
   const outcome = await flow.enqueue({ byteSize: 1, tokens }, { fairnessId: 'all', priority: 0 });
   if (outcome.type !== 'Dispatched') return;
   const id = ++lastId;
+  const counter = counterOfEndpoint(outcome.lease.endpoint?.id);
   const forMs = Math.ceil(longestMs * (0.1 + 0.9 * random()));
-  await told({ type: 'take', run, id, forMs, counter: counterOf(outcome.lease), amount: Math.max(1, tokens) });
+  await told({ type: 'take', run, id, forMs, counter, amount: Math.max(1, tokens) });
   await new Promise((resolve) => setTimeout(resolve, forMs));
   await told({ type: 'give', run, id });
   outcome.lease.release();

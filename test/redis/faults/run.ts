@@ -1,29 +1,44 @@
-/** Runs the scenarios for so many seeds, or so many minutes, several side by side, and prints a row for each. */
+/**
+ * Runs the scenarios for so many seeds, or so many minutes, several side by side, and prints a row for each. With
+ * `--write` the rows go into docs/scale-out.md.
+ */
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { storeKinds } from '../support/stores.js';
-import { counters } from './messages.js';
+import { type BoundsRow, boundsTable, writeBounds } from './bounds.js';
 import { Observer } from './observer.js';
-import { control, type RunResult, runScenario, type Scenario, scenarios } from './scenarios.js';
+import { type RunResult, runScenario } from './run-scenario.js';
+import { control, type Scenario, scenarios } from './scenarios.js';
+import { busyMs } from './spans.js';
 
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string' },
-    seeds: { type: 'string', default: '50' },
+    seeds: { type: 'string', default: '54' },
     seed: { type: 'string', default: '1' },
     lanes: { type: 'string', default: '3' },
+    fault: { type: 'string', multiple: true },
+    slow: { type: 'string' },
+    busy: { type: 'string' },
+    write: { type: 'string' },
   },
 });
+
+/** Those whose names hold one of the words that are asked for; else all. */
+const named = values.fault ?? [''];
+const played = [...scenarios, control].filter(({ name }) => named.some((word) => name.includes(word)));
+if (played.length === 0) {
+  const names = [...scenarios, control].map(({ name }) => `  ${name}`).join('\n');
+  console.error(`--fault: expected a part of one of these names; got ${named.join(', ')}\n${names}`);
+  process.exit(2);
+}
+
 const endsAtMs =
   values.minutes === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.minutes) * 60_000;
 const seeds = values.minutes === undefined ? Number(values.seeds) : Number.POSITIVE_INFINITY;
 const first = Number(values.seed);
-
-const rows = new Map<Scenario, RunResult[]>();
+const results = new Map<Scenario, RunResult[]>();
 const faults: string[] = [];
-
-/** Every eleventh run is the control. */
-const played = [...scenarios, control];
 let count = 0;
 
 /** Runs mostly wait: a lane plays one after the other, with replicas and stores of its own. */
@@ -38,38 +53,36 @@ async function play(index: number, observer: Observer): Promise<void> {
   const scenario = played[index % played.length] as Scenario;
   const kind = storeKinds[Math.floor(index / played.length) % storeKinds.length]!;
   const result = await runScenario(scenario, seed, kind, observer);
-  rows.set(scenario, [...(rows.get(scenario) ?? []), result]);
-  const { counts, replicas, isStuck, problems } = result;
+  results.set(scenario, [...(results.get(scenario) ?? []), result]);
+  const { counts, replicas, backAfterMs, usable, problems } = result;
   const figures = [...counts].map(([counter, { taken, mostOver }]) => `${counter} ${taken}, ${mostOver} over`);
-  console.log(`seed ${seed}, ${kind.name}, ${replicas} replicas, ${scenario.name}: ${figures.join('; ')}`);
-  for (const [counter, { mostOver, bound }] of counts) {
+  const back = `back after ${Math.round(backAfterMs)} ms`;
+  console.log(`seed ${seed}, ${kind.name}, ${replicas} replicas, ${scenario.name}: ${figures.join('; ')}; ${back}`);
+  for (const [counter, { mostOver, bound, taken }] of counts) {
     if (mostOver > bound)
-      faults.push(
-        `seed ${seed}: ${mostOver} over the limit of ${counter}, at most ${bound} are allowed: ${scenario.name}`,
-      );
+      faults.push(`seed ${seed}: ${mostOver} over the limit of ${counter}, at most ${bound} allowed: ${scenario.name}`);
+    if (taken === 0) faults.push(`seed ${seed}: nothing was taken of ${counter}: ${scenario.name}`);
   }
-  if (isStuck)
-    faults.push(`seed ${seed}: nothing was dispatched after the fault: ${scenario.name}; ${problems.join('; ')}`);
+  if (backAfterMs > scenario.back.ms + busyMs) {
+    const stated = `${scenario.back.words} (${scenario.back.ms} ms); usable: ${usable.join(', ')}`;
+    faults.push(`seed ${seed}: ${back}, stated is ${stated}: ${scenario.name}; ${problems.join('; ')}`);
+  }
 }
 
 if (storeKinds.length === 0) process.exit(0);
 await Promise.all(Array.from({ length: Number(values.lanes) }, lane));
 
-console.log(
-  `\n| fault | runs |${counters.map((counter) => ` ${counter} | most over | bound |`).join('')}\n|---|---|${'---|---|---|'.repeat(counters.length)}`,
-);
-for (const scenario of played) {
-  const results = rows.get(scenario);
-  if (results === undefined) continue;
-  const cells = counters.map((counter) => {
-    const each = results.map(({ counts }) => counts.get(counter)!);
-    const taken = each.reduce((sum, one) => sum + one.taken, 0);
-    return `${taken} | ${Math.max(...each.map(({ mostOver }) => mostOver))} | ${Math.max(...each.map(({ bound }) => bound))}`;
-  });
-  console.log(`| ${scenario.name} | ${results.length} | ${cells.join(' | ')} |`);
-}
-const controls = rows.get(control) ?? [];
+const rows = scenarios.flatMap((scenario): BoundsRow[] => {
+  const runs = results.get(scenario);
+  if (runs === undefined) return [];
+  const counter = scenario.budget === undefined ? 'requests' : 'budget';
+  const over = Math.max(...runs.map(({ counts }) => counts.get(counter)!.mostOver));
+  return [{ scenario, runs: runs.length, over, backMs: Math.max(...runs.map(({ backAfterMs }) => backAfterMs)) }];
+});
+console.log(`\n${boundsTable(rows)}`);
+const controls = results.get(control) ?? [];
 if (controls.length >= 3 && controls.every(({ counts }) => counts.get('requests')!.mostOver === 0))
   faults.push('the control never exceeded the limit: the test shows nothing');
 for (const fault of faults) console.error(`FAILED: ${fault}`);
+if (faults.length === 0 && values.write !== undefined) writeBounds(values.write, rows);
 process.exit(faults.length > 0 ? 1 : 0);

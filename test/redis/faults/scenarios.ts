@@ -1,54 +1,71 @@
-/** The faults, each at random moments of a run, and what they may cost at most. */
+/**
+ * The faults, each at random moments of a run; what they may cost at most, and how soon all seats are back after them.
+ * The table of docs/scale-out.md is made of this list, see `bounds.ts`.
+ */
 import { Redis } from 'ioredis';
-import { seededRandom } from '../../../src/base/seeded-random.js';
-import { Store, type StoreKind } from '../support/stores.js';
-import { type Counter, counters, type Limits, mostTokens, type ReplicaPlan } from './messages.js';
+import { jumpClock } from '../support/shifted-clock.js';
+import type { Store } from '../support/stores.js';
+import type { BudgetPlan, ReplicaPlan } from './messages.js';
 import type { Observer } from './observer.js';
-import { FaultyProxy } from './proxy.js';
-
-const refreshMs = 100;
-const leaseMs = 1_000;
-const longestMs = 300;
-/** The longest request, and what a busy machine adds. */
-const drainMs = 2_000;
-const limit = 16;
-const limits: Limits = { requests: limit, tokens: 3 * limit, 'endpoint a': 6, 'endpoint b': 12 };
+import type { FaultyProxy } from './proxy.js';
+import {
+  drainMs,
+  forgetMs,
+  leaseMs,
+  nothing,
+  refreshMs,
+  type StatedExcess,
+  type StatedReturn,
+  slowness,
+  within,
+} from './spans.js';
 
 /** One run as its faults see it. */
-interface Stage {
+export interface Stage {
   readonly store: Store;
   readonly proxies: readonly FaultyProxy[];
   readonly observer: Observer;
   readonly random: () => number;
-  /** Starts one more replica. */
-  join(): Promise<void>;
+  /** Starts one more replica; with the name of one that has ended it is a restart. */
+  join(name?: string): Promise<void>;
   /** A second store that copies the first. */
   spare(): Promise<Store>;
 }
 
 export interface Scenario {
   readonly name: string;
-  /** The most above the limit, as a part of it. */
-  readonly bound: number;
-  /** The run is expected to exceed the limit. */
+  readonly over: StatedExcess;
+  readonly back: StatedReturn;
+  /** How many replicas begin. @default 2 to 8 */
+  readonly replicas?: number;
+  /** The run is expected to exceed the limit on requests. */
   readonly isControl?: boolean;
+  /** Of the store's command line. */
   readonly options?: readonly string[];
+  readonly script?: ReplicaPlan['script'];
+  /** Of the option `replicas`. */
+  readonly expected?: number;
+  readonly budget?: BudgetPlan;
   play(stage: Stage): Promise<void>;
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const lasting = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const pause = (ms: number): Promise<void> => lasting(ms * slowness);
 
-async function command(store: Store, ...words: readonly string[]): Promise<void> {
+async function withClient<T>(store: Store, act: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(store.port);
   client.on('error', () => {});
   try {
-    await client.call(words[0] as string, ...words.slice(1));
+    return await act(client);
   } finally {
     client.disconnect();
   }
 }
 
-const lossy = { drop: 0.2, repeat: 0.1, swap: 0.1, delayMs: 80 };
+const command = (store: Store, ...[name, ...words]: readonly [string, ...string[]]): Promise<unknown> =>
+  withClient(store, (client) => client.call(name, ...words));
+
+const lossy = { drop: 0.2, repeat: 0.1, swap: 0.1, delayMs: 80 * slowness };
 
 function bad({ proxies }: Stage): void {
   for (const proxy of proxies) proxy.faults = lossy;
@@ -57,11 +74,42 @@ function bad({ proxies }: Stage): void {
 /** Between a tenth of a second and a second. */
 const aWhile = ({ random }: Stage): Promise<void> => pause(100 + 900 * random());
 
+async function restart(stage: Stage): Promise<void> {
+  await aWhile(stage);
+  await stage.store.kill();
+  await pause(100 + 1_500 * stage.random());
+  await stage.store.up();
+}
+
+function lead(proxies: readonly FaultyProxy[], store: Store): void {
+  for (const proxy of proxies) {
+    proxy.target = store.port;
+    proxy.sever();
+  }
+}
+
+function cut(proxies: readonly FaultyProxy[]): void {
+  for (const proxy of proxies) {
+    proxy.isCut = true;
+    proxy.sever();
+  }
+}
+
+function mend(proxies: readonly FaultyProxy[]): void {
+  for (const proxy of proxies) proxy.isCut = false;
+}
+
+const appendOnly = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
+const onceMore: StatedExcess = { words: 'the limit', most: ({ limit }) => limit };
+
+const budget: BudgetPlan = { perMinute: 24_000, burst: 400, chunk: 5, largest: 40 };
+
 export const scenarios: readonly Scenario[] = [
-  { name: 'no fault', bound: 0, play: async () => pause(1_500) },
+  { name: 'no fault', over: nothing, back: within(), play: async () => pause(1_000) },
   {
-    name: 'answers dropped, delayed, repeated and swapped',
-    bound: 0,
+    name: 'answers lost, late, repeated, swapped',
+    over: nothing,
+    back: within(),
     async play(stage) {
       bad(stage);
       await pause(1_500);
@@ -70,214 +118,188 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'store killed, back empty',
-    bound: 0,
-    async play(stage) {
-      await aWhile(stage);
-      await stage.store.kill();
-      await pause(100 + 1_500 * stage.random());
-      await stage.store.up();
-      await pause(1_200);
-    },
-  },
-  {
-    name: 'store killed, back with its append-only file',
-    bound: 0,
-    options: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
-    async play(stage) {
-      await aWhile(stage);
-      await stage.store.kill();
-      await pause(100 + 1_500 * stage.random());
-      await stage.store.up();
-      await pause(1_200);
-    },
-  },
-  {
     name: 'store stopped for longer than a lease',
-    bound: 0,
+    over: nothing,
+    back: within(),
     async play(stage) {
       await aWhile(stage);
       stage.store.pause();
-      await pause(leaseMs * (1.1 + 2 * stage.random()));
+      await lasting(leaseMs * (1.1 + 2 * stage.random()));
       stage.store.resume();
-      await pause(1_200);
     },
   },
   {
-    name: 'store flushed, some answers lost',
-    bound: 0,
+    name: 'clients of the store paused',
+    over: nothing,
+    back: within(),
+    async play(stage) {
+      await aWhile(stage);
+      const pausedMs = Math.round(200 + 1_500 * stage.random());
+      await command(stage.store, 'CLIENT', 'PAUSE', String(pausedMs * slowness), 'ALL');
+      await pause(pausedMs);
+    },
+  },
+  { name: 'store killed, back empty', over: nothing, back: within('lease'), play: restart },
+  {
+    name: 'store flushed twice, answers lost',
+    over: nothing,
+    back: within('lease'),
     async play(stage) {
       if (stage.random() < 0.5) bad(stage);
       await aWhile(stage);
       await command(stage.store, 'FLUSHALL');
       await aWhile(stage);
       await command(stage.store, 'FLUSHALL');
-      await pause(1_000);
     },
   },
   {
-    name: 'clients paused',
-    bound: 0,
+    name: 'three restarts with an append-only file',
+    over: nothing,
+    back: within('lease'),
+    options: appendOnly,
     async play(stage) {
-      await aWhile(stage);
-      await command(stage.store, 'CLIENT', 'PAUSE', String(Math.round(200 + 1_500 * stage.random())), 'ALL');
-      await pause(2_000);
+      for (let i = 0; i < 3; i++) await restart(stage);
+    },
+  },
+  {
+    name: 'old snapshot after a rolling restart',
+    over: nothing,
+    back: within('lease', 'drain'),
+    async play(stage) {
+      await command(stage.store, 'SAVE');
+      for (let left = stage.observer.size; left > 0; left--) {
+        await stage.join(stage.observer.kill(0));
+        await lasting(2 * refreshMs);
+      }
+      await lasting(leaseMs + drainMs);
+      await restart(stage);
     },
   },
   {
     name: 'failover to a copy',
-    // What was granted by calls that the copy never heard of.
-    bound: 1 / 2,
+    over: { words: 'the last grants before it', most: ({ limit }) => limit / 2 },
+    back: within('lease', 'drain'),
     async play(stage) {
       const spare = await stage.spare();
       await aWhile(stage);
       await stage.store.kill();
       await command(spare, 'REPLICAOF', 'NO', 'ONE');
-      for (const proxy of stage.proxies) {
-        proxy.target = spare.port;
-        proxy.sever();
+      lead(stage.proxies, spare);
+    },
+  },
+  {
+    name: 'split brain, to its end',
+    over: onceMore,
+    back: within('longest'),
+    async play(stage) {
+      const spare = await stage.spare();
+      await aWhile(stage);
+      await command(spare, 'REPLICAOF', 'NO', 'ONE');
+      const apart = stage.proxies.filter((_, index) => index % 2 === 0);
+      lead(apart, spare);
+      await lasting((leaseMs + drainMs + forgetMs) * (0.3 + stage.random()));
+      lead(apart, stage.store);
+    },
+  },
+  {
+    name: 'store’s clock jumps by an hour',
+    over: onceMore,
+    back: within('lease', 'longest'),
+    script: 'on a shifted clock',
+    async play(stage) {
+      await aWhile(stage);
+      const direction = stage.random() < 0.5 ? -1 : 1;
+      await withClient(stage.store, (client) => jumpClock(client, direction * 3_600));
+    },
+  },
+  {
+    name: 'replica in a crash loop',
+    over: nothing,
+    back: within('drain'),
+    async play(stage) {
+      await aWhile(stage);
+      for (let i = 0; i < 5; i++) {
+        await stage.join(stage.observer.kill(0));
+        await pause(300 + 300 * stage.random());
       }
-      await pause(1_500);
     },
   },
   {
     name: 'replicas killed, others join',
-    bound: 0,
+    over: nothing,
+    back: within('lease', 'drain', 'forget'),
     async play(stage) {
       for (let i = 0; i < 2 && stage.observer.size > 1; i++) {
         await aWhile(stage);
         stage.observer.kill(Math.floor(stage.random() * stage.observer.size));
         await stage.join();
       }
-      await pause(1_000);
     },
   },
   {
-    name: 'replicas cut off for a while',
-    bound: 0,
+    name: 'replicas cut off',
+    over: nothing,
+    back: within(),
     async play(stage) {
-      const cut = stage.proxies.filter(() => stage.random() < 0.5);
+      const some = stage.proxies.filter(() => stage.random() < 0.5);
       await aWhile(stage);
-      for (const proxy of cut) {
-        proxy.isCut = true;
-        proxy.sever();
-      }
-      await pause(leaseMs * (0.5 + 3 * stage.random()));
-      for (const proxy of cut) proxy.isCut = false;
-      await pause(1_000);
+      cut(some);
+      await lasting(leaseMs * (0.5 + 3 * stage.random()));
+      mend(some);
+    },
+  },
+  {
+    name: 'replica cut off for longer than `forgetAfter`',
+    over: { words: 'its safe share', most: ({ limit, replicas }) => Math.floor(limit / replicas) },
+    back: within('longest'),
+    async play(stage) {
+      await aWhile(stage);
+      const one = stage.proxies.slice(0, 1);
+      cut(one);
+      await lasting(leaseMs + drainMs + forgetMs + leaseMs * stage.random());
+      mend(one);
+    },
+  },
+  {
+    name: '3 replicas become 6, store away',
+    over: {
+      words: '⌊limit / `replicas`⌋ each',
+      most: ({ limit }) => 3 * Math.floor(limit / 6),
+    },
+    back: within('lease', 'longest'),
+    replicas: 3,
+    expected: 6,
+    async play(stage) {
+      await aWhile(stage);
+      await stage.store.kill();
+      for (let i = 0; i < 3; i++) await stage.join();
+      await lasting(leaseMs * (1.5 + stage.random()));
+      await stage.store.up();
+    },
+  },
+  {
+    name: 'requests larger than chunks of a budget',
+    over: {
+      words: 'a chunk each, and the rate of a second',
+      most: ({ counter, replicas }) => (counter === 'budget' ? replicas * budget.chunk + budget.perMinute / 60 : 0),
+    },
+    back: within(),
+    budget,
+    async play(stage) {
+      bad(stage);
+      await pause(3_000);
     },
   },
 ];
 
 export const control: Scenario = {
-  name: 'control: without the step that covers lost answers',
-  bound: 1,
+  name: 'control: without the second rule, answers lost',
+  over: onceMore,
+  back: { words: '', ms: Number.POSITIVE_INFINITY },
   isControl: true,
+  script: 'without step five',
   async play(stage) {
     bad(stage);
     await pause(3_000);
   },
 };
-
-/** What became of one limit. */
-export interface CountResult {
-  readonly mostOver: number;
-  /** The most that it may be. */
-  readonly bound: number;
-  readonly taken: number;
-}
-
-export interface RunResult {
-  readonly counts: ReadonlyMap<Counter, CountResult>;
-  readonly replicas: number;
-  /** Nothing was dispatched after the fault. */
-  readonly isStuck: boolean;
-  readonly problems: readonly string[];
-}
-
-function countsOf({ bound, isControl = false }: Scenario, { counts, joined }: Observer): Map<Counter, CountResult> {
-  const results = new Map<Counter, CountResult>();
-  for (const counter of counters) {
-    const { mostOver, taken, limit: whole } = counts.get(counter)!;
-    // A gate looks before it lets go: each replica may go over by its last request.
-    const lastRequests = counter === 'tokens' ? joined * (mostTokens - 1) : 0;
-    // The script of the control is changed for requests alone: the other limits see the same lost answers, and hold.
-    const part = isControl && counter !== 'requests' ? 0 : bound;
-    results.set(counter, { mostOver, taken, bound: part * whole + lastRequests });
-  }
-  return results;
-}
-
-const clients = ['ioredis', 'redis', 'iovalkey'] as const;
-const hourMs = 3_600_000;
-
-export async function runScenario(
-  scenario: Scenario,
-  seed: number,
-  kind: StoreKind,
-  observer: Observer,
-): Promise<RunResult> {
-  const random = seededRandom(seed * 7_919 + 17);
-  const store = await Store.start(kind, scenario.options);
-  const stores = [store];
-  const replicas = 2 + Math.floor(random() * 7);
-  const proxies: FaultyProxy[] = [];
-  const pool = `faults-${seed}`;
-  async function plan(): Promise<ReplicaPlan> {
-    const proxy = new FaultyProxy(stores.at(-1)!.port, random);
-    await proxy.listen();
-    proxies.push(proxy);
-    return {
-      port: proxy.port,
-      client: clients[Math.floor(random() * clients.length)] as (typeof clients)[number],
-      pool,
-      limits,
-      seed: Math.floor(random() * 2 ** 31),
-      refreshMs,
-      leaseMs,
-      drainMs,
-      longestMs,
-      skewMs: (random() < 0.5 ? -1 : 1) * hourMs * random(),
-      isControl: scenario.isControl === true,
-    };
-  }
-  const plans: ReplicaPlan[] = [];
-  for (let i = 0; i < replicas; i++) plans.push(await plan());
-  observer.begin(plans);
-  const shuffleDemand = (): void => {
-    for (let i = 0; i < observer.size; i++) observer.demand(i, Math.floor((random() ** 2 * 3 * limit) / 2));
-  };
-  shuffleDemand();
-  const shuffling = setInterval(shuffleDemand, 400);
-  const stage: Stage = {
-    store,
-    proxies,
-    observer,
-    random,
-    join: async () => observer.add(await plan()),
-    async spare() {
-      const copy = await Store.start(kind, ['--replicaof', '127.0.0.1', String(store.port)]);
-      stores.push(copy);
-      return copy;
-    },
-  };
-  try {
-    // The store learns for one lease.
-    await pause(leaseMs + 2 * refreshMs);
-    // Processes that start for the first time take a while.
-    for (let waited = 0; waited < 200 && !observer.hasTakenSince(1); waited++) await pause(100);
-    await scenario.play(stage);
-    const endedAtMs = performance.now();
-    for (const proxy of proxies) proxy.faults = { drop: 0, repeat: 0, swap: 0, delayMs: 0 };
-    for (let i = 0; i < observer.size; i++) observer.demand(i, limit);
-    for (let waited = 0; waited < 200 && !observer.hasTakenSince(endedAtMs); waited++) await pause(100);
-    const isStuck = !observer.hasTakenSince(endedAtMs);
-    clearInterval(shuffling);
-    await observer.end();
-    return { counts: countsOf(scenario, observer), replicas, isStuck, problems: [...observer.problems] };
-  } finally {
-    clearInterval(shuffling);
-    for (const proxy of proxies) proxy.close();
-    await Promise.all(stores.map((each) => each.stop()));
-  }
-}
