@@ -89,7 +89,7 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
   return {
     cause,
     ...contract[cause],
-    detail: describe(cause, drop),
+    detail: sentences[cause](drop),
     retryAfterSeconds: hasToWait ? Math.max(1, Math.min(Math.ceil(estimateMs / 1_000), most)) : undefined,
     retryAfterMs: hasToWait ? Math.max(1_000, Math.min(estimateMs, most * 1_000)) : undefined,
   };
@@ -112,46 +112,37 @@ function causeOf({ type, reason }: Drop): DropCause {
   }
 }
 
-function describe(cause: DropCause, drop: Drop): string {
-  switch (cause) {
-    case 'saturated':
-    case 'overloaded':
-      if (drop.reason === 'displaced' && drop.limit !== undefined) {
-        return 'The queue was full, and the place of this request went to a sender with less waiting.';
-      }
-      if (drop.limit !== undefined) return describeLimit(drop.limit, drop);
-      if (drop.reason === 'over-quota')
-        return `The request cannot be served in time: the quota has no room for ${drop.detail ?? 'it'}.`;
-      if (drop.detail !== undefined) return `The request was rejected: ${drop.detail}.`;
-      return drop.reason === 'displaced'
-        ? 'The queue was full, and a request of higher priority took the place of this one.'
-        : `The gateway takes no more requests of priority ${drop.priority} now.`;
-    case 'no-endpoints':
-      if (drop.limit !== undefined)
-        return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
-      return `${noServer(drop)}${drop.queuedMs > 0 ? `; the request waited ${inSeconds(drop.queuedMs)} for one` : ''}.`;
-    case 'ttl-expired':
-      return `The request waited ${inSeconds(drop.queuedMs)} for its turn, as long as it may.`;
-    case 'cancelled':
-      return `The client left after ${inSeconds(drop.queuedMs)} in the queue.`;
-    case 'shutting-down':
-      return 'The gateway is shutting down.';
-    case 'evicted':
-      return 'The request was evicted for one of higher priority.';
-    case 'infeasible':
-      return `The request waited ${inSeconds(drop.queuedMs)} and could not have met its deadline.`;
-    case 'revoked':
-      return `The request may not run any more: ${drop.detail ?? 'it became void while it waited'}.`;
-    case 'internal':
-      return 'Flow control could not handle the request.';
-  }
+const sentences: Readonly<Record<DropCause, (drop: Drop) => string>> = {
+  saturated: describeFull,
+  overloaded: describeFull,
+  'no-endpoints'({ limit, ...drop }) {
+    const noServer = `No model server is available${drop.detail === undefined ? '' : ` (${drop.detail})`}`;
+    if (limit !== undefined) return `${noServer}, and no more requests may wait. ${describeLimit(limit, drop)}`;
+    return `${noServer}${drop.queuedMs > 0 ? `; the request waited ${inSeconds(drop.queuedMs)} for one` : ''}.`;
+  },
+  'ttl-expired': ({ queuedMs }) => `The request waited ${inSeconds(queuedMs)} for its turn, as long as it may.`,
+  cancelled: ({ queuedMs }) => `The client left after ${inSeconds(queuedMs)} in the queue.`,
+  'shutting-down': () => 'The gateway is shutting down.',
+  evicted: () => 'The request was evicted for one of higher priority.',
+  infeasible: ({ queuedMs }) => `The request waited ${inSeconds(queuedMs)} and could not have met its deadline.`,
+  revoked: ({ detail = 'it became void while it waited' }) => `The request may not run any more: ${detail}.`,
+  internal: () => 'Flow control could not handle the request.',
+};
+
+function describeFull(drop: Drop): string {
+  const { reason, limit, detail, priority } = drop;
+  if (reason === 'displaced' && limit !== undefined)
+    return 'The queue was full, and the place of this request went to a sender with less waiting.';
+  if (limit !== undefined) return describeLimit(limit, drop);
+  if (reason === 'over-quota')
+    return `The request cannot be served in time: the quota has no room for ${detail ?? 'it'}.`;
+  if (detail !== undefined) return `The request was rejected: ${detail}.`;
+  return reason === 'displaced'
+    ? 'The queue was full, and a request of higher priority took the place of this one.'
+    : `The gateway takes no more requests of priority ${priority} now.`;
 }
 
-function noServer({ detail }: Drop): string {
-  return `No model server is available${detail === undefined ? '' : ` (${detail})`}`;
-}
-
-function describeLimit({ scope, resource, max, used }: LimitHit, { priority }: Drop): string {
+function describeLimit({ scope, resource, max, used }: LimitHit, { priority }: Pick<Drop, 'priority'>): string {
   const where = { global: '', band: ` of priority ${priority}`, flow: ' of this flow' }[scope];
   return resource === 'requests'
     ? `At most ${max} requests${where} may wait, and ${used} are waiting.`
