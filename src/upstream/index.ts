@@ -22,6 +22,6 @@ export { ScrapeError, type ScrapeFailure } from './scraping/scrape-error.js';
 export type { ScrapeOptions, ScrapeWarning } from './scraping/scrape-options.js';
 export { type Scraper, scrape } from './scraping/scraper.js';
 export type { ScraperEvents, ScraperStats, TargetStats } from './scraping/scraper-stats.js';
-export { type MetricsDispatcher, type MetricsExchange, undiciFetch } from './scraping/undici-fetch.js';
+export { type MetricsDispatcher, type MetricsStream, undiciFetch } from './scraping/undici-fetch.js';
 export { type LoadHeaders, loadMetricsHeader, reportFromHeaders } from './usage/report-from-headers.js';
 export { type UsageReader, type UsageReaderOptions, usageReader } from './usage/usage-reader.js';
