@@ -23,5 +23,6 @@ export type { ScrapeOptions, ScrapeWarning } from './scraping/scrape-options.js'
 export { type Scraper, scrape } from './scraping/scraper.js';
 export type { ScraperEvents, ScraperStats, TargetStats } from './scraping/scraper-stats.js';
 export { type MetricsDispatcher, type MetricsStream, undiciFetch } from './scraping/undici-fetch.js';
+export { type RankDialect, serverRank } from './server-rank.js';
 export { type LoadHeaders, loadMetricsHeader, reportFromHeaders } from './usage/report-from-headers.js';
 export { type UsageReader, type UsageReaderOptions, usageReader } from './usage/usage-reader.js';

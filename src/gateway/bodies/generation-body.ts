@@ -1,4 +1,5 @@
 /** The facts that the gateway keeps of a JSON request: its model, what its prompt consists of and begins with. */
+import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { prefixKey } from '../../index.js';
 import { ApiError } from '../shared/api-error.js';
 import { PromptCounter, type PromptParts } from '../sizes/prompt-parts.js';
@@ -6,15 +7,28 @@ import { JsonScanner, type Span } from './json-scanner.js';
 
 export interface GenerationBody {
   readonly model: string | undefined;
-  /** Where the value of `model` stands in the bytes, whatever its type. */
-  readonly modelSpan: Span | undefined;
+  /** Where the fields that are looked at stand in the bytes, whatever their type. */
+  readonly spans: ReadonlyMap<string, Span>;
   /** Names the beginning of the prompt, for affinity. */
   readonly prefixKey: string | undefined;
   readonly prompt: PromptParts;
   readonly isStream: boolean;
+  /** The `service_tier` that the client asks for. */
+  readonly tier: string | undefined;
+  /** What an agent tells of the request in `nvext.agent_hints`. Source: NVIDIA Dynamo, agent hints. */
+  readonly hints: AgentHints;
   /** The most that the request allows, over all the answers that it asks for. */
   readonly maxOutputTokens: number | undefined;
 }
+
+export interface AgentHints {
+  readonly priority?: number | undefined;
+  /** The likely length of the output, tokens. */
+  readonly osl?: number | undefined;
+}
+
+/** Longer ones are not read. */
+const longestHints = 4_096;
 
 /** Bytes of the prompt in the body that are looked at; more would not help. */
 const prefixBytes = 1024;
@@ -30,7 +44,17 @@ const outputLimits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'
 const answerCounts = ['n', 'best_of'] as const;
 const prompts = ['messages', 'prompt', 'input'] as const;
 
-const wanted: ReadonlySet<string> = new Set(['model', 'stream', ...prompts, ...outputLimits, ...answerCounts]);
+/** What servers order requests by, and the tiers of service. */
+const ranks = ['priority', 'nvext', 'service_tier'] as const;
+
+const wanted: ReadonlySet<string> = new Set([
+  'model',
+  'stream',
+  ...prompts,
+  ...outputLimits,
+  ...answerCounts,
+  ...ranks,
+]);
 
 /** Reads along while the body arrives. */
 export class GenerationBodyReader {
@@ -57,25 +81,23 @@ export class GenerationBodyReader {
     const answers = Math.max(largest(answerCounts.map(countOf)) ?? 1, 1);
     return {
       model,
-      modelSpan: spans.get('model'),
+      spans,
       prefixKey: begin === undefined ? undefined : prefixKey(begin),
       prompt: this.counter.end(bytes),
       isStream: textOf('stream', 8) === 'true',
+      tier: /^"(\w+)"$/.exec(textOf('service_tier', 64) ?? '')?.[1],
+      hints: readHints(textOf('nvext', longestHints)),
       maxOutputTokens: limit && Math.min(limit * answers, Number.MAX_SAFE_INTEGER),
     };
   }
 }
 
-/** The same body with another model in it; every other byte stays as it came. */
-export function withModel(bytes: Buffer, { modelSpan }: GenerationBody, model: string): Buffer {
-  const text = JSON.stringify(model);
-  if (modelSpan !== undefined) {
-    return Buffer.concat([bytes.subarray(0, modelSpan.start), Buffer.from(text), bytes.subarray(modelSpan.end)]);
-  }
-  const afterBrace = bytes.indexOf('{') + 1;
-  const rest = bytes.subarray(afterBrace);
-  const comma = /^\s*\}/.test(rest.toString('latin1')) ? '' : ',';
-  return Buffer.concat([bytes.subarray(0, afterBrace), Buffer.from(`"model":${text}${comma}`), rest]);
+/** Undefined for what is none. */
+function readHints(nvext: string | undefined): AgentHints {
+  const hints = fieldsOf(fieldsOf(nvext === undefined ? undefined : parseJson(nvext))?.agent_hints) ?? {};
+  const numberOf = (value: unknown): number | undefined =>
+    Number.isSafeInteger(value) ? (value as number) : undefined;
+  return { priority: numberOf(hints.priority), osl: numberOf(hints.osl) };
 }
 
 /** Undefined for anything but text; the server will reject it. */

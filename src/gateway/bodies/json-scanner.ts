@@ -15,6 +15,8 @@ import { addToHash, type PromptCounter } from '../sizes/prompt-parts.js';
 
 /** Where the value of a field stands: bytes from `start` up to `end`, white space around it not included. */
 export interface Span {
+  /** Where its name begins, with the quote. */
+  readonly name: number;
   readonly start: number;
   readonly end: number;
 }
@@ -64,6 +66,7 @@ export class JsonScanner {
   /** The characters of a top-level key, or of a scalar; bytes beyond ASCII do not matter in either. */
   private text = '';
   private field: string | undefined = undefined;
+  private nameStart = 0;
   private start = 0;
   private readonly prompt: PromptCounter | undefined;
   /** Of the name below the top level that was read last. */
@@ -167,6 +170,7 @@ export class JsonScanner {
 
   private beginKey(byte: number, at: number): void {
     if (byte !== quote) throw fault();
+    if (this.open.length === 1) this.nameStart = at;
     this.isKey = true;
     this.text = '';
     this.nameHash = 0;
@@ -260,7 +264,7 @@ export class JsonScanner {
   private closeValue(end: number): void {
     this.state = 'comma-or-end';
     if (this.open.length !== 1 || this.field === undefined) return;
-    this.found.set(this.field, { start: this.start, end });
+    this.found.set(this.field, { name: this.nameStart, start: this.start, end });
     this.field = undefined;
   }
 

@@ -7,6 +7,7 @@ import { queueDuration } from '../../adapters/http/to-http-response.js';
 import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
 import type { RequestState } from '../request-state.js';
 import type { UpstreamConfig } from '../settings/gateway-config.js';
+import { rankHeaders } from './server-rank.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -57,15 +58,17 @@ const credentials = new Set(['authorization', 'x-api-key', 'api-key']);
  * in place of what it says there itself.
  */
 export function toUpstream(
-  { id, req, bytes, body }: RequestState,
-  { apiKey }: UpstreamConfig,
+  { id, req, body, sender }: RequestState,
+  { apiKey, priority }: UpstreamConfig,
   ownsKeys: boolean,
   tellsClient: boolean,
+  bodyBytes: number,
 ): IncomingHttpHeaders {
   const isDropped = (name: string): boolean =>
     isControl(name) ||
     (tellsClient && forwardedHeaders.has(name)) ||
     ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
+    (priority !== undefined && sender?.trusted !== true && rankHeaders.includes(name)) ||
     // Answers are read for their usage while they pass.
     // A body that was packed has been unpacked.
     (body !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
@@ -73,7 +76,7 @@ export function toUpstream(
   passed['x-request-id'] = id;
   if (tellsClient) Object.assign(passed, clientOf(req));
   if (apiKey !== undefined) passed.authorization = `Bearer ${apiKey}`;
-  passed['content-length'] = String(bytes?.length ?? 0);
+  passed['content-length'] = String(bodyBytes);
   return passed;
 }
 

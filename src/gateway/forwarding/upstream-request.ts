@@ -1,9 +1,11 @@
 /** A request as it goes on to a server: where to, with which headers, and its body in pieces. */
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { withFields } from '../bodies/with-fields.js';
 import type { RequestState } from '../request-state.js';
 import type { GatewayConfig, UpstreamConfig } from '../settings/gateway-config.js';
 import { toUpstream } from './forwarded-headers.js';
+import { rankFields } from './server-rank.js';
 
 /**
  * Gives the body in pieces, and drops each piece when it is sent, because undici keeps a whole body until the last byte
@@ -27,17 +29,26 @@ export function requestOf(
   { forwarded, timeouts }: GatewayConfig,
   ownsKeys: boolean,
 ): Dispatcher.DispatchOptions {
-  const { req, bytes = noBytes } = state;
+  const { req } = state;
+  const bytes = bodyFor(state, upstream);
   const { origin, pathname } = locationOf(upstream);
   return {
     origin,
     path: pathname + (req.url ?? '/'),
     method: req.method as Dispatcher.HttpMethod,
-    headers: toUpstream(state, upstream, ownsKeys, forwarded === 'set'),
+    headers: toUpstream(state, upstream, ownsKeys, forwarded === 'set', bytes.length),
     body: bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false }),
     headersTimeout: timeouts.firstByte,
     bodyTimeout: timeouts.idle,
   };
+}
+
+/** The client's body, with the name of the model and the rank that the server knows. */
+function bodyFor(state: RequestState, upstream: UpstreamConfig): Buffer {
+  const { bytes = noBytes, body, model, targetModel } = state;
+  if (body === undefined) return bytes;
+  const rank = rankFields(state, upstream);
+  return withFields(bytes, body.spans, targetModel === model ? rank : { ...rank, model: JSON.stringify(targetModel) });
 }
 
 interface Location {

@@ -22,7 +22,7 @@ import { firstTokenMsOf } from '../../base/stream/first-token.js';
 import type { EndpointView, FlowController, Lease, SaturationDetector } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
-import { type GenerationBody, GenerationBodyReader, withModel } from '../bodies/generation-body.js';
+import { type GenerationBody, GenerationBodyReader } from '../bodies/generation-body.js';
 import { checkMediaType, encodingOf } from '../bodies/media-types.js';
 import { Attempt, type AttemptOptions, type AttemptResult } from '../forwarding/attempt.js';
 import { type RefusalTracker, refusalTracker } from '../forwarding/refusal-tracker.js';
@@ -31,7 +31,7 @@ import { type GatewayRequest, gateOf } from '../gateway-flow.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { KnownModels } from '../metrics/known-models.js';
 import { cutterOf, knownStateOf, type RequestState } from '../request-state.js';
-import type { GatewayConfig } from '../settings/gateway-config.js';
+import type { GatewayConfig, SenderConfig } from '../settings/gateway-config.js';
 import { ApiError, sendError, sendJson, sendJsonText, uploadEnds } from '../shared/api-error.js';
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
@@ -205,7 +205,8 @@ export class RequestHandler {
     const fail = (error: unknown): void => this.fail(state, error);
     const done = (bytes: Buffer): void => {
       try {
-        state.bytes = reader === undefined ? bytes : this.routed(state, bytes, reader.end(bytes));
+        state.bytes = bytes;
+        if (reader !== undefined) this.route(state, reader.end(bytes));
         this.askFlowControl(state);
       } catch (error) {
         fail(error);
@@ -219,8 +220,8 @@ export class RequestHandler {
     }
   }
 
-  /** The body for the server, which may know the model by another name. @throws ApiError 404 for one that none has */
-  private routed(state: RequestState, bytes: Buffer, body: GenerationBody): Buffer {
+  /** Servers may know the model by another name. @throws ApiError 404 for one that none has */
+  private route(state: RequestState, body: GenerationBody): void {
     state.body = body;
     state.model = body.model;
     const { aliases, pictures } = this.setup.config.models;
@@ -229,12 +230,10 @@ export class RequestHandler {
     state.targetModel = target;
     const model = target ?? '';
     const formula = Object.hasOwn(pictures, model) ? pictures[model] : pictures['*'];
-    state.size = this.sizes.estimate(model, body.prompt, formula, body.maxOutputTokens);
-    if (target === undefined) return bytes;
-    if (!this.parts.upstreams.serves(target)) {
+    state.size = this.sizes.estimate(model, body.prompt, formula, outputOf(state, body));
+    if (target !== undefined && !this.parts.upstreams.serves(target)) {
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
     }
-    return target === state.model ? bytes : withModel(bytes, body, target);
   }
 
   /** It is called again when a server has refused. */
@@ -264,7 +263,7 @@ export class RequestHandler {
   }
 
   private classify({ sender, req, body, size }: RequestState): Classification {
-    const { tenant = 'default-flow', priority = 0, trusted = false } = sender ?? {};
+    const { tenant = 'default-flow', trusted = false } = sender ?? {};
     const named = flowKeyFromHeaders(req.headers, {
       trust: trusted,
       defaultFairnessId: tenant,
@@ -277,7 +276,7 @@ export class RequestHandler {
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
     return {
       fairnessId,
-      priority: hasObjective ? named.priority : priority,
+      priority: hasObjective ? named.priority : this.askedPriority(sender, body),
       sloTtftMs,
       maxWaitMs,
       endpointSubset,
@@ -285,6 +284,17 @@ export class RequestHandler {
       affinityKey,
       sessionId,
     };
+  }
+
+  /** As `service_tier` or an agent's hint asks: any client for less, up to its `maxPriority` for more. */
+  private askedPriority(sender: SenderConfig | undefined, body: GenerationBody | undefined): number {
+    const { priority = 0, maxPriority = priority, trusted = false } = sender ?? {};
+    const { serviceTiers } = this.setup.config;
+    const { tier = '', hints } = body ?? {};
+    const hinted = trusted ? hints?.priority : undefined;
+    const asked = Object.hasOwn(serviceTiers, tier) ? serviceTiers[tier] : hinted;
+    if (asked === undefined) return priority;
+    return trusted ? asked : Math.min(asked, Math.max(priority, maxPriority));
   }
 
   private dispatched(state: RequestState): void {
@@ -367,6 +377,11 @@ export class RequestHandler {
     const detectors = config.detectors.filter(isAdaptive);
     return { config, agent, senders: new Senders(config.auth), control: this.makeControl(config), detectors };
   }
+}
+
+/** The most that a request may generate, or what an agent expects of it. */
+function outputOf({ sender }: RequestState, { maxOutputTokens, hints }: GenerationBody): number | undefined {
+  return sender?.trusted === true ? (hints.osl ?? maxOutputTokens) : maxOutputTokens;
 }
 
 function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {

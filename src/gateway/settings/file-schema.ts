@@ -114,6 +114,7 @@ const sender = {
   tenant: row('The fairness ID of the sender.', text('the name of a tenant')),
   objective: row('A name of `objectives`, which stands for a priority.', optional(text('the name of an objective'))),
   priority: row('The priority, instead of an objective.', optional(integer())),
+  maxPriority: row('The highest that a request may ask for by itself.', optional(integer())),
   trusted: row('Whether its flow headers are believed: for gateways and proxies of your own.', offByDefault),
 };
 
@@ -289,6 +290,10 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     labels: row('Labels for filters; `model` may list several: `a, b`.', otherwise(record(text()), {})),
     weight: row('Its capacity: one of weight 3 has three times the seats.', otherwise(aboveZero(), 1)),
     metrics: row('Which metrics it has; `none`: it is not asked. Found out without it.', optional(oneOf(...profiles))),
+    priority: row(
+      'How its own queue is told the rank of a request; `auto`: as its `metrics` say. Without it bodies pass as they came.',
+      optional(oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto')),
+    ),
     healthPath: row('A path that answers 2xx while it is well; without it, it is not checked.', optional(path)),
     apiKey: row('Sent to it as `Authorization: Bearer …`.', optional(aSecret)),
   });
@@ -325,6 +330,10 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     retry: row('Requests that no server answered are sent to another one.', orEmpty(retry)),
     auth: row('Who may send; without keys everybody is the tenant `default-flow`.', orEmpty(section(auth))),
     objectives: row('Names of priorities.', otherwise(record(integer()), {})),
+    serviceTiers: row(
+      'Objectives that requests may ask for by `service_tier`.',
+      otherwise(record(text('the name of an objective')), {}),
+    ),
     models: row('Names of models.', orEmpty(models)),
     cors: row('Scripts of other origins; without the section none may call.', optional(cors)),
     drain: row('What SIGTERM waits for.', orEmpty(drain)),

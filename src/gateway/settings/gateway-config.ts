@@ -6,7 +6,7 @@
 
 import type { ErrorContract } from '../../adapters/http/index.js';
 import type { Constraint, FlowControllerOptions, SaturationDetector } from '../../index.js';
-import type { MetricProfile } from '../../upstream/index.js';
+import type { MetricProfile, RankDialect } from '../../upstream/index.js';
 import type { CorsConfig } from '../shared/cors.js';
 import type { SharedStateConfig } from '../shared/shared-state.js';
 import type { PictureTokens } from '../sizes/picture-tokens.js';
@@ -24,6 +24,8 @@ export interface UpstreamConfig {
   readonly weight: number;
   /** Which metrics it has; `none`: it is not scraped. @default the gateway finds out */
   readonly metrics?: MetricProfile | 'none' | undefined;
+  /** Undefined: requests pass as they came. */
+  readonly priority?: RankDialect | undefined;
   readonly healthPath?: string | undefined;
   readonly apiKey?: string | undefined;
 }
@@ -32,6 +34,8 @@ export interface UpstreamConfig {
 export interface SenderConfig {
   readonly tenant: string;
   readonly priority: number;
+  /** @default `priority` */
+  readonly maxPriority?: number | undefined;
   readonly trusted: boolean;
 }
 
@@ -121,6 +125,7 @@ export interface GatewayConfig {
   };
   readonly auth: AuthConfig;
   readonly objectives: Readonly<Record<string, number>>;
+  readonly serviceTiers: Readonly<Record<string, number>>;
   readonly models: ModelsConfig;
   /** Undefined: browsers do not let scripts of other origins call the gateway. */
   readonly cors?: CorsConfig | undefined;

@@ -1,18 +1,29 @@
 /** A gateway file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
-import type { GatewayConfig, InspectorConfig, ScrapeConfig } from './gateway-config.js';
+import type { RankDialect } from '../../upstream/index.js';
+import type { GatewayConfig, InspectorConfig, ScrapeConfig, UpstreamConfig } from './gateway-config.js';
 
 /** The sender of requests; `objective` names a priority. */
 export interface FileSender {
   readonly tenant: string;
   readonly objective?: string | undefined;
   readonly priority?: number | undefined;
+  readonly maxPriority?: number | undefined;
   readonly trusted: boolean;
 }
 
 /** What is read elsewhere, by `headgate/config`. */
 type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint' | 'warnings';
 /** Sections that may be missing, or whose settings depend on others. */
-type Open = 'admin' | 'inspector' | 'openTelemetry' | 'scrape' | 'auth' | 'cors' | 'sharedState';
+type Open =
+  | 'serviceTiers'
+  | 'upstreams'
+  | 'admin'
+  | 'inspector'
+  | 'openTelemetry'
+  | 'scrape'
+  | 'auth'
+  | 'cors'
+  | 'sharedState';
 
 export interface GatewayFile
   extends Omit<GatewayConfig, FlowSettings | Open>,
@@ -23,6 +34,11 @@ export interface GatewayFile
     readonly token?: string | undefined;
     readonly hosts: readonly string[];
   };
+  readonly upstreams: readonly (Omit<UpstreamConfig, 'priority'> & {
+    readonly priority?: RankDialect | 'auto' | undefined;
+  })[];
+  /** `service_tier` → name of an objective. */
+  readonly serviceTiers: Readonly<Record<string, string>>;
   readonly inspector?: (Omit<InspectorConfig, 'password'> & { readonly password?: string | undefined }) | undefined;
   readonly scrape: ScrapeConfig & { readonly enabled?: boolean | undefined };
   readonly auth: {

@@ -14,6 +14,7 @@ import {
   resolveOptions,
   type SaturationDetector,
 } from '../../index.js';
+import type { RankDialect } from '../../upstream/index.js';
 import { fileSchema, sharedStateSchema } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';
 import type { FileSender, FileSharedState, GatewayFile } from './gateway-file.js';
@@ -153,20 +154,31 @@ function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, problems:
     problems.add('demand.path', 'another path than the inspector', JSON.stringify(own[1][1]));
 }
 
-function senderOf(
-  { tenant, objective, priority, trusted }: FileSender,
-  at: string,
-  { objectives }: GatewayFile,
-  problems: Problems,
-): SenderConfig {
-  if (objective !== undefined && priority !== undefined) {
-    problems.add(at, 'only one of "objective" and "priority"', 'both');
-  } else if (objective !== undefined && !Object.hasOwn(objectives, objective)) {
+/** The priority that an objective stands for; 0 for one that is not there, which is a fault. */
+function priorityOf(objective: string, at: string, { objectives }: GatewayFile, problems: Problems): number {
+  if (!Object.hasOwn(objectives, objective)) {
     const known = Object.keys(objectives);
     const expected = `one of the objectives ${known.join(', ') || '(none)'}${didYouMean(objective, known)}`;
-    problems.add(`${at}.objective`, expected, JSON.stringify(objective));
+    problems.add(at, expected, JSON.stringify(objective));
   }
-  return { tenant, trusted, priority: priority ?? objectives[objective ?? ''] ?? 0 };
+  return objectives[objective] ?? 0;
+}
+
+function senderOf(
+  { tenant, objective, priority, maxPriority, trusted }: FileSender,
+  at: string,
+  file: GatewayFile,
+  problems: Problems,
+): SenderConfig {
+  if (objective !== undefined && priority !== undefined)
+    problems.add(at, 'only one of "objective" and "priority"', 'both');
+  const named = objective === undefined ? 0 : priorityOf(objective, `${at}.objective`, file, problems);
+  return { tenant, trusted, priority: priority ?? named, maxPriority };
+}
+
+/** Undefined for servers of which it is not known. */
+function dialectOf(metrics: string | undefined): RankDialect | undefined {
+  return metrics === 'vllm' || metrics === 'sglang' ? metrics : undefined;
 }
 
 /** The sender of all requests where the file has no keys. */
@@ -179,7 +191,7 @@ function resolve(
   again: () => FileSharedState | undefined,
   problems: Problems,
 ): Omit<GatewayConfig, keyof Flow | 'warnings'> {
-  const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
+  const { admin, inspector, auth, scrape, openTelemetry, cors, upstreams, ...settled } = file;
   const { enabled = needsScraping, ...scraping } = scrape;
   const sharedState = readSharedState(file.sharedState, again, problems);
   const keys = auth.keys.map(({ key, ...who }, index) => {
@@ -193,6 +205,16 @@ function resolve(
       token: admin.token,
       hosts: admin.hosts,
     },
+    upstreams: upstreams.map(({ priority, ...upstream }) => ({
+      ...upstream,
+      priority: priority === 'auto' ? dialectOf(upstream.metrics) : priority,
+    })),
+    serviceTiers: Object.fromEntries(
+      Object.entries(file.serviceTiers).map(([tier, objective]) => [
+        tier,
+        priorityOf(objective, `serviceTiers.${tier}`, file, problems),
+      ]),
+    ),
     inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
     openTelemetry,
     scrape: enabled ? { ...scraping, idleInterval: Math.max(scraping.idleInterval, scraping.interval) } : undefined,

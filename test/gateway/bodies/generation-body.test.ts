@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type GenerationBody, GenerationBodyReader, withModel } from '../../../src/gateway/bodies/generation-body.js';
+import { type GenerationBody, GenerationBodyReader } from '../../../src/gateway/bodies/generation-body.js';
+import { withFields } from '../../../src/gateway/bodies/with-fields.js';
 
 function read(text: string): GenerationBody {
   const bytes = Buffer.from(text);
@@ -60,6 +61,6 @@ describe('another model', () => {
     ['{ }', '{"model":"b\\"" }'],
   ])('in %s leaves every other byte as it was', (before, after) => {
     const bytes = Buffer.from(before);
-    expect(withModel(bytes, read(before), 'b"').toString()).toBe(after);
+    expect(withFields(bytes, read(before).spans, { model: JSON.stringify('b"') }).toString()).toBe(after);
   });
 });

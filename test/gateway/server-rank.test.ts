@@ -1,0 +1,169 @@
+/** The rank of a request inside servers that order what they were sent, as vLLM and SGLang do. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { serverRank } from '../../src/upstream/index.js';
+import { fileOf, startGateway } from './support/gateway.js';
+
+interface Body {
+  readonly priority?: number;
+  readonly nvext?: object;
+  readonly user: string;
+}
+
+/** Runs one request at a time. Of those that wait it takes the one whose `priority` is first in its order. */
+async function orderingServer(order: 'lower first' | 'higher first') {
+  const waiting: { body: Body; res: ServerResponse }[] = [];
+  const received: { text: string; headers: IncomingHttpHeaders }[] = [];
+  const served: string[] = [];
+  let running: ServerResponse | undefined;
+  const sign = order === 'lower first' ? 1 : -1;
+  const next = (): void => {
+    waiting.sort((a, b) => sign * ((a.body.priority ?? 0) - (b.body.priority ?? 0)));
+    const first = waiting.shift();
+    if (first !== undefined) served.push(first.body.user);
+    running = first?.res;
+  };
+  const server = createServer((req, res) => {
+    let text = '';
+    req.on('data', (chunk) => {
+      text += chunk;
+    });
+    req.on('end', () => {
+      received.push({ text, headers: req.headers });
+      waiting.push({ body: JSON.parse(text), res });
+      if (running === undefined) next();
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const finish = (): void => {
+    running?.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    next();
+  };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, received, served, finish, count: () => waiting.length + (running === undefined ? 0 : 1) };
+}
+
+const keys = [
+  { key: 'low', tenant: 'low', objective: 'batch' },
+  { key: 'high', tenant: 'high', objective: 'premium' },
+  { key: 'proxy', tenant: 'proxy', trusted: true },
+  { key: 'some', tenant: 'some', priority: 0, maxPriority: 50 },
+];
+const objectives = { premium: 100, batch: -10 };
+
+async function behind(order: 'lower first' | 'higher first', priority: string, more: object = {}) {
+  const server = await orderingServer(order);
+  const upstream = { id: 'u', url: server.url, priority, ...(priority === 'auto' && { metrics: 'sglang' }) };
+  const file = fileOf([upstream], { auth: { keys }, objectives, scrape: { enabled: false }, ...more }, 100);
+  const { post, gateway } = await startGateway(file);
+  const ask = (key: string, body: object, headers: Record<string, string> = {}) =>
+    post({ user: key, ...body }, { headers: { authorization: `Bearer ${key}`, ...headers } });
+  /** The body and the headers that the server got. */
+  const passed = async (key: string, body: object, headers: Record<string, string> = {}) => {
+    const answer = ask(key, body, headers);
+    await vi.waitFor(() => expect(server.count()).toBe(1));
+    server.finish();
+    await answer;
+    const { text, headers: got } = server.received.at(-1)!;
+    return { body: JSON.parse(text), headers: got };
+  };
+  return { ...server, ask, passed, gateway };
+}
+
+/** In what order the server serves requests that came to it before: one runs, a batch job and a premium one wait. */
+async function orderOf(order: 'lower first' | 'higher first', dialect: string): Promise<string[]> {
+  const { ask, served, finish, count } = await behind(order, dialect);
+  const answers: Promise<Response>[] = [];
+  for (const [i, key] of ['low', 'low', 'high'].entries()) {
+    answers.push(ask(key, {}));
+    await vi.waitFor(() => expect(count()).toBe(i + 1));
+  }
+  for (const _ of answers) finish();
+  await Promise.all(answers);
+  return served;
+}
+
+describe('a premium request', () => {
+  it.each([
+    ['vLLM', 'lower first', 'vllm'],
+    ['SGLang', 'higher first', 'sglang'],
+    ['SGLang, found by its metrics', 'higher first', 'auto'],
+  ] as const)('passes waiting batch jobs inside %s too', async (_, order, dialect) => {
+    expect(await orderOf(order, dialect)).toEqual(['low', 'high', 'low']);
+  });
+
+  it('would go last in a server that reads the number the other way round', async () => {
+    expect(await orderOf('higher first', 'vllm')).toEqual(['low', 'low', 'high']);
+  });
+});
+
+describe('what a client says of its rank', () => {
+  it('is taken out unless its key is trusted', async () => {
+    const { passed } = await behind('lower first', 'vllm');
+    expect((await passed('low', { priority: -1_000_000 })).body.priority).toBe(10);
+    expect((await passed('proxy', { priority: -7 })).body.priority).toBe(-7);
+  });
+
+  it('is taken out for a server that knows no rank, and the other bytes stay', async () => {
+    const { passed } = await behind('lower first', 'none');
+    expect((await passed('low', { priority: -5, n: 1 })).body).toEqual({ user: 'low', n: 1 });
+    expect((await passed('proxy', { priority: -5 })).body.priority).toBe(-5);
+  });
+
+  it('in the hints and headers of Dynamo ends here too, and its other hints stay', async () => {
+    const { passed } = await behind('higher first', 'dynamo');
+    const nvext = { annotations: ['a'], agent_hints: { priority: 99, strict_priority: 9, osl: 20 } };
+    const headers = { 'x-dynamo-request-priority': '99', 'x-dynamo-request-strict-priority': '9' };
+    const got = await passed('high', { nvext }, headers);
+    expect(got.body.nvext).toEqual({ annotations: ['a'], agent_hints: { osl: 20, priority: 100 } });
+    expect(Object.keys(got.headers).filter((name) => name.startsWith('x-dynamo'))).toEqual([]);
+    const trusted = await passed('proxy', { nvext }, headers);
+    expect(trusted.body.nvext).toEqual(nvext);
+    expect(trusted.headers).toMatchObject(headers);
+  });
+
+  it('passes as it came where the file does not say how servers are told', async () => {
+    const server = await orderingServer('lower first');
+    const { post } = await startGateway(fileOf([server.url]));
+    const answer = post('{"user":"a",  "priority":3}');
+    await vi.waitFor(() => expect(server.count()).toBe(1));
+    server.finish();
+    await answer;
+    expect(server.received[0]?.text).toBe('{"user":"a",  "priority":3}');
+  });
+});
+
+describe('a tier of service', () => {
+  const serviceTiers = { priority: 'premium', flex: 'batch' };
+  it.each([
+    ['low', 'priority', -10],
+    ['high', 'flex', -10],
+    ['some', 'priority', 50],
+    ['some', 'flex', -10],
+    ['some', 'unknown', 0],
+    ['proxy', 'priority', 100],
+  ])('of a request of %s that asks for %s gives priority %d', async (key, tier, priority) => {
+    const { passed } = await behind('higher first', 'sglang', { serviceTiers });
+    expect((await passed(key, { service_tier: tier })).body).toMatchObject({ priority, service_tier: tier });
+  });
+});
+
+describe('the rank of a priority', () => {
+  it.each([
+    ['vllm', 5, -5],
+    ['sglang', 5, 5],
+    ['dynamo', -5, -5],
+    ['none', 5, 0],
+    ['vllm', 0, 0],
+    ['vllm', 2 ** 40, -(2 ** 31 - 1)],
+    ['sglang', -(2 ** 40), -(2 ** 31 - 1)],
+  ] as const)('for %s of %d is %d', (dialect, priority, rank) => {
+    expect(serverRank(dialect, priority)).toBe(rank);
+  });
+});
