@@ -143,11 +143,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   eviction?: Eviction | undefined;
   /**
-   * Which request leaves when limits of the queue or of a band are reached. `reject`: the newcomer is dropped.
-   * `displace`: at the global limits, the newest waiting request of the lowest sheddable band leaves for a newcomer of
-   * higher priority. `fair`: a request of any lower band leaves for it. In its own band, the newest request of the flow
-   * with most waiting for its weight leaves, if the newcomer's flow stays below that flow. O(log flows) for each
-   * request that waits. @default 'reject'
+   * Which request leaves full queues. `reject`: the newcomer. `displace`: at the global limits, the newest of the
+   * lowest sheddable band, for one of higher priority. `fair`: one of any lower band. In its own band, the newest
+   * request of the flow with most waiting for its weight leaves, if the newcomer's flow stays below that flow.
+   * O(log flows) for each request that waits. @default 'reject'
    */
   overflow?: 'reject' | 'displace' | 'fair' | undefined;
   /**

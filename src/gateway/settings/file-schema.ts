@@ -114,7 +114,7 @@ const sender = {
   tenant: row('The fairness ID of the sender.', text('the name of a tenant')),
   objective: row('A name of `objectives`, which stands for a priority.', optional(text('the name of an objective'))),
   priority: row('The priority, instead of an objective.', optional(integer())),
-  maxPriority: row('The highest that a request may ask for by itself.', optional(integer())),
+  maxPriority: row('The highest that requests may ask for.', optional(integer())),
   trusted: row('Whether its flow headers are believed: for gateways and proxies of your own.', offByDefault),
 };
 
@@ -291,7 +291,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     weight: row('Its capacity: one of weight 3 has three times the seats.', otherwise(aboveZero(), 1)),
     metrics: row('Which metrics it has; `none`: it is not asked. Found out without it.', optional(oneOf(...profiles))),
     priority: row(
-      'How its own queue is told the rank of a request; `auto`: as its `metrics` say. Without it bodies pass as they came.',
+      'How it is told the rank of a request; `auto`: by its `metrics`.',
       optional(oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto')),
     ),
     healthPath: row('A path that answers 2xx while it is well; without it, it is not checked.', optional(path)),
@@ -330,10 +330,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     retry: row('Requests that no server answered are sent to another one.', orEmpty(retry)),
     auth: row('Who may send; without keys everybody is the tenant `default-flow`.', orEmpty(section(auth))),
     objectives: row('Names of priorities.', otherwise(record(integer()), {})),
-    serviceTiers: row(
-      'Objectives that requests may ask for by `service_tier`.',
-      otherwise(record(text('the name of an objective')), {}),
-    ),
+    serviceTiers: row('Objectives by `service_tier`.', otherwise(record(text('the name of an objective')), {})),
     models: row('Names of models.', orEmpty(models)),
     cors: row('Scripts of other origins; without the section none may call.', optional(cors)),
     drain: row('What SIGTERM waits for.', orEmpty(drain)),
