@@ -87,15 +87,21 @@ export function writePage(results, subjects) {
     workloads: workloadTable(workloads),
     overload: overloadTable(overload),
   };
-  const page = readFileSync(frame, 'utf8').replace(/<!-- (\w+) -->/g, (_, name) => parts[name]);
+  const page = readFileSync(frame, 'utf8')
+    // A section of what was not measured is left out.
+    .replace(/\n### [^\n]*\n(?:(?!\n##)[^])*?<!-- (\w+) -->\n/g, (section, name) => (parts[name] === '' ? '' : section))
+    .replace(/<!-- (\w+) -->/g, (_, name) => parts[name]);
   writeFileSync(new URL('benchmarks.md', docs), page);
   writeFileSync(new URL('benchmarks.svg', docs), drawChart(chartRows(scenarios)));
 }
 
+/** Empty without rows. */
 const table = (head, rows) =>
-  [head, head.map((_, column) => (column === 0 ? '---' : '---:')), ...rows]
-    .map((cells) => `| ${cells.join(' | ')} |`)
-    .join('\n');
+  rows.length === 0
+    ? ''
+    : [head, head.map((_, column) => (column === 0 ? '---' : '---:')), ...rows]
+        .map((cells) => `| ${cells.join(' | ')} |`)
+        .join('\n');
 
 function originLines(entries) {
   const origins = [...new Set(entries.map(({ takenOn, machine }) => `* ${takenOn}: ${machine}`))];
