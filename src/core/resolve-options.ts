@@ -61,7 +61,6 @@ import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { readSeatListener } from '../gate/seat-listener.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
-import type { BandOrderPolicy } from '../tiers/1-priority/band-order-policy.js';
 import { RankedOrder } from '../tiers/1-priority/ranked-order.js';
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
@@ -140,20 +139,19 @@ function atOnce<F>(): Schema<F> {
   });
 }
 
-const orderNames = oneOf('strict', 'fifo', 'aging');
-const bandOrder = element<'strict' | 'fifo' | 'aging' | BandOrderPolicy>((given, report) => {
-  if (typeof given === 'object' && given !== null) return readBy(pluginOf('bandOrder'), given, report);
-  return readBy(orderNames, given, (expected, ...at) =>
-    report(`${expected}, or a band selection policy, such as weightedBands()`, ...at),
-  );
-});
+/** A word, or an object in its place, which `what` names. */
+// @__NO_SIDE_EFFECTS__
+function wordOr<W extends string, O>(words: Schema<W>, object: Schema<O>, what: string): Schema<W | O> {
+  return element<W | O>((given, report) => {
+    if (typeof given === 'object' && given !== null) return readBy(object, given, report);
+    return readBy(words, given, (expected, ...at) => report(`${expected}, or ${what}`, ...at));
+  });
+}
 
-const modeNames = oneOf('queue', 'admission');
+const orderNames = oneOf('strict', 'fifo', 'aging');
+const bandOrder = wordOr(orderNames, pluginOf('bandOrder'), 'a band selection policy, such as weightedBands()');
 const shadowMode = objectWith<Shadow & { begin: unknown }>('what shadow() makes', 'begin');
-const mode = element<ResolvedOptions['mode']>((given, report) => {
-  if (typeof given === 'object' && given !== null) return readBy(shadowMode, given, report);
-  return readBy(modeNames, given, (expected, ...at) => report(`${expected}, or shadow()`, ...at));
-});
+const mode = wordOr(oneOf('queue', 'admission'), shadowMode, 'shadow()');
 
 const gateShape = {
   closeAt: optional(aboveZero(), defaultCloseAt),
