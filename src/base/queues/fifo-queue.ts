@@ -1,35 +1,40 @@
 /**
  * Arrival order.
  *
- *     front │ rest: denque        most flows have one request waiting: a deque is made for the second
+ *     front │ early, backwards │ rest, whose first places are free        most flows have one waiting, and no arrays
  */
-import Denque from 'denque';
 import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
 
-/** How many of `line` came before `member`. O(log n). */
-function placeOf<T extends Queued>({ sequence }: T, line: Denque<T>): number {
-  let low = 0;
-  let high = line.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((line.peekAt(middle) as T).sequence < sequence) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+/** Free places that an array may keep, whatever its length. */
+const fewFree = 32;
 
 /**
  * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push,
- * peek, shift and remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when `rest` is
- * empty.
+ * peek, shift and remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when nothing
+ * is behind it.
  */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   tombstones = 0;
   private front: T | undefined = undefined;
-  private rest: Denque<T> | undefined = undefined;
+  /** Those that were first until a member came that is older; the last one goes next. */
+  private early: T[] | undefined = undefined;
+  private rest: (T | undefined)[] | undefined = undefined;
+  /** The first places of `rest`, whose members have left. */
+  private free = 0;
 
   get length(): number {
-    return (this.front === undefined ? 0 : 1) + (this.rest?.length ?? 0);
+    return (this.front === undefined ? 0 : 1) + this.behind;
+  }
+
+  /** Members behind the front. */
+  private get behind(): number {
+    return (this.early?.length ?? 0) + (this.rest === undefined ? 0 : this.rest.length - this.free);
+  }
+
+  private at(place: number): T | undefined {
+    const { early, rest, free } = this;
+    if (early === undefined) return rest?.[free + place];
+    return place < early.length ? early[early.length - 1 - place] : rest?.[free + place - early.length];
   }
 
   push(member: T): void {
@@ -37,7 +42,7 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
       this.front = member;
       return;
     }
-    const last = this.rest?.peekBack() ?? this.front;
+    const last = this.at(this.behind - 1) ?? this.front;
     if (last.sequence > member.sequence) this.insert(member);
     else this.append(member);
   }
@@ -45,13 +50,13 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   /** Adds a member behind all others, whatever its number. */
   append(member: T): void {
     if (this.front === undefined) this.front = member;
-    else if (this.rest === undefined) this.rest = new Denque([member]);
+    else if (this.rest === undefined) this.rest = [member];
     else this.rest.push(member);
   }
 
   peek(): T | undefined {
     while (this.front !== undefined && !this.front.isWaiting) {
-      this.front = this.rest?.shift();
+      this.front = this.next();
       this.tombstones--;
     }
     return this.front;
@@ -59,44 +64,41 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   /** The living member that came last. */
   last(): T | undefined {
-    let member = this.rest?.peekBack();
+    let member = this.at(this.behind - 1);
     while (member !== undefined && !member.isWaiting) {
-      this.rest?.pop();
+      if (this.rest === undefined || this.rest.length === this.free) this.early?.shift();
+      else this.rest.pop();
       this.tombstones--;
-      member = this.rest?.peekBack();
+      member = this.at(this.behind - 1);
     }
     return member ?? this.peek();
   }
 
   *newestFirst(): Generator<T, void, undefined> {
-    for (let i = (this.rest?.length ?? 0) - 1; i >= 0; i--) {
-      const member = this.rest?.peekAt(i) as T;
-      if (member.isWaiting) yield member;
+    for (let i = this.behind - 1; i >= 0; i--) {
+      const member = this.at(i);
+      if (member?.isWaiting === true) yield member;
     }
     if (this.front?.isWaiting === true) yield this.front;
   }
 
   shift(): void {
-    this.front = this.rest?.shift();
+    this.front = this.rest && this.next();
   }
 
   remove(member: T): void {
-    if (this.front === member) this.front = this.rest?.shift();
+    if (this.front === member) this.front = this.rest && this.next();
     else this.discard();
   }
 
   discard(): void {
     this.tombstones++;
-    if (this.tombstones > fewTombstones && this.tombstones > (this.rest?.length ?? 0) / 2) this.refill(this.members());
+    if (this.tombstones > fewTombstones && this.tombstones > this.behind / 2) this.refill(this.members());
   }
 
   leading(count: number): T[] {
     const leading: T[] = [];
-    for (
-      let i = 0, member = this.front;
-      member !== undefined && leading.length < count;
-      member = this.rest?.peekAt(i++)
-    ) {
+    for (let i = 0, member = this.front; member !== undefined && leading.length < count; member = this.at(i++)) {
       if (member.isWaiting) leading.push(member);
     }
     return leading;
@@ -104,7 +106,7 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   ahead({ sequence }: T, most: number): number | undefined {
     let living = 0;
-    for (let i = 0, member = this.front; member !== undefined && i <= most; member = this.rest?.peekAt(i++)) {
+    for (let i = 0, member = this.front; member !== undefined && i <= most; member = this.at(i++)) {
       if (member.sequence >= sequence) return living;
       if (member.isWaiting) living++;
     }
@@ -112,25 +114,55 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   }
 
   members(): T[] {
-    const all = this.front === undefined ? [] : [this.front, ...(this.rest?.toArray() ?? [])];
-    return all.filter((member) => member.isWaiting);
+    const { front, early = [], rest = [], free } = this;
+    return [front, ...[...early].reverse(), ...rest.slice(free)].filter((member) => member?.isWaiting) as T[];
   }
 
-  /** For the rare member that came before others. Moves those ahead of it or those behind, whichever are fewer. */
+  /** For the rare member that came before others: O(1) for one older than all, else it moves those behind it. */
   private insert(member: T): void {
-    this.rest ??= new Denque();
-    const { front, rest } = this;
-    if (front === undefined || front.sequence < member.sequence) {
-      rest.splice(placeOf(member, rest), 0, member);
-      return;
+    this.early ??= [];
+    this.rest ??= [];
+    const { front, early, rest, free } = this;
+    const place = this.placeOf(member);
+    if (front !== undefined && front.sequence > member.sequence) {
+      early.push(front);
+      this.front = member;
+    } else if (place < early.length) early.splice(early.length - place, 0, member);
+    else rest.splice(free + place - early.length, 0, member);
+  }
+
+  /** How many behind the front came before it. O(log n). */
+  private placeOf({ sequence }: T): number {
+    let low = 0;
+    let high = this.behind;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.at(middle) as T).sequence < sequence) low = middle + 1;
+      else high = middle;
     }
-    rest.unshift(front);
-    this.front = member;
+    return low;
+  }
+
+  /** Takes the first behind the front. The array is made anew when most of it is free, which is O(1) amortized. */
+  private next(): T | undefined {
+    const { early, rest, free } = this;
+    if (early !== undefined && early.length > 0) return early.pop();
+    if (rest === undefined || free === rest.length) return undefined;
+    const first = rest[free];
+    rest[free] = undefined;
+    this.free = free + 1;
+    if (this.free >= fewFree && this.free * 2 > rest.length) {
+      this.rest = rest.slice(this.free);
+      this.free = 0;
+    }
+    return first;
   }
 
   private refill(members: T[]): void {
     this.tombstones = 0;
     this.front = members.shift();
-    this.rest = new Denque(members);
+    this.early = undefined;
+    this.rest = members;
+    this.free = 0;
   }
 }
