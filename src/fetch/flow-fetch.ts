@@ -15,6 +15,7 @@ import {
 } from '../adapters/http/index.js';
 import { describeValue } from '../base/faults/flow-config-error.js';
 import { pause } from '../base/pause.js';
+import { promptTokens } from '../base/prompt-tokens.js';
 import { type Drop, FlowConfigError, FlowControlError, type Lease, type Outcome } from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
 import { FetchCall } from './fetch-call.js';
@@ -49,8 +50,6 @@ export interface FetchCounts {
 export interface FlowFetch extends Fetch {
   readonly counts: FetchCounts;
 }
-
-const bytesPerToken = 4;
 
 /**
  * A fetch for the clients of model APIs: `new OpenAI({ fetch: flowFetch(flow) })`. It waits for a lease, sends the
@@ -153,9 +152,9 @@ function turnOf(
   settings: FetchSettings,
   context: CallContext | undefined,
 ): () => Promise<Outcome> {
-  const { byteSize, signal, model, maxOutputTokens } = call;
+  const { byteSize, signal, model, maxOutputTokens, body } = call;
   // Of JSON bodies; what other bodies hold is not known.
-  const inputTokens = model === undefined ? undefined : Math.ceil(byteSize / bytesPerToken);
+  const inputTokens = model === undefined || typeof body !== 'string' ? undefined : promptTokens(body, byteSize);
   const facts = { byteSize, signal, model, inputTokens, maxOutputTokens, req: call };
   const { estimate } = settings;
   return turnFor(flow, classified(call, settings, context), facts, estimate && (() => estimate(call)));

@@ -10,6 +10,7 @@ import {
   toHttpResponse,
 } from '../../adapters/http/index.js';
 import { isRefusal } from '../../base/headers/retry-after.js';
+import { promptTokens, tokensOfMedium } from '../../base/prompt-tokens.js';
 import { callable, object, optional, parse } from '../../base/schema/element.js';
 import { durationAboveZero, integer } from '../../base/schema/types.js';
 import {
@@ -109,8 +110,6 @@ const optionsSchema = object({
   ...responseShape,
 } satisfies Record<keyof FlowMiddlewareOptions, unknown>);
 
-const lettersPerToken = 4;
-
 /**
  * A middleware for `wrapLanguageModel`. A call waits for a lease. The model is called with a signal that also aborts
  * when the call is evicted. The usage that the provider reports is charged. The seat comes back when the answer has
@@ -200,9 +199,15 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
 }
 
 function factsOf({ prompt, maxOutputTokens }: CallParams): CallFacts {
-  // In letters: as long as JSON, which is what most providers send.
-  const byteSize = JSON.stringify(prompt)?.length ?? 0;
-  return { byteSize, inputTokens: Math.ceil(byteSize / lettersPerToken), maxOutputTokens };
+  const files: ArrayBufferView[] = [];
+  const json = JSON.stringify(prompt, function (this: Record<string, unknown>, name, value) {
+    const file = this[name];
+    return ArrayBuffer.isView(file) ? void files.push(file) : value;
+  });
+  // In letters: as long as JSON with base64 in it, which is what most providers send.
+  const { length = 0 } = json ?? {};
+  const byteSize = files.reduce((sum, { byteLength }) => sum + Math.ceil(byteLength / 3) * 4, length);
+  return { byteSize, inputTokens: promptTokens(json ?? '', length) + files.length * tokensOfMedium, maxOutputTokens };
 }
 
 function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | undefined): void {

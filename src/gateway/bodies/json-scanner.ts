@@ -102,19 +102,17 @@ export class JsonScanner {
 
   /** Returns where the plain text of a string ends, or the length. */
   private passText(bytes: Buffer, from: number): number {
-    if (this.isKey) return this.open.length === 1 ? from : this.passName(bytes, from);
-    if (!this.isMedium) return endOfText(bytes, from);
+    if (this.isKey && this.open.length === 1) return from;
+    if (this.isKey || !this.isMedium) {
+      const end = endOfText(bytes, from);
+      if (this.isKey) for (let i = from; i < end; i++) this.nameHash = addToHash(this.nameHash, bytes[i]!);
+      return end;
+    }
     const end = bytes.indexOf(quote, from);
-    const escaped = bytes.subarray(from, end < 0 ? bytes.length : end).indexOf(backslash);
+    const escaped = bytes.subarray(from, end < 0 ? undefined : end).indexOf(backslash);
     // Another search for the quote after each escape would be slow.
     if (escaped >= 0) this.isMedium = false;
     return escaped >= 0 ? from + escaped : end < 0 ? bytes.length : end;
-  }
-
-  private passName(bytes: Buffer, from: number): number {
-    const end = endOfText(bytes, from);
-    for (let i = from; i < end; i++) this.nameHash = addToHash(this.nameHash, bytes[i]!);
-    return end;
   }
 
   private take(byte: number, at: number): void {

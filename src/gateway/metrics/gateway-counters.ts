@@ -59,8 +59,8 @@ const healthResults: readonly HealthResult[] = ['well', 'ill', 'silent', 'disreg
 /** How an exchange with a server can fail. */
 const failureCodes = ['first_token_timeout', 'upstream_failed', 'upstream_timeout', 'upstream_unreachable'];
 
-/** Told of each time to the first token, in seconds. */
-export type OnFirstToken = (seconds: number, state: RequestState) => void;
+/** Told of a figure of each request that has one. */
+type OnFigure = (figure: number, state: RequestState) => void;
 
 export class GatewayCounters {
   readonly answers: LabelledCounter = new LabelledCounter(mostStatuses, 'status', 'source');
@@ -71,8 +71,10 @@ export class GatewayCounters {
   readonly refusals: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
   readonly retries: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
   readonly checks: LabelledCounter = new LabelledCounter(mostServers * healthResults.length, 'endpoint', 'result');
-  /** The owner of the histogram sets it. */
-  onFirstToken: OnFirstToken | undefined = undefined;
+  /** Time to the first token, seconds. The owners of histograms set these. */
+  onFirstToken: OnFigure | undefined = undefined;
+  /** Prompt tokens that a server reported, for each that was estimated. */
+  onReport: OnFigure | undefined = undefined;
 
   constructor() {
     for (const by of ['client', 'upstream', 'timeout', 'eviction', 'gateway', 'shutdown']) this.cuts.add(0, by);
@@ -93,11 +95,14 @@ export class GatewayCounters {
 
   /** The request has ended; `cutBy`: who cut its answer short, if somebody did. */
   ended(state: RequestState, cutBy: ReturnType<typeof cutterOf>): void {
-    const { lease, res, ttftMs } = state;
+    const { lease, res, ttftMs, size } = state;
     this.answers.add(1, res.headersSent ? String(res.statusCode) : 'none', sourceOf(state));
     if (cutBy !== undefined) this.cuts.add(1, cutBy);
     if (ttftMs !== undefined) this.onFirstToken?.(ttftMs / 1000, state);
-    if (lease !== undefined) this.consumed(lease);
+    if (lease === undefined) return;
+    this.consumed(lease);
+    const { promptTokens } = lease.usage;
+    if (size !== undefined && promptTokens > 0) this.onReport?.(promptTokens / Math.max(size.inputTokens, 1), state);
   }
 
   private consumed({ fairnessId, usage }: Lease): void {

@@ -71,6 +71,7 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
   for (const [name, [figure, help]] of Object.entries(counted))
     expose(promClient, register, name, help, counters[figure]);
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
+  counters.onReport = estimates(promClient, register, knownModels);
   const ofProcess = processMetrics(promClient);
   return {
     contentType: register.contentType,
@@ -140,4 +141,15 @@ function firstTokens(
     const isKnown = known.has(series);
     histogram.observe({ priority: isKnown ? priority : 'other', model_name: isKnown ? model : 'other' }, seconds);
   };
+}
+
+function estimates({ Histogram }: PromClient, register: Registry, models: KnownModels): GatewayCounters['onReport'] {
+  const histogram = new Histogram({
+    name: 'inference_extension_flow_control_token_estimate_ratio',
+    help: 'Prompt tokens as servers reported them, divided by those that were estimated.',
+    labelNames: ['model_name'],
+    buckets: [0.1, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 2, 4, 10],
+    registers: [register],
+  });
+  return (ratio, { targetModel }) => histogram.observe({ model_name: models.labelOf(targetModel) }, ratio);
 }

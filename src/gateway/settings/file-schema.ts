@@ -186,8 +186,8 @@ const models = object({
   ),
   list: row('What `/v1/models` lists; without it, what the servers list.', optional(list(text('the name of a model')))),
   pictures: row(
-    'How pictures are counted, by the name that the servers know; `*`: the others.',
-    otherwise(record(value('a formula such as "pixels(750)", or tokens', isPictureTokens)), {}),
+    'How pictures count, by the name servers know; `*`: others.',
+    otherwise(record(value('a formula like "pixels(750)", or tokens', isPictureTokens)), {}),
   ),
 });
 

@@ -16,13 +16,8 @@ export interface PromptParts {
   readonly media: readonly Medium[];
 }
 
-/** A string that is a medium, or tells something of one beside it. */
-interface Mark {
-  readonly field: string;
-  readonly object: number;
-  readonly start: number;
-  readonly end: number;
-}
+/** A string that is a medium, or tells something of one in the same object. */
+type Mark = readonly [field: string, object: number, start: number, end: number];
 
 const mostMarks = 1_024;
 const longestLabel = 64;
@@ -93,7 +88,7 @@ export class PromptCounter {
     const { reads, field, objects } = this;
     if (reads === 'nothing') return;
     if (field !== undefined && (end - start <= longestLabel || !labels.has(this.name)))
-      this.marks.push({ field, object: objects[objects.length - 1] ?? 0, start, end });
+      this.marks.push([field, objects[objects.length - 1] ?? 0, start, end]);
     else if (reads === 'names' || !unread.has(this.name)) this.textBytes += end - start - spare;
   }
 
@@ -105,10 +100,10 @@ export class PromptCounter {
   end(body: Buffer): PromptParts {
     const { numbers, marks } = this;
     const told = new Map<number, string>();
-    for (const { field, object, start, end } of marks)
+    for (const [field, object, start, end] of marks)
       if (field === 'label') told.set(object, `${told.get(object) ?? ''} ${body.toString('latin1', start, end)}`);
     const found: Medium[] = [];
-    for (const { field, object, start, end } of marks) {
+    for (const [field, object, start, end] of marks) {
       const medium = field === 'label' ? undefined : mediumOf(body, start, end, field, told.get(object) ?? '');
       if (medium !== undefined) found.push(medium);
       else if (field !== 'label') this.textBytes += end - start;

@@ -14,7 +14,8 @@ type Kind = 'text' | Medium['kind'];
 export interface SizeEstimate {
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** The part of `inputTokens` that is no text. */
+  /** The parts of `inputTokens`. */
+  readonly textTokens: number;
   readonly mediaTokens: number;
   /** Of text, media and output: `812+2x1105+256`. */
   readonly told: string;
@@ -69,12 +70,18 @@ export class PromptSizes {
     const mediaTokens = inputTokens - textTokens;
     const outputTokens = estimateTokens({ inputTokens, maxOutputTokens }) - inputTokens;
     const ofMedia = media.length === 0 ? '' : `+${media.length}x${Math.round(mediaTokens / media.length)}`;
-    return { inputTokens, outputTokens, mediaTokens, told: `${textTokens}${ofMedia}+${outputTokens}`, units };
+    return {
+      inputTokens,
+      outputTokens,
+      textTokens,
+      mediaTokens,
+      told: `${textTokens}${ofMedia}+${outputTokens}`,
+      units,
+    };
   }
 
   /** A server has reported the length of the prompt. What is mostly of one kind teaches that kind. */
-  learn(model: string, { inputTokens, mediaTokens, units }: SizeEstimate, promptTokens: number): void {
-    const textTokens = inputTokens - mediaTokens;
+  learn(model: string, { textTokens, mediaTokens, units }: SizeEstimate, promptTokens: number): void {
     const isText = mediaTokens * 10 <= textTokens;
     const rest = Math.max(1, promptTokens - (isText ? mediaTokens : textTokens));
     if (!isText && Math.max(rest, mediaTokens) < textTokens) return;

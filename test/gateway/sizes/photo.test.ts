@@ -90,4 +90,15 @@ describe('the gateway', () => {
     await until('it is logged', () => log.some(({ event }) => event === 'request'));
     expect(log.find(({ event }) => event === 'request')?.fields.estimate).toBe('7+1x576+256');
   });
+
+  it('tells what servers reported for each token that it estimated', async () => {
+    const upstream = await startUpstream(answering(2042));
+    const { post, gateway, log } = await startGateway(fileOf([upstream.url]));
+    await (await post(withPhoto)).text();
+    await until('it is logged', () => log.some(({ event }) => event === 'request'));
+    const text = await (await fetch(`${gateway.url}/metrics`)).text();
+    const name = 'inference_extension_flow_control_token_estimate_ratio';
+    expect(text).toContain(`${name}_bucket{le="0.9",model_name="qwen-vl"} 0`);
+    expect(text).toContain(`${name}_bucket{le="1",model_name="qwen-vl"} 1`);
+  });
 });
