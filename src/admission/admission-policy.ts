@@ -32,9 +32,9 @@ export interface Rejection {
   readonly policy?: string | undefined;
   /**
    * `saturated`: try again later (429). `overloaded`: every worker is busy (503, or 529 by the `dynamo` contract).
-   * @default 'saturated'
+   * `budget`: used up (429), until `retryAfterMs` or for ever. @default 'saturated'
    */
-  readonly cause?: 'saturated' | 'overloaded' | undefined;
+  readonly cause?: 'saturated' | 'overloaded' | 'budget' | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 

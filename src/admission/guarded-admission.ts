@@ -123,7 +123,7 @@ export class GuardedAdmission {
     }
     const guard = this.guardOf(from);
     const rule =
-      'a rejection must have a reason, and may have a policy, a cause ("saturated" or "overloaded") and a retryAfterMs from 0 up';
+      'a rejection must have a reason, and may have a policy, a cause ("saturated", "overloaded" or "budget") and a retryAfterMs from 0 up';
     guard.violated(rule, answer);
     for (const field of [reason, policy, cause, retryAfterMs]) guard.ignored(field);
     return undefined;
@@ -135,4 +135,4 @@ export class GuardedAdmission {
   }
 }
 
-const causes: readonly unknown[] = [undefined, 'saturated', 'overloaded'];
+const causes: readonly unknown[] = [undefined, 'saturated', 'overloaded', 'budget'];

@@ -9,7 +9,7 @@ export interface Row {
 }
 
 /** The second column has them. */
-const bounds = /[,;] (?:an integer |ms )?(?:from [01] up|above 0)(?=[.;:,])/;
+const bounds = /[,;] (?:an integer |ms |bytes per second )?(?:from [01] up|above 0(?: and below 1)?|0…1)(?=[.;:,])/;
 
 export function tableOf(rows: readonly Row[]): string {
   const cells = rows.map(({ key, takes, otherwise, sentence }) => [

@@ -9,6 +9,8 @@ export interface ErrorObject {
   readonly type: string;
   readonly param: null;
   readonly code: string;
+  /** When a budget is there again, seconds since 1970. */
+  readonly resets_at?: number | undefined;
 }
 
 /** RFC 9457 problem details, with the members that flow control adds. */
@@ -22,6 +24,7 @@ export interface ProblemDetails {
   readonly outcome: Drop['type'];
   readonly reason: DropReason;
   readonly priority: number;
+  readonly resets_at?: number | undefined;
   /** The same for clients of the OpenAI API, which would show no message otherwise. */
   readonly error: ErrorObject;
 }
@@ -52,9 +55,11 @@ export function plainBody(problem: { readonly error: ErrorObject }, format: 'pro
     : { contentType: 'application/problem+json', body: JSON.stringify(problem) };
 }
 
-export function errorObject({ status, detail, code }: { status: number; detail: string; code: string }): ErrorObject {
+type Facts = Pick<ErrorObject, 'code' | 'resets_at'> & { readonly status: number; readonly detail: string };
+
+export function errorObject({ status, detail, code, resets_at }: Facts): ErrorObject {
   const type = status === 429 ? 'rate_limit_error' : status < 500 ? 'invalid_request_error' : 'server_error';
-  return { message: detail, type, param: null, code };
+  return { message: detail, type, param: null, code, resets_at };
 }
 
 const registered = 'https://iana.org/assignments/http-problem-types#';

@@ -25,6 +25,7 @@ type ByCause<T> = Readonly<Partial<Record<DropExplanation['cause'], T>>>;
 const droppedReasons: ByCause<DroppedReason> = {
   saturated: 'rejected-saturated',
   overloaded: 'rejected-saturated',
+  budget: 'rejected-saturated',
   'no-endpoints': 'rejected-no-endpoints',
   'ttl-expired': 'rejected-ttl-expired',
   cancelled: 'rejected-context-cancelled',
@@ -40,6 +41,7 @@ const llmD: ByCause<number> = { overloaded: 429, 'ttl-expired': 429, 'shutting-d
 export const overloadCodes: readonly string[] = [
   'ERR_FLOW_SATURATED',
   'ERR_FLOW_OVERLOADED',
+  'ERR_FLOW_BUDGET',
   'ERR_FLOW_TTL_EXPIRED',
   'ERR_FLOW_INFEASIBLE',
 ];

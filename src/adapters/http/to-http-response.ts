@@ -5,6 +5,9 @@ import { type Drop, explainDrop } from '../../index.js';
 import { dynamoBody, type ErrorBody, formatBody, problemType } from './error-body.js';
 import { type ErrorContract, mapDrop } from './error-contract.js';
 
+/** OpenAI's clients obey no longer wait, and try again at once; Anthropic's sleep through any. */
+const longestObeyedMs = 60_000;
+
 /** How a drop is answered. */
 export interface ErrorResponseOptions {
   /** Which status and which dropped reason. @default 'gateway-api' */
@@ -52,10 +55,12 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   } = options;
   const explanation = explainDrop(drop, maxRetryAfterSeconds);
   const { status, droppedReason } = mapDrop(drop, explanation, contract, hasEndpoints);
-  const { code, detail, retryAfterSeconds, retryAfterMs = 0 } = explanation;
+  const { cause, code, detail, retryAfterSeconds, retryAfterMs = 0 } = explanation;
+  const isBudget = cause === 'budget';
+  const resets_at = isBudget && retryAfterMs > 0 ? Math.ceil((Date.now() + retryAfterMs) / 1000) : undefined;
   const { type: outcome, reason, priority } = drop;
   const { contentType, body } = formatBody(
-    { ...problemType(status), status, detail, code, outcome, reason, priority },
+    { ...problemType(status), status, detail, code, outcome, reason, priority, resets_at },
     drop,
     format,
   );
@@ -72,6 +77,8 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
     headers['retry-after'] = jittered(retryAfterSeconds, draw);
     headers['retry-after-ms'] = jitteredMs(retryAfterMs, draw);
   }
+  if (retryAfterMs > longestObeyedMs || (isBudget && retryAfterMs === 0)) headers['x-should-retry'] = 'false';
+  if (cause === 'shutting-down') headers['x-should-retry'] = 'true';
   return { status, headers, body };
 }
 

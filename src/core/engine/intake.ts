@@ -362,7 +362,8 @@ export class Intake {
 
   private rejectedBy({ reason, cause, retryAfterMs, policy }: Rejection, item: QueueItem): Drop {
     const details = { policy, detail: reason, retryAfterMs };
-    return this.engine.drops.drop(item, 'RejectedCapacity', cause === 'overloaded' ? 'overloaded' : 'refused', details);
+    const why = cause === 'overloaded' ? 'overloaded' : cause === 'budget' ? 'over-budget' : 'refused';
+    return this.engine.drops.drop(item, 'RejectedCapacity', why, details);
   }
 
   /** Mode `admission`: an admitted request that no endpoint can take does not wait. */

@@ -47,6 +47,7 @@ function explain(drop: Drop, reading: GateReading | undefined): Explanation {
   switch (reason) {
     case 'refused':
     case 'overloaded':
+    case 'over-budget':
       if (policy === undefined && detail === undefined)
         return by('endpoints', 'no endpoint that it may go to takes more, and nothing waits in this mode');
       return by(

@@ -10,6 +10,7 @@ import type { Drop } from './outcome.js';
  * - `saturated`: there was no room: a limit on waiting requests was reached, an admission policy rejected it, or a
  *   higher priority took its place.
  * - `overloaded`: an admission policy found every worker busy.
+ * - `budget`: its budget is used up.
  * - `no-endpoints`: there is no model server.
  * - `ttl-expired`: it waited as long as it may.
  * - `cancelled`: the client left.
@@ -22,6 +23,7 @@ import type { Drop } from './outcome.js';
 export type DropCause =
   | 'saturated'
   | 'overloaded'
+  | 'budget'
   | 'no-endpoints'
   | 'ttl-expired'
   | 'cancelled'
@@ -35,6 +37,7 @@ export type DropCause =
 export type DropCode =
   | 'ERR_FLOW_SATURATED'
   | 'ERR_FLOW_OVERLOADED'
+  | 'ERR_FLOW_BUDGET'
   | 'ERR_FLOW_NO_ENDPOINTS'
   | 'ERR_FLOW_TTL_EXPIRED'
   | 'ERR_FLOW_CANCELLED'
@@ -48,8 +51,8 @@ export interface DropExplanation {
   readonly cause: DropCause;
   readonly code: DropCode;
   /**
-   * By the Gateway API table, the default contract: 429 for `saturated` and `evicted`, 503, 500 for `shutting-down` and
-   * `internal`, or 403 for `revoked`.
+   * By the Gateway API table, the default contract: 429 for `saturated`, `budget` and `evicted`, 500 for
+   * `shutting-down` and `internal`, 403 for `revoked`, else 503.
    */
   readonly status: 403 | 429 | 500 | 503;
   /**
@@ -57,7 +60,7 @@ export interface DropExplanation {
    * fairness ID.
    */
   readonly detail: string;
-  /** When the client should come back, whole seconds from 1 up; undefined when the client has left. */
+  /** When the client should come back, whole seconds from 1 up; undefined when the client has left, or never. */
   readonly retryAfterSeconds: number | undefined;
   /** The same time in ms, from 1000 up, as precise as it is known. */
   readonly retryAfterMs: number | undefined;
@@ -66,6 +69,7 @@ export interface DropExplanation {
 const contract: Readonly<Record<DropCause, Pick<DropExplanation, 'code' | 'status'>>> = {
   saturated: { code: 'ERR_FLOW_SATURATED', status: 429 },
   overloaded: { code: 'ERR_FLOW_OVERLOADED', status: 503 },
+  budget: { code: 'ERR_FLOW_BUDGET', status: 429 },
   'no-endpoints': { code: 'ERR_FLOW_NO_ENDPOINTS', status: 503 },
   'ttl-expired': { code: 'ERR_FLOW_TTL_EXPIRED', status: 503 },
   cancelled: { code: 'ERR_FLOW_CANCELLED', status: 503 },
@@ -82,10 +86,12 @@ const contract: Readonly<Record<DropCause, Pick<DropExplanation, 'code' | 'statu
  */
 export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
   const cause = causeOf(drop);
-  // The time of a quota is no estimate: a client that comes back sooner finds no room.
-  const most = drop.reason === 'over-quota' ? Number.POSITIVE_INFINITY : maxRetryAfterSeconds;
+  // The time of a quota or a budget is no estimate: a client that comes back sooner finds no room.
+  const isCertain = cause === 'budget' || drop.reason === 'over-quota';
+  const most = isCertain ? Number.POSITIVE_INFINITY : maxRetryAfterSeconds;
   const estimateMs = Math.ceil(drop.retryAfterMs ?? 0);
-  const hasToWait = cause !== 'cancelled' && cause !== 'revoked';
+  const isHopeless = cause === 'budget' && drop.retryAfterMs === undefined;
+  const hasToWait = cause !== 'cancelled' && cause !== 'revoked' && !isHopeless;
   return {
     cause,
     ...contract[cause],
@@ -98,6 +104,7 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
 function causeOf({ type, reason }: Drop): DropCause {
   switch (type) {
     case 'RejectedCapacity':
+      if (reason === 'over-budget') return 'budget';
       return reason === 'overloaded' ? 'overloaded' : 'saturated';
     case 'RejectedNoEndpoints':
     case 'EvictedNoEndpoints':
@@ -115,6 +122,7 @@ function causeOf({ type, reason }: Drop): DropCause {
 const sentences: Readonly<Record<DropCause, (drop: Drop) => string>> = {
   saturated: describeFull,
   overloaded: describeFull,
+  budget: describeFull,
   'no-endpoints'({ limit, ...drop }) {
     const noServer = `No model server is available${drop.detail === undefined ? '' : ` (${drop.detail})`}`;
     if (limit !== undefined) return `${noServer}, and no more requests may wait. ${describeLimit(limit, drop)}`;

@@ -112,7 +112,8 @@ export function sharedBudgetAdmission<R = unknown>(
       }
       for (const window of lacking) window.wants(cost(windows.indexOf(window)), nowMs);
       const waits = lacking.map((window) => window.roomAtMs(cost(windows.indexOf(window)), nowMs) - nowMs);
-      return { reason: 'the budget is spent', retryAfterMs: Math.ceil(Math.max(settings.callTimeout, ...waits)) };
+      const retryAfterMs = Math.ceil(Math.max(settings.callTimeout, ...waits));
+      return { reason: 'the budget is spent', cause: 'budget', retryAfterMs };
     },
     released(request: R, key: AdmissionKey, usage: Usage | undefined) {
       const payer = payers.get(settings.payerOf(request, key));

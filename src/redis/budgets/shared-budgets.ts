@@ -242,7 +242,7 @@ function refusal(retryAfterMs: number): BudgetRefusal {
 function dropOf(fairnessId: string, priority: number, { reason: detail, retryAfterMs }: BudgetRefusal): Drop {
   return {
     type: 'RejectedCapacity',
-    reason: 'refused',
+    reason: 'over-budget',
     fairnessId,
     priority,
     queuedMs: 0,

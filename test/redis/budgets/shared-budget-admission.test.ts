@@ -37,7 +37,7 @@ it('what a request did not use is there for all replicas again, also what it too
   const [one, two] = [replica(), replica()];
   const request = { tokens: 60 };
   // It is larger than a chunk: what is missing is bought, and is there when it comes again.
-  expect(one.admit(request, key, calm)).toEqual({ reason: 'the budget is spent', retryAfterMs: 100 });
+  expect(one.admit(request, key, calm)).toEqual({ reason: 'the budget is spent', cause: 'budget', retryAfterMs: 100 });
   await pass(100);
   expect(await left()).toBe(40);
   expect(one.admit(request, key, calm)).toBe('admit');

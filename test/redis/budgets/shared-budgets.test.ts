@@ -106,7 +106,7 @@ describeWithStores('shared budgets', (store) => {
     const refused = await gate.enqueue(request(2_000), key);
     expect(refused).toMatchObject({
       type: 'RejectedCapacity',
-      reason: 'refused',
+      reason: 'over-budget',
       policy: 'shared-budgets',
       detail: 'the budget is spent',
     });

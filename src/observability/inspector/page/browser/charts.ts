@@ -101,6 +101,7 @@ const reasonWords: Readonly<Record<InspectorFrame['outcomes']['reasons'][number]
   evicted: 'others took their seats',
   infeasible: 'too late for their deadlines',
   'over-quota': 'a quota had no room in time',
+  'over-budget': 'a budget was used up',
   revoked: 'void while they waited',
   'max-bands': 'no band for their priority',
   'ttl-expired': 'their time was up',
