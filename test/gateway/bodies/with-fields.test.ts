@@ -37,7 +37,7 @@ describe('fields of a body', () => {
     const fields = fc
       .record({ model: value, priority: value, nvext: value }, { requiredKeys: [] })
       .filter((asked) => Object.values(asked).filter((json) => json === undefined).length <= 1);
-    fc.assert(
+    void fc.assert(
       fc.property(
         fc.uniqueArray(member),
         fc.array(space, { minLength: 12, maxLength: 12 }),
