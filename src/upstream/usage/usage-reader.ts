@@ -47,7 +47,7 @@ const options = object({
 });
 
 /** Every option with its value, but the lease, which may be missing. */
-type Settings = Pick<UsageReaderOptions, 'lease'> & {
+type Settings = {
   readonly [K in Exclude<keyof UsageReaderOptions, 'lease'>]-?: NonNullable<UsageReaderOptions[K]>;
 };
 
@@ -66,10 +66,12 @@ export class UsageReader {
   private readonly repeated = new RepeatedDelta();
   private body: SseData | JsonMember | typeof wholeAnswer | undefined = undefined;
   private readonly options: Settings;
+  private readonly lease: UsageReaderOptions['lease'];
 
   /** `usageReader` makes it. */
-  constructor(options: Settings) {
+  constructor(options: Settings, lease: UsageReaderOptions['lease']) {
     this.options = options;
+    this.lease = lease;
   }
 
   private get completionTokens(): number {
@@ -176,7 +178,7 @@ export class UsageReader {
   private report(): void {
     const { usage } = this;
     this.reportedTokens = this.completionTokens;
-    if (usage.promptTokens !== undefined || usage.completionTokens !== undefined) this.options.lease?.report(usage);
+    if (usage.promptTokens !== undefined || usage.completionTokens !== undefined) this.lease?.report(usage);
   }
 }
 
@@ -195,18 +197,20 @@ export class UsageReader {
  * usage.end();
  */
 export function usageReader(given: UsageReaderOptions = {}): UsageReader {
-  const { lease, cachedTokens, ...others } = given;
+  const { lease, cachedTokens } = given;
   // Every answer of a gateway is read so, and a check by the schema would cost as much as to read a small answer.
-  const isPlain = typeof lease?.report === 'function' && typeof cachedTokens === 'boolean' && isEmpty(others);
-  if (!isPlain) return new UsageReader(parse(options, given, 'usageReader'));
-  defaults ??= parse(options, {}, 'usageReader');
-  return new UsageReader({ ...defaults, lease, cachedTokens });
+  if (cachedTokens === true && typeof lease?.report === 'function' && hasNoOthers(given)) {
+    withCached ??= parse(options, { cachedTokens }, 'usageReader');
+    return new UsageReader(withCached, lease);
+  }
+  const settings = parse(options, given, 'usageReader');
+  return new UsageReader(settings, settings.lease);
 }
 
-let defaults: Settings | undefined;
+let withCached: Settings | undefined;
 
-function isEmpty(fields: object): boolean {
-  for (const _ in fields) return false;
+function hasNoOthers(given: UsageReaderOptions): boolean {
+  for (const name in given) if (name !== 'lease' && name !== 'cachedTokens') return false;
   return true;
 }
 
