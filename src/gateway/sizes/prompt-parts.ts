@@ -79,7 +79,12 @@ export class PromptCounter {
 
   /** A string begins. True: it is a medium, and may be long. */
   isMedium(): boolean {
-    this.field = this.reads === 'values' && this.marks.length < mostMarks ? this.fieldOf(this.name) : undefined;
+    this.field = undefined;
+    if (this.reads !== 'values' || this.marks.length === mostMarks) return false;
+    const { name, names } = this;
+    const wrapper = wrapped.has(name) ? wrappers.get(names[names.length - 1] ?? 0) : undefined;
+    if (wrapper !== undefined) this.field = wrapped.get(name) === 'data' ? `${wrapper} data` : wrapper;
+    else this.field = media.get(name) ?? (labels.has(name) ? 'label' : undefined);
     return this.field !== undefined;
   }
 
@@ -109,12 +114,5 @@ export class PromptCounter {
       else if (field !== 'label') this.textBytes += end - start;
     }
     return { textBytes: this.textBytes, numbers, media: found };
-  }
-
-  /** Undefined for text. */
-  private fieldOf(name: number): string | undefined {
-    const wrapper = wrapped.has(name) ? wrappers.get(this.names[this.names.length - 1] ?? 0) : undefined;
-    if (wrapper !== undefined) return wrapped.get(name) === 'data' ? `${wrapper} data` : wrapper;
-    return media.get(name) ?? (labels.has(name) ? 'label' : undefined);
   }
 }

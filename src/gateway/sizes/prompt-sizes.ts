@@ -70,14 +70,8 @@ export class PromptSizes {
     const mediaTokens = inputTokens - textTokens;
     const outputTokens = estimateTokens({ inputTokens, maxOutputTokens }) - inputTokens;
     const ofMedia = media.length === 0 ? '' : `+${media.length}x${Math.round(mediaTokens / media.length)}`;
-    return {
-      inputTokens,
-      outputTokens,
-      textTokens,
-      mediaTokens,
-      told: `${textTokens}${ofMedia}+${outputTokens}`,
-      units,
-    };
+    const told = `${textTokens}${ofMedia}+${outputTokens}`;
+    return { inputTokens, outputTokens, textTokens, mediaTokens, told, units };
   }
 
   /** A server has reported the length of the prompt. What is mostly of one kind teaches that kind. */
