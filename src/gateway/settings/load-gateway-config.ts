@@ -191,7 +191,7 @@ function resolve(
   again: () => FileSharedState | undefined,
   problems: Problems,
 ): Omit<GatewayConfig, keyof Flow | 'warnings'> {
-  const { admin, inspector, auth, scrape, openTelemetry, cors, upstreams, ...settled } = file;
+  const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
   const { enabled = needsScraping, ...scraping } = scrape;
   const sharedState = readSharedState(file.sharedState, again, problems);
   const keys = auth.keys.map(({ key, ...who }, index) => {
@@ -205,7 +205,7 @@ function resolve(
       token: admin.token,
       hosts: admin.hosts,
     },
-    upstreams: upstreams.map(({ priority, ...upstream }) => ({
+    upstreams: file.upstreams.map(({ priority, ...upstream }) => ({
       ...upstream,
       priority: priority === 'auto' ? dialectOf(upstream.metrics) : priority,
     })),
