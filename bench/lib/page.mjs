@@ -89,7 +89,9 @@ export function writePage(results, subjects) {
   };
   const page = readFileSync(frame, 'utf8')
     // A section of what was not measured is left out.
-    .replace(/\n### [^\n]*\n(?:(?!\n##)[\s\S])*?<!-- (\w+) -->\n/g, (section, name) => (parts[name] === '' ? '' : section))
+    .replace(/\n### [^\n]*\n(?:(?!\n##)[\s\S])*?<!-- (\w+) -->\n/g, (section, name) =>
+      parts[name] === '' ? '' : section,
+    )
     .replace(/<!-- (\w+) -->/g, (_, name) => parts[name]);
   writeFileSync(new URL('benchmarks.md', docs), page);
   writeFileSync(new URL('benchmarks.svg', docs), drawChart(chartRows(scenarios)));
