@@ -67,7 +67,6 @@ export function createFlow(
   const onDispatch = (item: ItemView<GatewayRequest>): string | undefined => revocationOf(item.request.req);
   const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool, onDispatch });
   shared?.detector?.attach(flow);
-  shared?.shareQuotas(config.constraints);
   return flow;
 }
 

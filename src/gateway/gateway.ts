@@ -13,8 +13,9 @@ import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { UploadLimits } from '../base/stream/upload-watch.js';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
+import type { InspectedShares } from '../observability/inspector/index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
-import type { LeaseStatus } from '../redis/index.js';
+import type { LeaseStatus, SharedQuotas } from '../redis/index.js';
 import { BodyReader } from './bodies/body-reader.js';
 import { makeAgent } from './forwarding/connections.js';
 import { MetricsFallback } from './forwarding/metrics-fallback.js';
@@ -40,11 +41,17 @@ import { ApiError } from './shared/api-error.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
 import { modelsOf } from './shared/model-label.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici } from './shared/optional-peers.js';
-import { SharedState } from './shared/shared-state.js';
+import { SharedState, shareQuotas } from './shared/shared-state.js';
+import type { GatewayWorkers } from './workers/gateway-workers.js';
 
 export interface GatewayOptions {
   /** @default nothing is logged */
   readonly log?: GatewayLog | undefined;
+}
+
+/** Of a process that is one of several workers. */
+export interface WorkerOptions extends GatewayOptions {
+  readonly workers?: GatewayWorkers | undefined;
 }
 
 /** A gateway that runs. */
@@ -54,7 +61,7 @@ export interface Gateway {
   readonly adminUrl: string;
   readonly flow: FlowController<GatewayRequest>;
   readonly pool: EndpointPool;
-  /** The part of shared limits that this replica holds now; empty without `sharedState`. */
+  /** The part of shared limits that this replica or worker holds now; empty where nothing is shared. */
   readonly shares: readonly LeaseStatus[];
   /**
    * Puts another configuration into force: limits, policies, servers, keys. Nothing that waits or runs is dropped.
@@ -78,12 +85,14 @@ export interface Gateway {
  * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
  * process.once('SIGTERM', () => gateway.close());
  */
-export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
+export function createGateway(config: GatewayConfig, options?: GatewayOptions): Promise<Gateway>;
+export async function createGateway(config: GatewayConfig, options: WorkerOptions = {}): Promise<Gateway> {
+  const { workers } = options;
   const log = contained(options.log ?? (() => {}));
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
-  const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
-  const running = new RunningGateway(config, log, undici, promClient, shared);
+  const shared = config.sharedState && (await SharedState.connect(config.sharedState, log, workers?.place.connection));
+  const running = new RunningGateway(config, log, undici, promClient, shared, workers);
   try {
     if (telemetry !== undefined) running.tell(telemetry);
     await running.listen();
@@ -106,6 +115,7 @@ class RunningGateway implements Gateway {
   private readonly knownModels: KnownModels;
   private readonly metrics: MetricsSource | undefined;
   private readonly shared: SharedState | undefined;
+  private readonly workers: GatewayWorkers | undefined;
   private readonly page: OperatorPage | undefined;
   private observations: readonly Observation[] = [];
   private readonly handler: RequestHandler;
@@ -126,8 +136,10 @@ class RunningGateway implements Gateway {
     undici: RunningGateway['undici'],
     promClient: PromClient | undefined,
     shared: SharedState | undefined,
+    workers: GatewayWorkers | undefined,
   ) {
     this.config = config;
+    this.workers = workers;
     this.shared = shared;
     this.log = log;
     this.undici = undici;
@@ -136,6 +148,9 @@ class RunningGateway implements Gateway {
     const removed = 'only the file names servers: it was removed';
     this.upstreams = new Upstreams((id) => log('warn', 'foreign-server', { endpoint: id, message: removed }));
     this.flow = createFlow(config, this.upstreams, shared, (req) => this.handler.revocationOf(req));
+    const quotas = shared?.quotas ?? workers?.quotas;
+    shareQuotas(quotas, config.constraints);
+    workers?.start(this.flow, this.pool, config.constraints);
     this.knownModels = new KnownModels(config);
     const { flow, upstreams, bodies, counters, knownModels } = this;
     const isDraining = (): boolean => this.closed !== undefined;
@@ -145,10 +160,10 @@ class RunningGateway implements Gateway {
       this.agent,
     );
     this.upstreams.apply(config.upstreams);
-    this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
-    this.page =
-      config.inspector &&
-      operatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), shared && (() => shared.held));
+    this.operators = operatorRoutes(() => this.operatorState(), this.bodies, workers);
+    const drawn = (): SharedQuotas | undefined => (quotas?.status.length ? quotas : undefined);
+    const held = (shared ?? workers) && ((): InspectedShares => ({ leases: this.shares, quotas: drawn() }));
+    this.page = config.inspector && operatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), held);
     this.metricsFallback = new MetricsFallback(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
@@ -173,7 +188,8 @@ class RunningGateway implements Gateway {
       });
     });
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
-    this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors, shared });
+    const parts = { flow, counters, knownModels, detectors, shared, workers };
+    this.metrics = promClient && gatewayMetrics(promClient, parts);
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new RequestState(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
@@ -194,7 +210,7 @@ class RunningGateway implements Gateway {
   }
 
   get shares(): readonly LeaseStatus[] {
-    return this.shared?.detector?.status ?? [];
+    return [...(this.shared?.detector?.status ?? []), ...(this.workers?.status ?? [])];
   }
 
   get pool(): EndpointPool {
@@ -255,7 +271,8 @@ class RunningGateway implements Gateway {
   private reconfigureFlow(config: GatewayConfig, before: GatewayConfig): void {
     // This comes before they are in force. With quotas of its own, this replica could once more dispatch as much as all
     // replicas together.
-    this.shared?.shareQuotas(config.constraints, before.constraints);
+    const quotas = this.shared?.quotas ?? this.workers?.quotas;
+    shareQuotas(quotas, config.constraints, before.constraints);
     try {
       this.flow.reconfigure({
         endpointFilters: undefined,
@@ -263,9 +280,10 @@ class RunningGateway implements Gateway {
         ...sharing(flowOptions(config), this.shared),
       });
     } catch (error) {
-      this.shared?.shareQuotas(before.constraints, config.constraints);
+      shareQuotas(quotas, before.constraints, config.constraints);
       throw error;
     }
+    this.workers?.start(this.flow, this.pool, config.constraints);
   }
 
   close({ delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<FlowStats> {
@@ -296,7 +314,7 @@ class RunningGateway implements Gateway {
     await leasesEnd(this.flow, streams);
     this.drops.stop();
     for (const observation of this.observations) observation.stop();
-    await this.shared?.close();
+    await Promise.all([this.shared?.close(), this.workers?.close()]);
     return this.flow.stats();
   }
 
@@ -330,17 +348,13 @@ class RunningGateway implements Gateway {
   }
 
   private serve(state: RequestState): void {
-    if (this.adminServer === undefined && this.isOfOperators(state)) void this.answerOperator(state);
+    if (this.adminServer === undefined && isOfOperators(state, this.config, this.page)) void this.answerOperator(state);
     else this.handler.handle(state);
   }
 
   private serveOperator(state: RequestState): void {
-    if (this.isOfOperators(state)) void this.answerOperator(state);
+    if (isOfOperators(state, this.config, this.page)) void this.answerOperator(state);
     else this.handler.fail(state, nothingAt(state));
-  }
-
-  private isOfOperators({ path }: RequestState): boolean {
-    return path === this.page?.path || isOperatorPath(path, this.config.demand.path);
   }
 
   /** Never rejects. */
@@ -354,6 +368,10 @@ class RunningGateway implements Gateway {
       this.handler.fail(state, error);
     }
   }
+}
+
+function isOfOperators({ path }: RequestState, { demand }: GatewayConfig, page: OperatorPage | undefined): boolean {
+  return path === page?.path || isOperatorPath(path, demand.path);
 }
 
 const unknownHost = new ApiError(

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
 export type Command =
@@ -19,6 +20,8 @@ export interface GatewayArguments {
   readonly logFormat: 'json' | 'text' | undefined;
   /** Modules that are imported first. */
   readonly modules: readonly string[];
+  /** Processes that serve. */
+  readonly workers: number;
 }
 
 export interface CheckArguments {
@@ -26,6 +29,7 @@ export interface CheckArguments {
   readonly json: boolean;
   readonly probe: boolean;
   readonly modules: readonly string[];
+  readonly workers: number;
 }
 
 export interface SimulateArguments {
@@ -63,6 +67,8 @@ gateway
   --log-format FORMAT json or text, whatever the file says
   --import MODULE     run it first: your own plugins (its default export),
                       providers of OpenTelemetry; may be given again
+  --workers N         processes that serve on one port and share the file's
+                      limits; auto: one for each core
   Signals: SIGTERM and SIGINT drain and stop, a second one stops at once;
   SIGHUP reads the file again. Logs go to standard error.
 
@@ -71,6 +77,7 @@ check
   --probe             also ask the servers of a gateway file whether they
                       are there and report their load
   --import MODULE     as above
+  --workers N         what N workers share, and what each has for itself
   Exit status: 0 when the file is right, 1 when it has faults.
 
 simulate
@@ -109,6 +116,7 @@ const options = {
   html: { type: 'string' },
   'skip-bad-lines': { type: 'boolean' },
   probe: { type: 'boolean' },
+  workers: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -138,21 +146,33 @@ export function parseCommand(args: readonly string[]): Command {
   }
 }
 
-function gatewayCommand(files: Files, { config, 'log-format': logFormat, import: modules = [] }: Values): Command {
+function gatewayCommand(files: Files, values: Values): Command {
+  const { config, 'log-format': logFormat, import: modules = [] } = values;
+  const workers = workersOf(values.workers);
   if (config === undefined || files.length > 0) return wrong('expected gateway --config FILE');
   if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
   }
-  return { name: 'gateway', config, logFormat, modules };
+  if (config === '-' && workers > 1) return wrong('expected --config FILE, which each worker reads');
+  return { name: 'gateway', config, logFormat, modules, workers };
+}
+
+const mostWorkers = 256;
+
+/** @throws RangeError */
+function workersOf(given = '1'): number {
+  const count = given === 'auto' ? Math.min(mostWorkers, availableParallelism()) : Number(given);
+  if (Number.isInteger(count) && count >= 1 && count <= mostWorkers) return count;
+  throw new RangeError(`--workers: expected auto, or a number from 1 to ${mostWorkers}; got "${given}"`);
 }
 
 function checkCommand(
   [file, ...others]: Files,
-  { json = false, probe = false, import: modules = [] }: Values,
+  { json = false, probe = false, import: modules = [], workers }: Values,
 ): Command {
   return file === undefined || others.length > 0
     ? wrong('expected check and one file')
-    : { name: 'check', file, json, probe, modules };
+    : { name: 'check', file, json, probe, modules, workers: workersOf(workers) };
 }
 
 function schemaCommand([given, ...others]: Files): Command {

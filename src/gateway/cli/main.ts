@@ -13,7 +13,7 @@ async function main(): Promise<number> {
       process.stdout.write(`${version()}\n`);
       return 0;
     case 'gateway':
-      return (await import('./commands.js')).runGateway(command);
+      return (await import('./commands.js')).runWorkers(command);
     case 'check':
       return (await import('./commands.js')).runCheck(command);
     case 'schema':

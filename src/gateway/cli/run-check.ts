@@ -7,9 +7,18 @@ import { type CheckResult, checkSource } from './check-source.js';
 import { probe } from './probe-upstreams.js';
 import { readSource } from './read-source.js';
 
+const amongWorkers = [
+  ['one for all', 'concurrency-detector, gcra quotas, sessions, fairness by cost, marks, metrics, demand, thresholds'],
+  ['a part for each', 'what may wait, token-bucket, tenant-budgets, limits.maxConnections'],
+  ['in each by itself', 'all other limits, health checks, scrapes, inspector; each is a replica of sharedState'],
+] as const;
+
 /** Returns the exit status. */
-export async function runCheck({ file, json, probe: asksServers, modules }: CheckArguments): Promise<number> {
-  const result = await check(file, modules, asksServers);
+export async function runCheck({ file, json, probe: asksServers, modules, workers }: CheckArguments): Promise<number> {
+  const checked = await check(file, modules, asksServers);
+  const isShared = workers > 1 && checked.kind === 'gateway file' && checked.faults.length === 0;
+  const among = isShared ? [{ section: `With ${workers} workers`, entries: amongWorkers }] : [];
+  const result = { ...checked, effective: [...checked.effective, ...among] };
   process.stdout.write(json ? `${JSON.stringify(result, finite, 2)}\n` : renderCheck(file, result));
   return result.faults.length === 0 ? 0 : 1;
 }

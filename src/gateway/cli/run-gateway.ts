@@ -1,6 +1,8 @@
 /** `headgate gateway`: a gateway until a signal ends it. */
+import type { EventEmitter } from 'node:events';
 import { dirname, resolve } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
+import type { WorkerOptions } from '../gateway.js';
 import {
   createGateway,
   type Gateway,
@@ -10,6 +12,7 @@ import {
   loadGatewayConfig,
 } from '../index.js';
 import { changesBetween } from '../settings/config-changes.js';
+import type { GatewayWorkers } from '../workers/gateway-workers.js';
 import { CommandLog, type LogFormat } from './command-log.js';
 import { readSource } from './read-source.js';
 
@@ -29,26 +32,40 @@ const mostChanges = 20;
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
 
+/** @throws (rejects) FlowConfigError */
+export async function loadFile(
+  { config: path, modules }: GatewayCommand,
+  source: string,
+  workers?: GatewayWorkers,
+): Promise<GatewayConfig> {
+  const from = path === '-' ? undefined : dirname(resolve(path));
+  const registry = await importPlugins(source, { from, modules });
+  const config = loadGatewayConfig(source, { registry: workers?.registry(registry) ?? registry });
+  return workers?.settings(config) ?? config;
+}
+
 /** Resolves to the exit status. */
-export async function runGateway({ config: path, logFormat, modules }: GatewayCommand): Promise<number> {
+export async function runGateway(command: GatewayCommand, workers?: GatewayWorkers): Promise<number> {
+  const { config: path, logFormat } = command;
+  const signals: EventEmitter = workers?.place.signals ?? process;
   const file = path === '-' ? '-' : resolve(path);
   const output = new CommandLog(logFormat);
-  const { log } = output;
+  const log: GatewayLog = (level, event, fields) =>
+    output.log(level, event, workers === undefined ? fields : { worker: workers.place.worker, ...fields });
+  const options: WorkerOptions = { log, workers };
   const release = output.takeOver();
   const warn = ({ warnings }: GatewayConfig): void => {
+    if (workers !== undefined && workers.place.worker > 1) return; // all have the same file
     for (const message of warnings) log('warn', 'config', { file, message });
   };
-  const from = path === '-' ? undefined : dirname(file);
-  const load = async (source: string): Promise<GatewayConfig> =>
-    loadGatewayConfig(source, { registry: await importPlugins(source, { from, modules }) });
   let config: GatewayConfig;
   let gateway: Gateway;
   try {
     const source = readSource(path);
     output.follow(source);
-    config = await load(source);
+    config = await loadFile(command, source, workers);
     warn(config);
-    gateway = await createGateway(config, { log });
+    gateway = await createGateway(config, options);
   } catch (error) {
     output.faults(file, 'not-started', error);
     release();
@@ -57,7 +74,7 @@ export async function runGateway({ config: path, logFormat, modules }: GatewayCo
   const reload = async (): Promise<void> => {
     try {
       const source = readSource(path);
-      const next = await load(source);
+      const next = await loadFile(command, source, workers);
       const later = gateway.reconfigure(next);
       const changes = changesBetween(config, next);
       config = next;
@@ -70,13 +87,14 @@ export async function runGateway({ config: path, logFormat, modules }: GatewayCo
     }
   };
   let reloaded = Promise.resolve();
-  process.on('SIGHUP', () => {
+  signals.on('SIGHUP', () => {
     reloaded = reloaded.then(reload); // one after the other
   });
-  const end = stopped(gateway, log, () => config.drain.delay).finally(() => output.flush());
+  const end = stopped(gateway, log, signals, () => config.drain.delay).finally(() => output.flush());
   // This comes last, because a reader of the line may send signals at once.
   const { url, adminUrl, pool } = gateway;
   log('info', 'listening', { file, url, adminUrl, upstreams: pool.endpoints.length, pid: process.pid });
+  signals.emit('serving');
   return end;
 }
 
@@ -87,7 +105,7 @@ function told(changes: readonly string[]): string {
 }
 
 /** `delayMs` is asked when the signal comes: a reload may have changed it. */
-function stopped(gateway: Gateway, log: GatewayLog, delayMs: () => number): Promise<number> {
+function stopped(gateway: Gateway, log: GatewayLog, signals: EventEmitter, delayMs: () => number): Promise<number> {
   return new Promise((resolve) => {
     let isStopping = false;
     const stop = (signal: NodeJS.Signals): void => {
@@ -104,7 +122,7 @@ function stopped(gateway: Gateway, log: GatewayLog, delayMs: () => number): Prom
         resolve.bind(undefined, 1),
       );
     };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
+    signals.on('SIGTERM', stop);
+    signals.on('SIGINT', stop);
   });
 }

@@ -10,6 +10,7 @@ import {
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { RequestState } from '../request-state.js';
 import type { SharedState } from '../shared/shared-state.js';
+import type { GatewayWorkers } from '../workers/gateway-workers.js';
 import type { GatewayCounters, LabelledCounter } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
 
@@ -20,6 +21,8 @@ export interface MetricsSource {
   readonly contentType: string;
   /** The text, in parts that do not hold the event loop. */
   parts(): AsyncIterable<string>;
+  /** As prom-client puts those of several processes together. */
+  json(): Promise<readonly object[]>;
 }
 
 export interface MetricParts {
@@ -28,6 +31,7 @@ export interface MetricParts {
   readonly knownModels: KnownModels;
   readonly detectors: () => readonly SaturationDetector[];
   readonly shared: SharedState | undefined;
+  readonly workers: GatewayWorkers | undefined;
 }
 
 /** Names, and what they count. */
@@ -56,7 +60,7 @@ const ttftBuckets = [
 const mostSeries = 200;
 
 export function gatewayMetrics(promClient: PromClient, parts: MetricParts): MetricsSource {
-  const { flow, counters, knownModels, detectors, shared } = parts;
+  const { flow, counters, knownModels, detectors, shared, workers } = parts;
   const register = new promClient.Registry();
   prometheusMetrics(flow, {
     register,
@@ -66,19 +70,29 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
   });
   const leases = shared?.detector;
   if (leases !== undefined) sharedStateMetrics(() => leases.status, { register });
-  const quotas = shared?.quotas;
+  if (workers !== undefined) sharedStateMetrics(() => workers.status, { register, source: 'workers' });
+  const quotas = shared?.quotas ?? workers?.quotas;
   if (quotas !== undefined) sharedQuotaMetrics(() => quotas, { register });
   for (const [name, [figure, help]] of Object.entries(counted))
     expose(promClient, register, name, help, counters[figure]);
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
   counters.onReport = estimates(promClient, register, knownModels);
   const ofProcess = processMetrics(promClient);
+  const json = async (): Promise<object[]> => [
+    ...(await register.getMetricsAsJSON()),
+    ...(await ofProcess.getMetricsAsJSON()),
+  ];
   return {
     contentType: register.contentType,
     async *parts() {
+      if (workers !== undefined) {
+        yield String(await workers.place.together({ what: 'metrics', given: await json() }));
+        return;
+      }
       yield* exposition(register);
       yield `\n${await ofProcess.metrics()}`;
     },
+    json,
   };
 }
 

@@ -13,6 +13,7 @@ import type { BodyReader } from '../bodies/body-reader.js';
 import type { MetricsSource } from '../metrics/gateway-metrics.js';
 import { isSameSecret, keyOf } from '../requests/senders.js';
 import { ApiError, sendJson, uploadEnds } from '../shared/api-error.js';
+import type { GatewayWorkers, WorkerQuestion } from '../workers/gateway-workers.js';
 
 export interface OperatorState {
   readonly flow: DemandSource;
@@ -50,7 +51,12 @@ export function hasFigures(path: string, demandPath: string): boolean {
 }
 
 /** @throws (rejects) ApiError */
-export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
+export function operatorRoutes(
+  state: () => OperatorState,
+  bodies: BodyReader,
+  workers?: GatewayWorkers,
+): OperatorRoutes {
+  if (workers !== undefined) workers.answer = (question) => answerOf(question, state());
   return async function answerOperator(path, req, res) {
     const { demand } = state();
     if ((readOnly.has(path) || path === demand.path) && req.method !== 'GET' && req.method !== 'HEAD') {
@@ -88,10 +94,10 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
           'Demand needs demand.token or admin.token as bearer token here, or a port of its own, admin.port.';
         throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
       }
-      const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });
-      res.writeHead(answer.status, answer.headers).end(answer.body);
+      const { status, headers, body } = await demandHandler(flow)({ method: 'GET', headers: req.headers });
+      res.writeHead(status, headers).end(await ofAll(body, workers));
     } else if (path === thresholds) {
-      await moveThresholds(req, res, state(), bodies);
+      await moveThresholds(req, res, state(), bodies, workers);
     }
   };
 }
@@ -101,6 +107,7 @@ async function moveThresholds(
   res: ServerResponse,
   state: OperatorState,
   bodies: BodyReader,
+  workers: GatewayWorkers | undefined,
 ): Promise<void> {
   const handle = thresholdHandler(state);
   if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
@@ -109,7 +116,22 @@ async function moveThresholds(
   // Others get 403, and nothing is received from them.
   const body = isAuthorized ? (await bodies.read(req, 'operators', longestUpdate)).toString('utf8') : undefined;
   const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
+  if (req.method === 'POST' && answer.status === 200)
+    await workers?.place.together({ what: 'thresholds', given: body });
   res.writeHead(answer.status, isAuthorized ? answer.headers : { ...answer.headers, ...uploadEnds }).end(answer.body);
+}
+
+async function ofAll(demand: string, workers: GatewayWorkers | undefined): Promise<string> {
+  if (workers === undefined) return demand;
+  return JSON.stringify(await workers.place.together({ what: 'demand', given: JSON.parse(demand) }));
+}
+
+/** What this process alone answers, for the worker that was asked. */
+async function answerOf({ what, given }: WorkerQuestion, state: OperatorState): Promise<unknown> {
+  if (what === 'metrics') return state.register?.json();
+  if (what === 'demand') return JSON.parse((await demandHandler(state.flow)({ method: 'GET', headers: {} })).body);
+  const headers = { authorization: `Bearer ${state.adminToken}` };
+  return thresholdHandler(state)?.({ method: 'POST', headers, body: String(given) });
 }
 
 /** Bytes of an update of thresholds. */

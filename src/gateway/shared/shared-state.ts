@@ -7,7 +7,6 @@ import { type Constraint, maxOf, type SaturationDetector } from '../../index.js'
 import {
   type LeasedDetector,
   type LeaseOptions,
-  type LeaseStatus,
   type SharedConcurrency,
   type SharedQuotas,
   type Store,
@@ -33,15 +32,17 @@ export interface SharedStateConfig {
   readonly leases: LeaseOptions & { readonly leaseDuration: number };
 }
 
+export type Connection = Pick<StoreConnection, 'store' | 'follow' | 'end'>;
+
 export class SharedState {
   /** Undefined where no limit is shared. */
   readonly detector: LeasedDetector | undefined;
   /** Undefined where quotas are those of each replica. */
   readonly quotas: SharedQuotas | undefined;
   private config: SharedStateConfig;
-  private readonly connection: StoreConnection;
+  private readonly connection: Connection;
 
-  private constructor(config: SharedStateConfig, connection: StoreConnection, log: GatewayLog) {
+  private constructor(config: SharedStateConfig, connection: Connection, log: GatewayLog) {
     this.config = config;
     this.connection = connection;
     const { store } = connection;
@@ -51,11 +52,12 @@ export class SharedState {
     this.quotas?.onProblem(({ code, message }) => log('warn', 'shared-state', { code, message }));
   }
 
-  /** @throws (rejects) FlowConfigError when no client is installed */
-  static async connect(config: SharedStateConfig, log: GatewayLog): Promise<SharedState> {
+  /** `given`: that of the primary of workers. @throws (rejects) FlowConfigError when no client is installed */
+  static async connect(config: SharedStateConfig, log: GatewayLog, given?: Connection): Promise<SharedState> {
     const { store, leases } = config;
     const again = (): StoreAddress | undefined => shared.config.readStore();
-    const shared = new SharedState(config, await StoreConnection.open(store, again, leases.leaseDuration), log);
+    const connection = given ?? (await StoreConnection.open(store, again, leases.leaseDuration));
+    const shared = new SharedState(config, connection, log);
     return shared;
   }
 
@@ -67,22 +69,9 @@ export class SharedState {
     return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
   }
 
-  /** From now on `constraints` use the quotas of all replicas; they replace `before` in this turn. */
-  shareQuotas(constraints: readonly Constraint[], before: readonly Constraint[] = []): void {
-    if (this.quotas === undefined) return;
-    for (const constraint of before) if (hasQuotas(constraint)) constraint.end();
-    for (const constraint of constraints) if (hasQuotas(constraint)) constraint.drawFrom(this.quotas);
-  }
-
-  /** The holdings of this replica, for pages. */
-  get held(): { readonly leases: readonly LeaseStatus[]; readonly quotas: SharedQuotas | undefined } {
-    const { detector, quotas } = this;
-    return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };
-  }
-
   /** Whether there is a limit, and no part of it here; and the problem of the store, if it has one. */
   get share(): { readonly isMissing: boolean; readonly problem: StoreProblem | undefined } {
-    const { leases } = this.held;
+    const leases = this.detector?.status ?? [];
     const isMissing = this.detector !== undefined && leases.every(({ cap }) => cap === 0);
     return { isMissing, problem: leases[0]?.store.problem ?? this.quotas?.store.problem };
   }
@@ -107,6 +96,17 @@ export class SharedState {
     await Promise.all([this.detector?.close(), this.quotas?.close()]);
     this.connection.end();
   }
+}
+
+/** From now on `constraints` use `quotas` of all replicas or workers; they replace `before` in this turn. */
+export function shareQuotas(
+  quotas: SharedQuotas | undefined,
+  constraints: readonly Constraint[],
+  before: readonly Constraint[] = [],
+): void {
+  if (quotas === undefined) return;
+  for (const constraint of before) if (hasQuotas(constraint)) constraint.end();
+  for (const constraint of constraints) if (hasQuotas(constraint)) constraint.drawFrom(quotas);
 }
 
 function canBeSet(detector: LeasedDetector): detector is SharedConcurrency {

@@ -43,6 +43,11 @@ const perPool = familiesOf('shared_', ['pool'], function* firstOfPool(leases: Le
   }
 });
 
+/** Of the processes of one machine the highest counts: they tell the same, or a state. */
+const isOfAll = ({ type, name }: Family<never>): boolean =>
+  type === 'gauge' && /limit|held|replicas|used|age|expired|latency|open|local/.test(name);
+const told = <S>(family: Family<S>): Family<S> => (isOfAll(family) ? { ...family, aggregator: 'max' } : family);
+
 const families: readonly Family<Leases>[] = [
   gauge('limit', 'The limit of all replicas together.', ({ limit }) => limit),
   gauge('cap', 'What this replica may have in flight now.', ({ cap }) => cap),
@@ -78,7 +83,7 @@ const families: readonly Family<Leases>[] = [
     ({ epochChanges }) => epochChanges,
     'counter',
   ),
-];
+].map(told);
 
 type Quotas = () => ObservedQuotas;
 

@@ -74,10 +74,24 @@ describe('check', () => {
     ]);
   });
 
+  it('says what workers share, and what each has for itself', async () => {
+    const file = `${root}examples/gateway.yaml`;
+    const { status, stdout } = await run('check', file, '--workers', '4');
+    expect([status, onOneLine(stdout)]).toEqual([
+      0,
+      expect.stringContaining('With 4 workers one for all concurrency-'),
+    ]);
+    expect(stdout).toMatch(/^ {2}a part for each +what may wait, /m);
+    const { effective } = JSON.parse((await run('check', file, '--workers', '2', '--json')).stdout);
+    expect(effective.at(-1).section).toBe('With 2 workers');
+    for (const args of [[file], [`${root}examples/gateway/gateway.yaml`, '--workers', '4']])
+      expect((await run('check', ...args)).stdout).not.toContain('workers');
+  });
+
   it('fits into 80 columns', async () => {
     const path = `${cli.folder}/odd.yaml`;
     writeFileSync(path, odd);
-    const { stdout } = await run('check', path);
+    const { stdout } = await run('check', path, '--workers', '4');
     const tooLong = stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith(path.slice(0, 20)));
     expect(tooLong).toEqual([]);
   });
