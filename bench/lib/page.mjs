@@ -218,13 +218,17 @@ function overloadTable(rows) {
   );
 }
 
+/** A column that nobody was measured for is left out. */
 function gatewayTable(gateways) {
+  const ratios = Object.entries(gatewayRatios).map(([figure, head]) => [`${figure}-to-node:http`, head]);
+  const columns = [...Object.entries(gatewayColumns), ...ratios].filter(([figure]) =>
+    gateways.some(({ figures }) => figures[figure] !== undefined),
+  );
   const rows = gateways.map(({ name, figures }) => [
     proxyName(name),
-    ...Object.keys(gatewayColumns).map((figure) => median(figures[figure])),
-    ...Object.keys(gatewayRatios).map((figure) => median(figures[`${figure}-to-node:http`])),
+    ...columns.map(([figure]) => median(figures[figure])),
   ]);
-  return table(['', ...Object.values(gatewayColumns), ...Object.values(gatewayRatios)], rows);
+  return table(['', ...columns.map(([, head]) => head)], rows);
 }
 
 function chartRows(scenarios) {
