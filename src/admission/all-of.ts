@@ -1,7 +1,7 @@
 /** Several policies in a row: a request comes in when all of them admit it. */
 
 import { pluginOfShape } from '../base/plugin-shape.js';
-import { list, parse } from '../base/schema/element.js';
+import * as s from '../base/schema/schema.js';
 import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
 
 /**
@@ -12,7 +12,7 @@ import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.j
  * @throws FlowConfigError
  */
 export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {
-  parse(list(pluginOfShape(admissionPolicyShape)), policies, 'allOf');
+  s.parse(s.list(pluginOfShape(admissionPolicyShape)), policies, 'allOf');
   return {
     type: 'all-of',
     admit(request, key, view) {

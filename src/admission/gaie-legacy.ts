@@ -1,7 +1,6 @@
 /** Admission of gateways without a queue: a full pool rejects sheddable requests and admits all others. */
 import { define } from '../base/policy-definition.js';
-import { object, optional, parse, type Schema } from '../base/schema/element.js';
-import { aboveZero, ratioAboveZero } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 
@@ -19,9 +18,9 @@ export interface GaieLegacyOptions {
   kvCacheUtilThreshold?: number | undefined;
 }
 
-const parameters: Schema<GaieLegacyOptions> = object({
-  queueDepthThreshold: optional(aboveZero()),
-  kvCacheUtilThreshold: optional(ratioAboveZero()),
+const parameters: s.Schema<GaieLegacyOptions> = s.object({
+  queueDepthThreshold: s.optional(s.aboveZero()),
+  kvCacheUtilThreshold: s.optional(s.ratioAboveZero()),
 });
 
 /**
@@ -30,7 +29,7 @@ const parameters: Schema<GaieLegacyOptions> = object({
  * @throws FlowConfigError
  */
 export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
-  const { queueDepthThreshold, kvCacheUtilThreshold } = parse(parameters, options, 'gaieLegacy');
+  const { queueDepthThreshold, kvCacheUtilThreshold } = s.parse(parameters, options, 'gaieLegacy');
   const hasOwn = queueDepthThreshold !== undefined || kvCacheUtilThreshold !== undefined;
   return {
     type: 'gaie-legacy',

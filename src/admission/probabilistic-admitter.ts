@@ -1,8 +1,7 @@
 /** Rejects some sheddable requests before the pool is full: the fuller the pool, the fewer come in. */
 
 import { define } from '../base/policy-definition.js';
-import { object, optional, parse, withKeys } from '../base/schema/element.js';
-import { aboveZero, randomSource } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { seededRandom } from '../base/seeded-random.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
@@ -25,13 +24,13 @@ export interface ProbabilisticAdmitterOptions extends ProbabilisticAdmitterParam
 }
 
 const shape = {
-  queueDepthThreshold: optional(aboveZero(), 5),
-  kvCacheUtilThreshold: optional(aboveZero(), 0.8),
-  power: optional(aboveZero(), 5),
-  k: optional(aboveZero(), 300),
+  queueDepthThreshold: s.optional(s.aboveZero(), 5),
+  kvCacheUtilThreshold: s.optional(s.aboveZero(), 0.8),
+  power: s.optional(s.aboveZero(), 5),
+  k: s.optional(s.aboveZero(), 300),
 };
 
-const optionsSchema = object(withKeys(shape, { random: randomSource() }));
+const optionsSchema = s.object(s.withKeys(shape, { random: s.randomSource() }));
 
 /**
  * Rejects priority < 0 with the probability `min(1, k · saturation^power)`. The saturation is the mean over endpoints
@@ -41,7 +40,7 @@ const optionsSchema = object(withKeys(shape, { random: randomSource() }));
  * @throws FlowConfigError
  */
 export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): AdmissionPolicy {
-  const { queueDepthThreshold, kvCacheUtilThreshold, power, k, random } = parse(
+  const { queueDepthThreshold, kvCacheUtilThreshold, power, k, random } = s.parse(
     optionsSchema,
     options,
     'probabilisticAdmitter',
@@ -63,6 +62,6 @@ export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): Ad
 /** A file cannot hold a source of randomness. With a fixed seed the same file decides the same. */
 export const probabilisticAdmitterPlugin: AdmissionDefinition = define(
   'probabilistic-admitter',
-  object(shape),
+  s.object(shape),
   (parameters: ProbabilisticAdmitterParameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),
 );

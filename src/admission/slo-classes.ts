@@ -1,6 +1,5 @@
 /** Names of service classes, and the priority that each stands for. */
-import { object, optional, parse, record } from '../base/schema/element.js';
-import { integer } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 
 export interface SloClassesOptions {
   /** Class → priority, −100…100; for other priorities of the known classes, and for more classes. @default none */
@@ -27,7 +26,7 @@ const defaults: Readonly<Record<string, number>> = {
 /** The priority of empty and unknown classes; overriding `standard` does not move it. */
 const otherwise = 3;
 
-const optionsSchema = object({ overrides: optional(record(integer({ from: -100, to: 100 })), {}) });
+const optionsSchema = s.object({ overrides: s.optional(s.record(s.integer({ from: -100, to: 100 })), {}) });
 
 /**
  * `critical` 4, `standard` 3, `batch` −1, `sheddable` −2, `background` −3, with the overrides on top.
@@ -35,7 +34,7 @@ const optionsSchema = object({ overrides: optional(record(integer({ from: -100, 
  * @throws FlowConfigError
  */
 export function sloClasses(options: SloClassesOptions = {}): SloClasses {
-  const { overrides } = parse(optionsSchema, options, 'sloClasses');
+  const { overrides } = s.parse(optionsSchema, options, 'sloClasses');
   const priorities = new Map(Object.entries({ ...defaults, ...overrides }));
   const highest = Math.max(otherwise, ...priorities.values());
   const priorityOf = (sloClass: string | undefined): number => priorities.get(sloClass ?? '') ?? otherwise;

@@ -6,8 +6,7 @@
 
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { define } from '../base/policy-definition.js';
-import { object, optional, parse, record } from '../base/schema/element.js';
-import { oneOf, positiveInteger, ratio } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import {
   type AdmissionDefinition,
   type AdmissionPolicy,
@@ -33,10 +32,10 @@ export interface TenantBudgets<R = unknown> extends AdmissionPolicy<R> {
   held(fairnessId: string): number;
 }
 
-const parameters = object({
-  budgets: record(ratio()),
-  capacity: positiveInteger(),
-  counting: optional(oneOf('reserve', 'blis'), 'reserve'),
+const parameters = s.object({
+  budgets: s.record(s.ratio()),
+  capacity: s.positiveInteger(),
+  counting: s.optional(s.oneOf('reserve', 'blis'), 'reserve'),
 });
 
 interface Budget {
@@ -55,8 +54,9 @@ export function tenantBudgets<R = unknown>(
   options: TenantBudgetsOptions,
   inner?: AdmissionPolicy<R>,
 ): TenantBudgets<R> {
-  const { budgets, capacity, counting } = parse(parameters, options, 'tenantBudgets');
-  if (inner !== undefined) parse(object({ inner: pluginOfShape(admissionPolicyShape) }), { inner }, 'tenantBudgets');
+  const { budgets, capacity, counting } = s.parse(parameters, options, 'tenantBudgets');
+  if (inner !== undefined)
+    s.parse(s.object({ inner: pluginOfShape(admissionPolicyShape) }), { inner }, 'tenantBudgets');
   const ofTenant = new Map<string, Budget>();
   // 0.07 · 100 is 7, not 7.000000000000001.
   for (const [tenant, share] of Object.entries(budgets))

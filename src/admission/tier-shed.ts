@@ -1,8 +1,7 @@
 /** Under overload, only requests of a minimum priority. */
 
 import { define } from '../base/policy-definition.js';
-import { object, optional, parse } from '../base/schema/element.js';
-import { integer } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 
@@ -13,9 +12,9 @@ export interface TierShedOptions {
   minAdmitPriority?: number | undefined;
 }
 
-const parameters = object({
-  overloadThreshold: optional(integer({ from: 0 }), 0),
-  minAdmitPriority: optional(integer(), 0),
+const parameters = s.object({
+  overloadThreshold: s.optional(s.integer({ from: 0 }), 0),
+  minAdmitPriority: s.optional(s.integer(), 0),
 });
 
 /**
@@ -26,7 +25,7 @@ const parameters = object({
  * @throws FlowConfigError
  */
 export function tierShed(options: TierShedOptions = {}): AdmissionPolicy {
-  const { overloadThreshold, minAdmitPriority } = parse(parameters, options, 'tierShed');
+  const { overloadThreshold, minAdmitPriority } = s.parse(parameters, options, 'tierShed');
   return {
     type: 'tier-shed',
     admit(_request, { priority }, { pool }) {

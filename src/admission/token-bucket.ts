@@ -8,8 +8,7 @@
 import { GcraWindow } from '../base/gcra-window.js';
 import { define } from '../base/policy-definition.js';
 import { requestField } from '../base/request-field.js';
-import { callable, object, optional, parse, value } from '../base/schema/element.js';
-import { aboveZero, oneOf } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { Usage } from '../tiers/views.js';
 import type { AdmissionDefinition, AdmissionKey, AdmissionPolicy } from './admission-policy.js';
 
@@ -52,10 +51,10 @@ function isSettlement(given: unknown): given is boolean | ((usage: Usage) => num
 }
 
 const shape = {
-  capacity: optional(aboveZero(), 10_000),
-  refillPerSecond: optional(aboveZero(), 1000),
-  oversized: optional(oneOf('refuse', 'borrow'), 'refuse'),
-  settle: optional(value('true, false, or a function of the usage', isSettlement), false),
+  capacity: s.optional(s.aboveZero(), 10_000),
+  refillPerSecond: s.optional(s.aboveZero(), 1000),
+  oversized: s.optional(s.oneOf('refuse', 'borrow'), 'refuse'),
+  settle: s.optional(s.value('true, false, or a function of the usage', isSettlement), false),
 };
 
 /**
@@ -65,11 +64,11 @@ const shape = {
  * @throws FlowConfigError
  */
 export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}): TokenBucket<R> {
-  const cost = callable<NonNullable<TokenBucketOptions<R>['cost']>>(
+  const cost = s.callable<NonNullable<TokenBucketOptions<R>['cost']>>(
     'a function of request and key that returns tokens',
   );
-  const schema = object({ ...shape, cost: optional(cost, bookedTokens) });
-  const { capacity, refillPerSecond, oversized, settle, cost: costOf } = parse(schema, options, 'tokenBucket');
+  const schema = s.object({ ...shape, cost: s.optional(cost, bookedTokens) });
+  const { capacity, refillPerSecond, oversized, settle, cost: costOf } = s.parse(schema, options, 'tokenBucket');
   const actualCost = typeof settle === 'function' ? settle : totalTokens;
   const bucket = new GcraWindow(refillPerSecond, 1000, capacity);
   let atMs = Number.NEGATIVE_INFINITY;
@@ -126,4 +125,4 @@ function checked(cost: number): number {
   throw new RangeError(`a cost must be a finite number from 0 up; got ${String(cost)}`);
 }
 
-export const tokenBucketPlugin: AdmissionDefinition = define('token-bucket', object(shape), tokenBucket);
+export const tokenBucketPlugin: AdmissionDefinition = define('token-bucket', s.object(shape), tokenBucket);

@@ -10,8 +10,7 @@
  */
 import { type Clock, realClock } from '../base/clock.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
-import { object, optional, parse } from '../base/schema/element.js';
-import { clock, durationAboveZero, flag, integer, positiveInteger } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { whenAborted } from '../base/when-aborted.js';
 
 export interface WorkerAdmissionOptions {
@@ -68,17 +67,17 @@ export interface WorkerAdmissionStats {
 /** The limits that may change while requests run and wait. */
 export type WorkerLimits = Pick<WorkerAdmissionOptions, 'engineRequestLimit' | 'requestQueueLimit'>;
 
-const workerLimits = object({
-  engineRequestLimit: optional(positiveInteger()),
-  requestQueueLimit: optional(integer({ from: 0 })),
+const workerLimits = s.object({
+  engineRequestLimit: s.optional(s.positiveInteger()),
+  requestQueueLimit: s.optional(s.integer({ from: 0 })),
 });
 
-const optionsSchema = object({
-  engineRequestLimit: optional(positiveInteger(), 10_000),
-  requestQueueLimit: optional(integer({ from: 0 }), 40_000),
-  maxQueueDelay: optional(durationAboveZero('5s'), 5000),
-  adaptiveLifo: optional(flag(), true),
-  clock: optional(clock(), realClock),
+const optionsSchema = s.object({
+  engineRequestLimit: s.optional(s.positiveInteger(), 10_000),
+  requestQueueLimit: s.optional(s.integer({ from: 0 }), 40_000),
+  maxQueueDelay: s.optional(s.durationAboveZero('5s'), 5000),
+  adaptiveLifo: s.optional(s.flag(), true),
+  clock: s.optional(s.clock(), realClock),
 });
 
 type Settings = { readonly [K in keyof WorkerAdmissionOptions]-?: NonNullable<WorkerAdmissionOptions[K]> } & {
@@ -96,7 +95,7 @@ type Settings = { readonly [K in keyof WorkerAdmissionOptions]-?: NonNullable<Wo
  * using lease = outcome.lease;
  */
 export function workerAdmission(options: WorkerAdmissionOptions = {}): WorkerAdmission {
-  return new WorkerAdmission(parse(optionsSchema, options, 'workerAdmission'));
+  return new WorkerAdmission(s.parse(optionsSchema, options, 'workerAdmission'));
 }
 
 /**
@@ -179,7 +178,7 @@ export class WorkerAdmission {
     const {
       engineRequestLimit = this.settings.engineRequestLimit,
       requestQueueLimit = this.settings.requestQueueLimit,
-    } = parse(workerLimits, limits, 'WorkerAdmission.resize');
+    } = s.parse(workerLimits, limits, 'WorkerAdmission.resize');
     this.settings = { ...this.settings, engineRequestLimit, requestQueueLimit };
     this.grant();
   }

@@ -2,7 +2,7 @@
 import { isAsyncFunction } from './async-function.js';
 import { memberOf } from './faults/foreign-values.js';
 import { misspelledHooks } from './misspelled-hooks.js';
-import { element, type Report, type Schema } from './schema/element.js';
+import * as s from './schema/schema.js';
 
 /** The parts of a plugin that can be checked before it is called: its type name and its methods. */
 export interface PluginShape<P extends { readonly type: string }> {
@@ -20,14 +20,14 @@ export interface PluginShape<P extends { readonly type: string }> {
 type MethodsOf<P> = P extends unknown ? Exclude<keyof P & string, 'type'> : never;
 
 /** A schema of plugins of this shape; it reports what the candidate lacks. */
-export function pluginOfShape<P extends { readonly type: string }>(shape: PluginShape<P>): Schema<P> {
-  return element((candidate, report) => (hasShape(shape, candidate, report) ? candidate : undefined));
+export function pluginOfShape<P extends { readonly type: string }>(shape: PluginShape<P>): s.Schema<P> {
+  return s.element((candidate, report) => (hasShape(shape, candidate, report) ? candidate : undefined));
 }
 
 function hasShape<P extends { readonly type: string }>(
   shape: PluginShape<P>,
   candidate: unknown,
-  report: Report,
+  report: s.Report,
 ): candidate is P {
   const { noun, example, required, optional, unless } = shape;
   if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {

@@ -1,11 +1,11 @@
 /** How configuration files make a policy: a definition beside its code. `plugins/built-ins.ts` lists them by kind. */
-import { object, type Schema } from './schema/element.js';
+import * as s from './schema/schema.js';
 
 /** `R` is what `create` may look up: the plugins that parameters name, for policies that are made of others. */
 export interface PolicyDefinition<T, R = unknown> {
   /** The name in configuration files; the policies that `create` makes bear it too. */
   readonly type: string;
-  readonly parameters: Schema<unknown>;
+  readonly parameters: s.Schema<unknown>;
   create(parameters: unknown, references: R): T;
 }
 
@@ -13,7 +13,7 @@ export interface PolicyDefinition<T, R = unknown> {
 // @__NO_SIDE_EFFECTS__
 export function define<P, T, R>(
   type: string,
-  parameters: Schema<P>,
+  parameters: s.Schema<P>,
   create: (parameters: P, references: R) => T,
 ): PolicyDefinition<T, R> {
   return { type, parameters, create };
@@ -22,5 +22,5 @@ export function define<P, T, R>(
 /** The definition of a policy without parameters, under the type that it bears itself: any key is an error. */
 // @__NO_SIDE_EFFECTS__
 export function withoutParameters<T extends { readonly type: string }>(create: () => T): PolicyDefinition<T> {
-  return define(create().type, object({}), create);
+  return define(create().type, s.object({}), create);
 }

@@ -1,6 +1,6 @@
 /** Everything that is wrong with what is read, gathered, so that one error can tell it all. */
 import { type ConfigIssue, FlowConfigError } from './faults/flow-config-error.js';
-import { type Schema, validate } from './schema/element.js';
+import * as s from './schema/schema.js';
 
 export class Problems {
   readonly warnings: string[] = [];
@@ -15,8 +15,8 @@ export class Problems {
   }
 
   /** The value as `schema` reads it; undefined when it has problems, which are noted with paths below `at`. */
-  check<T>(schema: Schema<T>, value: unknown, at = ''): T | undefined {
-    const verdict = validate(schema, value, at);
+  check<T>(schema: s.Schema<T>, value: unknown, at = ''): T | undefined {
+    const verdict = s.validate(schema, value, at);
     if (verdict.ok) return verdict.value;
     this.issues.push(...verdict.issues);
     return undefined;

@@ -1,5 +1,5 @@
 /** How long to wait before the next attempt when nobody says how long. */
-import { object, parse } from '../base/schema/element.js';
+import * as s from '../base/schema/schema.js';
 import { msAboveZero } from './option-schemas.js';
 
 /** The pause in ms after `attempt` failed; attempts count from 0. `random` is a source of 0 <= value < 1. */
@@ -19,7 +19,11 @@ export interface FullJitterOptions {
  * @throws FlowConfigError
  */
 export function fullJitter(options: FullJitterOptions): Backoff {
-  const { initialMs, maxMs } = parse(object({ initialMs: msAboveZero(), maxMs: msAboveZero() }), options, 'fullJitter');
+  const { initialMs, maxMs } = s.parse(
+    s.object({ initialMs: msAboveZero(), maxMs: msAboveZero() }),
+    options,
+    'fullJitter',
+  );
   return (attempt, random) => random() * Math.min(maxMs, initialMs * 2 ** attempt);
 }
 

@@ -13,8 +13,7 @@ import { realClock } from '../base/clock.js';
 import { bandHeadroomHeader } from '../base/headers/header-names.js';
 import { isRefusal } from '../base/headers/retry-after.js';
 import { isReplayable } from '../base/request-body.js';
-import { callable, object, optional, parse, value, withKeys } from '../base/schema/element.js';
-import { aboveZero, clock as clockSchema, positiveInteger } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { watchedBody } from '../base/stream/watched-body.js';
 import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
@@ -65,20 +64,23 @@ export interface BatchDispatcher {
 }
 
 const shape = {
-  fetch: optional(callable<Fetch>(), platformFetch),
-  initial: optional(numberFrom(1), 1),
-  max: optional(positiveInteger(), 64),
-  increase: optional(aboveZero(), 1),
-  decrease: optional(
-    value('a number above 0, below 1', (given): given is number => typeof given === 'number' && given > 0 && given < 1),
+  fetch: s.optional(s.callable<Fetch>(), platformFetch),
+  initial: s.optional(numberFrom(1), 1),
+  max: s.optional(s.positiveInteger(), 64),
+  increase: s.optional(s.aboveZero(), 1),
+  decrease: s.optional(
+    s.value(
+      'a number above 0, below 1',
+      (given): given is number => typeof given === 'number' && given > 0 && given < 1,
+    ),
     0.5,
   ),
-  probeMs: optional(msAboveZero(), 1000),
-  maxAttempts: optional(positiveInteger(), 10),
-  clock: optional(clockSchema(), realClock),
+  probeMs: s.optional(msAboveZero(), 1000),
+  maxAttempts: s.optional(s.positiveInteger(), 10),
+  clock: s.optional(s.clock(), realClock),
 } satisfies Record<Exclude<keyof BatchDispatcherOptions, keyof RetryPolicy>, unknown>;
 
-const optionsSchema = object(withKeys(retryPolicyShape, shape));
+const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
 
 /**
  * A fetch for work that can wait, such as a batch beside chat. It begins with few requests, adds one for each window of
@@ -94,7 +96,7 @@ const optionsSchema = object(withKeys(retryPolicyShape, shape));
  * await Promise.all(prompts.map(async (body) => (await batch.fetch(url, { method: 'POST', body })).json()));
  */
 export function batchDispatcher(options: BatchDispatcherOptions = {}): BatchDispatcher {
-  return new Dispatcher(parse(optionsSchema, options, 'batchDispatcher options'), options);
+  return new Dispatcher(s.parse(optionsSchema, options, 'batchDispatcher options'), options);
 }
 
 type Settings = output<typeof optionsSchema>;

@@ -3,8 +3,7 @@
  *
  * Invariant: over any span, retries <= capacity + ratio · requests + minPerSecond · seconds.
  */
-import { object, optional, parse } from '../base/schema/element.js';
-import { number } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { numberFrom } from './option-schemas.js';
 
 export interface RetryBudgetOptions {
@@ -16,10 +15,10 @@ export interface RetryBudgetOptions {
   capacity?: number | undefined;
 }
 
-const optionsSchema = object({
-  ratio: optional(numberFrom(0), 0.1),
-  minPerSecond: optional(number({ from: 0 }), 1),
-  capacity: optional(numberFrom(1), 10),
+const optionsSchema = s.object({
+  ratio: s.optional(numberFrom(0), 0.1),
+  minPerSecond: s.optional(s.number({ from: 0 }), 1),
+  capacity: s.optional(numberFrom(1), 10),
 });
 
 /** One budget may serve several fetches that go to the same gateway. */
@@ -40,7 +39,7 @@ const rounding = 1e-9;
  * @throws FlowConfigError
  */
 export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {
-  const { ratio, minPerSecond, capacity } = parse(optionsSchema, options, 'retryBudget');
+  const { ratio, minPerSecond, capacity } = s.parse(optionsSchema, options, 'retryBudget');
   let tokens = capacity;
   let refilledAtMs = Number.POSITIVE_INFINITY;
 

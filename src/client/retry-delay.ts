@@ -2,7 +2,7 @@
 import { droppedReasonHeader } from '../base/headers/header-names.js';
 import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
 import { isRefusal, retryAfterMs } from '../base/headers/retry-after.js';
-import { callable, optional, type Schema } from '../base/schema/element.js';
+import * as s from '../base/schema/schema.js';
 import { type Backoff, fullJitter } from './backoff.js';
 import { numberFrom } from './option-schemas.js';
 
@@ -29,12 +29,12 @@ export interface RetryPolicy {
 }
 
 /** Its elements, for options that hold a policy among others. */
-export const retryPolicyShape: Readonly<Record<keyof RetryPolicy, Schema<unknown>>> = {
-  rejected: optional(callable()),
-  evicted: optional(callable()),
-  maxRetryAfterMs: optional(numberFrom(0, 'ms')),
-  random: optional(callable()),
-  nowEpochMs: optional(callable()),
+export const retryPolicyShape: Readonly<Record<keyof RetryPolicy, s.Schema<unknown>>> = {
+  rejected: s.optional(s.callable()),
+  evicted: s.optional(s.callable()),
+  maxRetryAfterMs: s.optional(numberFrom(0, 'ms')),
+  random: s.optional(s.callable()),
+  nowEpochMs: s.optional(s.callable()),
 };
 
 const soon = fullJitter({ initialMs: 500, maxMs: 10_000 });

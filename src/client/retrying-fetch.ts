@@ -2,8 +2,7 @@
 import { realClock } from '../base/clock.js';
 import { pause } from '../base/pause.js';
 import { isReplayable } from '../base/request-body.js';
-import { object, objectWith, optional, parse, record, withKeys } from '../base/schema/element.js';
-import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
 import { awaitsTokenMs, type FirstTokenTimeouts, fetchToFirstToken } from './first-token.js';
@@ -36,17 +35,17 @@ export interface RetryOptions extends RetryPolicy {
 }
 
 const shape = {
-  maxAttempts: optional(positiveInteger(), 4),
-  deadlineMs: optional(numberFrom(0, 'ms'), 120_000),
-  budget: optional(objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
-  timeouts: optional(
-    object({ firstToken: optional(msAboveZero()), firstTokenByModel: optional(record(msAboveZero())) }),
+  maxAttempts: s.optional(s.positiveInteger(), 4),
+  deadlineMs: s.optional(numberFrom(0, 'ms'), 120_000),
+  budget: s.optional(s.objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
+  timeouts: s.optional(
+    s.object({ firstToken: s.optional(msAboveZero()), firstTokenByModel: s.optional(s.record(msAboveZero())) }),
     {},
   ),
-  clock: optional(clockSchema(), realClock),
+  clock: s.optional(s.clock(), realClock),
 } satisfies Record<Exclude<keyof RetryOptions, keyof RetryPolicy>, unknown>;
 
-const optionsSchema = object(withKeys(retryPolicyShape, shape));
+const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
 
 /**
  * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller
@@ -56,7 +55,7 @@ const optionsSchema = object(withKeys(retryPolicyShape, shape));
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  const settings = parse(optionsSchema, options, 'retrying options');
+  const settings = s.parse(optionsSchema, options, 'retrying options');
   const { maxAttempts, deadlineMs, budget = retryBudget(), timeouts, clock } = settings;
 
   return async function fetchWithRetries(input, init) {

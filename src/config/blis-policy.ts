@@ -1,16 +1,7 @@
 /** Makes a policy bundle of the BLIS simulator the policies of a gateway. */
 import type { output } from 'zod/v4/core';
 import { Problems } from '../base/problems.js';
-import { anything, object, optional, parse, record } from '../base/schema/element.js';
-import {
-  aboveZero,
-  atLeastZero,
-  integer,
-  oneOf,
-  positiveInteger,
-  ratio,
-  ratioAboveZero,
-} from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import {
   type AdmissionPolicy,
   alwaysAdmit,
@@ -51,18 +42,18 @@ const policies = ['always-admit', 'gaie-legacy', 'reject-all', 'tier-shed', 'tok
 const otherSections = ['priority', 'routing', 'scheduler'] as const;
 
 const sectionShape = {
-  policy: optional(oneOf('', ...policies)),
-  token_bucket_capacity: optional(atLeastZero()),
-  token_bucket_refill_rate: optional(atLeastZero()),
-  tier_shed_threshold: optional(integer({ from: 0 })),
-  tier_shed_min_priority: optional(integer()),
-  gaie_qd_threshold: optional(aboveZero()),
-  gaie_kv_threshold: optional(ratioAboveZero()),
-  slo_priorities: optional(record(integer({ from: -100, to: 100 }))),
-  slo_targets: optional(record(integer())),
+  policy: s.optional(s.oneOf('', ...policies)),
+  token_bucket_capacity: s.optional(s.atLeastZero()),
+  token_bucket_refill_rate: s.optional(s.atLeastZero()),
+  tier_shed_threshold: s.optional(s.integer({ from: 0 })),
+  tier_shed_min_priority: s.optional(s.integer()),
+  gaie_qd_threshold: s.optional(s.aboveZero()),
+  gaie_kv_threshold: s.optional(s.ratioAboveZero()),
+  slo_priorities: s.optional(s.record(s.integer({ from: -100, to: 100 }))),
+  slo_targets: s.optional(s.record(s.integer())),
 };
 
-const admissionSection = object(sectionShape, (section, report) => {
+const admissionSection = s.object(sectionShape, (section, report) => {
   if (section.policy !== 'token-bucket') return;
   for (const name of ['token_bucket_capacity', 'token_bucket_refill_rate'] as const) {
     if (section[name] === 0) report('a number above 0, as the policy is token-bucket', [name]);
@@ -71,15 +62,15 @@ const admissionSection = object(sectionShape, (section, report) => {
 
 type AdmissionSection = output<typeof admissionSection>;
 
-const bundleSchema = object({
-  admission: optional(admissionSection),
-  tenant_budgets: optional(record(ratio())),
-  priority: optional(anything()),
-  routing: optional(anything()),
-  scheduler: optional(anything()),
+const bundleSchema = s.object({
+  admission: s.optional(admissionSection),
+  tenant_budgets: s.optional(s.record(s.ratio())),
+  priority: s.optional(s.anything()),
+  routing: s.optional(s.anything()),
+  scheduler: s.optional(s.anything()),
 } satisfies Record<'admission' | 'tenant_budgets' | (typeof otherSections)[number], unknown>);
 
-const optionsSchema = object({ capacity: optional(positiveInteger()) });
+const optionsSchema = s.object({ capacity: s.optional(s.positiveInteger()) });
 
 /**
  * Reads one policy bundle, as YAML text or parsed. Keys without a value are as good as absent.
@@ -91,7 +82,7 @@ const optionsSchema = object({ capacity: optional(positiveInteger()) });
  * await flow.enqueue(request, { fairnessId, priority: sloClasses.priorityOf(sloClass) });
  */
 export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyOptions = {}): BlisPolicy {
-  const { capacity } = parse(optionsSchema, options, 'loadBlisPolicy');
+  const { capacity } = s.parse(optionsSchema, options, 'loadBlisPolicy');
   const problems = new Problems();
   const document = readOneObject(source, problems.sink);
   const bundle = document === undefined ? undefined : problems.check(bundleSchema, document, '');

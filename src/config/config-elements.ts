@@ -1,12 +1,12 @@
 /** The elements of files that differ from the constructor's: quantities with a meaning for 0, durations as text. */
 import { parseDuration } from '../base/schema/duration.js';
-import { element } from '../base/schema/element.js';
 import { parseQuantity } from '../base/schema/quantity.js';
+import * as s from '../base/schema/schema.js';
 import type { Schema } from '../index.js';
 
 /** A quantity; `zero` says what 0 stands for, and `.inf` is unlimited. */
 export function quantity(zero: string, example: string): Schema<number> {
-  return element(
+  return s.element(
     (candidate, report) => {
       // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
       const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
@@ -31,7 +31,7 @@ export function interval(example: string): Schema<number> {
 }
 
 function duration(expected: string, isRight: (ms: number) => boolean): Schema<number> {
-  return element(
+  return s.element(
     (candidate, report) => {
       const ms = typeof candidate === 'string' ? parseDuration(candidate) : Number.NaN;
       if (isRight(ms)) return ms;

@@ -2,9 +2,8 @@
 
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import type { Problems } from '../base/problems.js';
-import { element, object, optional, otherwise, parse, validate, value } from '../base/schema/element.js';
 import { below, joinPath } from '../base/schema/path.js';
-import { text } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { asKind, FlowConfigError, nounOf, type PluginRegistry, type Schema, standsFor } from '../index.js';
 import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';
 
@@ -30,10 +29,10 @@ interface Instance {
   state: 'declared' | 'being made' | 'made';
 }
 
-const entrySchema = object({
-  type: text('the type name of a plugin'),
-  name: optional(text()),
-  parameters: optional(value('an object', isObject)),
+const entrySchema = s.object({
+  type: s.text('the type name of a plugin'),
+  name: s.optional(s.text()),
+  parameters: s.optional(s.value('an object', isObject)),
 });
 
 function isObject(candidate: unknown): candidate is object {
@@ -71,7 +70,7 @@ export class DeclaredPlugins implements PluginReferences {
 
   /** Returns the step that is left: to report the problems of the entry, or to make the plugin. */
   private declare(candidate: unknown, at: string, foreignTypes: Set<string>): () => void {
-    const verdict = validate(entrySchema, candidate, at);
+    const verdict = s.validate(entrySchema, candidate, at);
     if (!verdict.ok) return () => verdict.issues.forEach(this.problems.sink);
     const { type, name = type, parameters } = verdict.value;
     if (this.instances.has(name)) {
@@ -91,7 +90,7 @@ export class DeclaredPlugins implements PluginReferences {
    */
   reference<K extends ConfigurableKind>(kind: K, defaultName?: string): Schema<Plugins[K]> {
     const theName = `the name of ${nounOf(kind)}`;
-    const schema = element<Plugins[K]>((name, report) => {
+    const schema = s.element<Plugins[K]>((name, report) => {
       const instance =
         typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name, name === defaultName)) : undefined;
       if (typeof name !== 'string' || instance === undefined) {
@@ -114,7 +113,7 @@ export class DeclaredPlugins implements PluginReferences {
       }
       return undefined;
     });
-    return defaultName === undefined ? schema : otherwise(schema, defaultName);
+    return defaultName === undefined ? schema : s.otherwise(schema, defaultName);
   }
 
   /** @throws FlowConfigError when `name` is wrong, or names the plugin that is being made. */
@@ -123,7 +122,7 @@ export class DeclaredPlugins implements PluginReferences {
       const expected = `${nounOf(kind)} that does not refer back to this one`;
       throw new FlowConfigError('plugins', [{ path: '', expected, got: JSON.stringify(name) }]);
     }
-    parse(this.reference(kind), name, 'plugins');
+    s.parse(this.reference(kind), name, 'plugins');
     const plugin = this.instances.get(name)?.plugin;
     if (plugin === undefined) throw new FlowConfigError('plugins', []);
     return asKind(kind, plugin);

@@ -4,8 +4,7 @@
  * an error.
  */
 
-import { object, optional, parse } from '../base/schema/element.js';
-import { atLeastZero, oneOf } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
 import type { BusyThresholds } from '../types/index.js';
 
@@ -48,9 +47,9 @@ const thresholds: Readonly<Record<keyof BusyThresholds, readonly [variable: stri
 const modeVariable = 'DYN_ADMISSION_CONTROL';
 const subject = 'dynamoEnvironment';
 
-const optionsSchema = object({
-  release: optional(oneOf('backend-gate', 'tcp-channel'), 'backend-gate'),
-  automaticLimit: optional(atLeastZero()),
+const optionsSchema = s.object({
+  release: s.optional(s.oneOf('backend-gate', 'tcp-channel'), 'backend-gate'),
+  automaticLimit: s.optional(s.atLeastZero()),
 });
 
 /**
@@ -69,7 +68,7 @@ const optionsSchema = object({
  * const saturationDetector = busyThresholdDetector(thresholds);
  */
 export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOptions = {}): DynamoSettings {
-  const { release, automaticLimit } = parse(optionsSchema, options, subject);
+  const { release, automaticLimit } = s.parse(optionsSchema, options, subject);
   const worker = release === 'tcp-channel' ? tcpChannel(env) : backendGate(env, automaticLimit);
   return { ...admissionControl(env), worker };
 }

@@ -1,9 +1,8 @@
 /** An EndpointPickerConfig document: feature gates, plugins, and the options that they and `flowControl` make. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import type { Problems } from '../base/problems.js';
-import { anything, element, type Json, list, object, openObject, optional, value } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
-import { oneOf } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { FlowControllerOptions, PluginRegistry, Schema } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
@@ -28,7 +27,7 @@ interface FeatureGate {
 }
 
 /** `name`, `name=true` or `name=false`. */
-const featureGate: Schema<FeatureGate> = element((candidate, report) => {
+const featureGate: Schema<FeatureGate> = s.element((candidate, report) => {
   if (typeof candidate !== 'string' || candidate === '') {
     report(`the name of a feature gate, such as "${gateName}"`);
     return undefined;
@@ -51,21 +50,21 @@ function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; ot
 type Section = 'plugins' | 'saturationDetector' | 'flowControl';
 
 /** The sections that are read elsewhere, and what editors know of them. */
-function ownKeys(sections: Partial<Record<Section, Json>>) {
+function ownKeys(sections: Partial<Record<Section, s.Json>>) {
   return {
-    apiVersion: row('`llm-d.ai/v1alpha1`, or the older one.', oneOf(...apiVersions)),
-    kind: row('`EndpointPickerConfig`.', anything({ const: 'EndpointPickerConfig' })),
-    metadata: row('Its name.', anything({ type: 'object' })),
-    featureGates: row('`flowControl` switches flow control on.', optional(list(featureGate), [])),
-    plugins: row('Policies and detectors.', optional(value('an array', Array.isArray, sections.plugins))),
-    saturationDetector: row('The older place for the detector.', anything(sections.saturationDetector)),
-    flowControl: row('Bands, limits and policies.', anything(sections.flowControl)),
+    apiVersion: row('`llm-d.ai/v1alpha1`, or the older one.', s.oneOf(...apiVersions)),
+    kind: row('`EndpointPickerConfig`.', s.anything({ const: 'EndpointPickerConfig' })),
+    metadata: row('Its name.', s.anything({ type: 'object' })),
+    featureGates: row('`flowControl` switches flow control on.', s.optional(s.list(featureGate), [])),
+    plugins: row('Policies and detectors.', s.optional(s.value('an array', Array.isArray, sections.plugins))),
+    saturationDetector: row('The older place for the detector.', s.anything(sections.saturationDetector)),
+    flowControl: row('Bands, limits and policies.', s.anything(sections.flowControl)),
   };
 }
 
 /** The table of a document; the sections that are not in it are the scheduler's. */
-export function documentTable(sections: Partial<Record<Section, Json>>): Schema<unknown> {
-  return openObject(ownKeys(sections));
+export function documentTable(sections: Partial<Record<Section, s.Json>>): Schema<unknown> {
+  return s.openObject(ownKeys(sections));
 }
 
 const own = ownKeys({});
@@ -89,7 +88,7 @@ export function readEndpointPickerConfig(
   defaults: ConfigDefaults,
   problems: Problems,
 ): EndpointPickerConfig | undefined {
-  const read = problems.check(openObject(own), body, at);
+  const read = problems.check(s.openObject(own), body, at);
   noteOtherSections(Object.keys(body), problems, at);
   const { enabled, others } = readFeatureGates(read?.featureGates ?? []);
   if (others.length > 0) problems.warn(at, `featureGates: not headgate's, ignored: ${others.join(', ')}`);
@@ -102,7 +101,7 @@ export function readEndpointPickerConfig(
   const pluginRef = plugins.reference('saturationDetector', 'utilization-detector');
   const saturationDetector =
     section?.saturationDetector ??
-    problems.check(object({ pluginRef }), body.saturationDetector ?? {}, `${at}saturationDetector`)?.pluginRef;
+    problems.check(s.object({ pluginRef }), body.saturationDetector ?? {}, `${at}saturationDetector`)?.pluginRef;
   if (section?.saturationDetector !== undefined && body.saturationDetector !== undefined) {
     problems.warn(at, 'saturationDetector is ignored: flowControl.saturationDetector takes its place');
   }

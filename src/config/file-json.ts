@@ -1,14 +1,14 @@
 /** What editors know of the sections that several files have: the plugins that they declare, and flow control. */
 import { $ZodType } from 'zod/v4/core';
-import { anything, type Json, type Keywords, type Schema } from '../base/schema/element.js';
 import { jsonSchemaOf } from '../base/schema/json-schema.js';
+import * as s from '../base/schema/schema.js';
 import { defaultRegistry } from '../index.js';
 import { documentTable } from './endpoint-picker-config.js';
 import { flowControlTable } from './flow-control-section.js';
 import { objective } from './inference-objectives.js';
 
 /** Each entry has the parameters of its type. A type that is none of ours is the scheduler's, or one of your own. */
-function pluginsJson(of: (schema: Schema<unknown>) => Keywords, ...others: readonly Keywords[]): Keywords {
+function pluginsJson(of: (schema: s.Schema<unknown>) => s.Keywords, ...others: readonly s.Keywords[]): s.Keywords {
   const registry = defaultRegistry();
   const types = registry.types();
   const parameters = types.map((type) => {
@@ -34,7 +34,7 @@ function pluginsJson(of: (schema: Schema<unknown>) => Keywords, ...others: reado
 }
 
 /** @internal The sections of flow control, for tables of other files. */
-export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' | 'flowControl', Json>> = {
+export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' | 'flowControl', s.Json>> = {
   plugins: (of) => pluginsJson(of, { type: 'string', description: 'A module of your own.' }),
   saturationDetector: { type: 'object', properties: { pluginRef: { type: 'string' } }, additionalProperties: false },
   flowControl: (of) => of(flowControlTable('headgate')),
@@ -42,9 +42,9 @@ export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' 
 
 /** @internal JSON Schema of an EndpointPickerConfig, whose other sections are the scheduler's, or of objectives. */
 export function endpointPickerJsonSchema(): string {
-  const flowControl: Json = (of) => of(flowControlTable('llm-d'));
+  const flowControl: s.Json = (of) => of(flowControlTable('llm-d'));
   const { saturationDetector } = flowSectionsJson;
   const config = documentTable({ plugins: (of) => pluginsJson(of), saturationDetector, flowControl });
-  const anyOfThem = anything((of) => ({ anyOf: [of(config), of(objective)] }));
+  const anyOfThem = s.anything((of) => ({ anyOf: [of(config), of(objective)] }));
   return jsonSchemaOf('EndpointPickerConfig and InferenceObjective', anyOfThem);
 }

@@ -12,9 +12,8 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
-import { list, object, optional, orEmpty, otherwise, type Report, record } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
-import { aboveZero, atLeastZero, flag, integer, oneOf, positiveInteger, ratio, text } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import {
   type BandTemplate,
   type Duration,
@@ -54,61 +53,70 @@ export const silentParameters: Record<ConfigDefaults, Readonly<Record<string, ob
 type References = Pick<DeclaredPlugins, 'reference'>;
 
 const gate = {
-  closeAt: row('The saturation at which the gate closes; 1 without it.', optional(aboveZero())),
-  openAt: row('The saturation at which it opens again; `closeAt` without it.', optional(atLeastZero())),
-  failValue: row('The saturation that a failing detector is read as; 1 without it.', optional(atLeastZero())),
-  recheckInterval: row('How often a closed gate asks a detector; `10ms` without it.', optional(interval('10ms'))),
+  closeAt: row('The saturation at which the gate closes; 1 without it.', s.optional(s.aboveZero())),
+  openAt: row('The saturation at which it opens again; `closeAt` without it.', s.optional(s.atLeastZero())),
+  failValue: row('The saturation that a failing detector is read as; 1 without it.', s.optional(s.atLeastZero())),
+  recheckInterval: row('How often a closed gate asks a detector; `10ms` without it.', s.optional(interval('10ms'))),
 };
 
 /** A band, and the templates of bands. */
 function bandTable(plugins: References, defaults: ConfigDefaults) {
   return {
-    maxRequests: row('Requests that may wait in the band; 5000 without it.', optional(quantity('the default', '500'))),
-    maxBytes: row('The bytes of their bodies; 1e9 without it.', optional(quantity('the default', '1Gi'))),
+    maxRequests: row(
+      'Requests that may wait in the band; 5000 without it.',
+      s.optional(quantity('the default', '500')),
+    ),
+    maxBytes: row('The bytes of their bodies; 1e9 without it.', s.optional(quantity('the default', '1Gi'))),
     fairnessPolicyRef: row('Which flow of it goes next.', plugins.reference('fairness', silence[defaults].fairness)),
     orderingPolicyRef: row('Which request of a flow goes next.', plugins.reference('ordering', 'fcfs-ordering-policy')),
-    defaultRequestTTL: row('How long a request may wait in the band; the global one without it.', optional(ttl())),
+    defaultRequestTTL: row('How long a request may wait in the band; the global one without it.', s.optional(ttl())),
     saturationDetectorRef: row(
       'Judges this band alone; that of the section without it.',
-      optional(plugins.reference('saturationDetector')),
+      s.optional(plugins.reference('saturationDetector')),
     ),
-    flowLimits: row('Limits of each flow of the band; unlimited without it.', optional(flowLimits())),
-    maxInFlightPerFlow: row('What each flow may run at a time; unlimited without it.', optional(inFlight())),
-    minShare: row('The part of all dispatches that the band gets while it waits; 0 without it.', optional(ratio())),
+    flowLimits: row('Limits of each flow of the band; unlimited without it.', s.optional(flowLimits())),
+    maxInFlightPerFlow: row('What each flow may run at a time; unlimited without it.', s.optional(inFlight())),
+    minShare: row('The part of all dispatches that the band gets while it waits; 0 without it.', s.optional(s.ratio())),
   };
 }
 
 /** Everything but `enableEviction` says nothing while that is off. */
 function evictionTable(plugins: References) {
   return {
-    enableEviction: row('Running requests give up seats for more important ones; false without it.', optional(flag())),
+    enableEviction: row(
+      'Running requests give up seats for more important ones; false without it.',
+      s.optional(s.flag()),
+    ),
     evictionFilterPluginRef: row(
       'Which requests may be evicted; `sheddable-eviction-filter` without it.',
-      optional(plugins.reference('evictionFilter')),
+      s.optional(plugins.reference('evictionFilter')),
     ),
     evictionOrderingPluginRef: row(
       'Which of them is first; `priority-then-time-eviction-order-policy` without it.',
-      optional(plugins.reference('evictionOrdering')),
+      s.optional(plugins.reference('evictionOrdering')),
     ),
-    maxRevocationsPerDecision: row('Requests evicted by one decision; 2 without it.', optional(positiveInteger())),
+    maxRevocationsPerDecision: row('Requests evicted by one decision; 2 without it.', s.optional(s.positiveInteger())),
     evictionConfirmationGrace: row(
       'How long a freed seat needs to show in the saturation. Without it: `0s`, or `500ms` for a detector that reads reports.',
-      optional(ttl()),
+      s.optional(ttl()),
     ),
     evictionConfirmationTimeout: row(
       'After it a victim that stays is written off; `10s` without it.',
-      optional(interval('10s')),
+      s.optional(interval('10s')),
     ),
-    evictionReserve: row('How long lower bands leave that room to a higher one; `1s` without it.', optional(ttl())),
+    evictionReserve: row('How long lower bands leave that room to a higher one; `1s` without it.', s.optional(ttl())),
   };
 }
 
 /** What single tenants have. */
 function tenantTable() {
   return {
-    flows: row('Settings of single tenants.', optional(record(flowSettings()))),
-    plans: row('Settings that several tenants share, by name.', optional(record(flowSettings()))),
-    tenants: row('Tenants and their plans; `"*"`: whoever has no other.', optional(record(text('the name of a plan')))),
+    flows: row('Settings of single tenants.', s.optional(s.record(flowSettings()))),
+    plans: row('Settings that several tenants share, by name.', s.optional(s.record(flowSettings()))),
+    tenants: row(
+      'Tenants and their plans; `"*"`: whoever has no other.',
+      s.optional(s.record(s.text('the name of a plan'))),
+    ),
   };
 }
 
@@ -116,65 +124,73 @@ function tenantTable() {
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
   const shape = {
-    maxRequests: row('Requests that may wait in all; unlimited without it.', optional(quantity('unlimited', '1k'))),
-    maxBytes: row('The bytes of their bodies; unlimited without it.', optional(quantity('unlimited', '10Gi'))),
-    defaultRequestTTL: row('How long a request may wait; `60s` without it.', optional(ttl())),
+    maxRequests: row('Requests that may wait in all; unlimited without it.', s.optional(quantity('unlimited', '1k'))),
+    maxBytes: row('The bytes of their bodies; unlimited without it.', s.optional(quantity('unlimited', '10Gi'))),
+    defaultRequestTTL: row('How long a request may wait; `60s` without it.', s.optional(ttl())),
     noEndpointRequestTTL: row(
       'The same while there is no server. Without it: its TTL, at most `5s` while none was ever ready.',
-      optional(ttl()),
+      s.optional(ttl()),
     ),
-    defaultPriorityBand: row('The template of bands that are made on first use.', orEmpty(object(band))),
-    defaultNegativePriorityBand: row('The same for negative priorities.', optional(object(band))),
+    defaultPriorityBand: row('The template of bands that are made on first use.', s.orEmpty(s.object(band))),
+    defaultNegativePriorityBand: row('The same for negative priorities.', s.optional(s.object(band))),
     priorityBands: row(
       'One entry for each priority, in any order.',
-      optional(list(object({ priority: row('Higher goes first; negative is sheddable.', integer()), ...band }))),
+      s.optional(
+        s.list(s.object({ priority: row('Higher goes first; negative is sheddable.', s.integer()), ...band })),
+      ),
     ),
     usageLimitPolicyPluginRef: row(
       'Up to which saturation each band may dispatch.',
       plugins.reference('usageLimit', 'static-usage-limit-policy'),
     ),
-    bandSelectionPolicyPluginRef: row('`bandOrder` as a policy.', optional(plugins.reference('bandOrder'))),
+    bandSelectionPolicyPluginRef: row('`bandOrder` as a policy.', s.optional(plugins.reference('bandOrder'))),
     saturationDetector: row(
       'How full the pool is; `utilization-detector` without it.',
-      optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
+      s.optional(s.object({ pluginRef: s.optional(plugins.reference('saturationDetector')) })),
     ),
-    constraintPluginRefs: row('Judge each request by itself.', optional(list(plugins.reference('constraint')))),
+    constraintPluginRefs: row('Judge each request by itself.', s.optional(s.list(plugins.reference('constraint')))),
     ...evictionTable(plugins),
     mode: row(
       '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped; `queue` without it.',
-      optional(oneOf('queue', 'admission', 'shadow')),
+      s.optional(s.oneOf('queue', 'admission', 'shadow')),
     ),
-    admissionPolicyPluginRef: row('Rejects requests before all else.', optional(plugins.reference('admission'))),
+    admissionPolicyPluginRef: row('Rejects requests before all else.', s.optional(plugins.reference('admission'))),
     endpointPickerPluginRef: row(
       'Chooses the server at dispatch; `least-loaded-picker` without it.',
-      optional(plugins.reference('endpointPicker')),
+      s.optional(plugins.reference('endpointPicker')),
     ),
     endpointFilterPluginRefs: row(
       'Where a request may go at all.',
-      optional(list(plugins.reference('endpointFilter'))),
+      s.optional(s.list(plugins.reference('endpointFilter'))),
     ),
     headroom: row(
       '`preferred`: a request goes to a server that is full, when all are. Without it: `required` with filters of servers, else `preferred`.',
-      optional(oneOf('preferred', 'required')),
+      s.optional(s.oneOf('preferred', 'required')),
     ),
     holBlocking: row(
       'Which requests wait behind one whose servers have no room; `band` without it.',
-      optional(oneOf('band', 'flow', 'none')),
+      s.optional(s.oneOf('band', 'flow', 'none')),
     ),
-    overflow: row('Who leaves full queues.', optional(oneOf('reject', 'displace', 'fair'), silence[defaults].overflow)),
-    bandOrder: row('Which band goes next; `strict` without it.', optional(oneOf('strict', 'fifo', 'aging'))),
-    bandPromotion: row('Waiting that is worth one band, for `aging`; `60s` without it.', optional(ttl())),
-    minShareUnit: row('What `minShare` is a part of; `requests` without it.', optional(oneOf('requests', 'tokens'))),
+    overflow: row(
+      'Who leaves full queues.',
+      s.optional(s.oneOf('reject', 'displace', 'fair'), silence[defaults].overflow),
+    ),
+    bandOrder: row('Which band goes next; `strict` without it.', s.optional(s.oneOf('strict', 'fifo', 'aging'))),
+    bandPromotion: row('Waiting that is worth one band, for `aging`; `60s` without it.', s.optional(ttl())),
+    minShareUnit: row(
+      'What `minShare` is a part of; `requests` without it.',
+      s.optional(s.oneOf('requests', 'tokens')),
+    ),
     ...tenantTable(),
-    gate: row('When dispatch stops and goes on.', optional(object(gate, opensBelowClosing))),
-    maxBands: row('Bands that may exist; 64 without it.', optional(integer({ from: 1, to: mostBands }))),
-    maxFlows: row('Flows that may exist; 100000 without it.', optional(positiveInteger())),
-    flowIdleTimeout: row('How long an idle flow is remembered; `5m` without it.', optional(interval('5m'))),
-    bandIdleTimeout: row('How long an idle band is kept; `10m` without it.', optional(interval('10m'))),
-    maxLease: row('A request that holds its seat longer is told of; never without it.', optional(interval('45m'))),
-    overdueLeases: row('Whether its seat is taken back; `warn` without it.', optional(oneOf('warn', 'release'))),
+    gate: row('When dispatch stops and goes on.', s.optional(s.object(gate, opensBelowClosing))),
+    maxBands: row('Bands that may exist; 64 without it.', s.optional(s.integer({ from: 1, to: mostBands }))),
+    maxFlows: row('Flows that may exist; 100000 without it.', s.optional(s.positiveInteger())),
+    flowIdleTimeout: row('How long an idle flow is remembered; `5m` without it.', s.optional(interval('5m'))),
+    bandIdleTimeout: row('How long an idle band is kept; `10m` without it.', s.optional(interval('10m'))),
+    maxLease: row('A request that holds its seat longer is told of; never without it.', s.optional(interval('45m'))),
+    overdueLeases: row('Whether its seat is taken back; `warn` without it.', s.optional(s.oneOf('warn', 'release'))),
   };
-  return object(
+  return s.object(
     shape,
     distinctPriorities('priorityBands'),
     roomForBands('priorityBands'),
@@ -187,8 +203,8 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
 /** For editors, which know the names of plugins only as text. */
 export function flowControlTable(defaults: ConfigDefaults): Schema<unknown> {
   const reference: References['reference'] = (kind, name) => {
-    const ofKind = text(`the name of ${nounOf(kind)}`);
-    return (name === undefined ? ofKind : otherwise(ofKind, name)) as Schema<never>;
+    const ofKind = s.text(`the name of ${nounOf(kind)}`);
+    return (name === undefined ? ofKind : s.otherwise(ofKind, name)) as Schema<never>;
   };
   return sectionSchema({ reference }, defaults);
 }
@@ -196,7 +212,7 @@ export function flowControlTable(defaults: ConfigDefaults): Schema<unknown> {
 /** The word and the plugin would be two answers to one question. */
 function oneBandOrder(
   { bandOrder, bandSelectionPolicyPluginRef }: { bandOrder?: unknown; bandSelectionPolicyPluginRef?: unknown },
-  report: Report,
+  report: s.Report,
 ): void {
   if (bandOrder === undefined || bandSelectionPolicyPluginRef === undefined) return;
   report('nothing, because bandSelectionPolicyPluginRef names the order', ['bandOrder'], JSON.stringify(bandOrder));

@@ -1,16 +1,15 @@
 /** InferenceObjective documents: names that requests may carry, and the priority that each stands for. */
 
 import type { Problems } from '../base/problems.js';
-import { anything, object, openObject, optional } from '../base/schema/element.js';
-import { integer, oneOf, text } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { Schema } from '../index.js';
 import type { ConfigDocument } from './documents.js';
 
-export const objective: Schema<Objective> = openObject({
-  apiVersion: oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
-  metadata: openObject({ name: text('the name of the objective') }),
+export const objective: Schema<Objective> = s.openObject({
+  apiVersion: s.oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
+  metadata: s.openObject({ name: s.text('the name of the objective') }),
   // The pool is the deployment's business; here one controller stands for one pool.
-  spec: optional(object({ priority: optional(integer()), poolRef: anything() })),
+  spec: s.optional(s.object({ priority: s.optional(s.integer()), poolRef: s.anything() })),
 });
 
 interface Objective {

@@ -1,8 +1,7 @@
 /** Reads configuration files into the options of a FlowController. */
 
 import { Problems } from '../base/problems.js';
-import { object, optional, parse } from '../base/schema/element.js';
-import { oneOf } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
 import { type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
@@ -33,9 +32,9 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
 }
 
-const optionsSchema = object({
+const optionsSchema = s.object({
   registry: registryOption,
-  defaults: optional(oneOf('llm-d', 'headgate'), 'llm-d'),
+  defaults: s.optional(s.oneOf('llm-d', 'headgate'), 'llm-d'),
 });
 
 /**
@@ -46,7 +45,7 @@ const optionsSchema = object({
  * const flow = new FlowController({ ...options, pool });
  */
 export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}): LoadedConfig {
-  const { registry = defaultRegistry(), defaults } = parse(optionsSchema, options, 'loadConfig');
+  const { registry = defaultRegistry(), defaults } = s.parse(optionsSchema, options, 'loadConfig');
   const problems = new Problems();
   const documents = readDocuments(source, problems);
   const configs = documents.filter(({ kind }) => kind === 'EndpointPickerConfig');

@@ -6,16 +6,16 @@
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { describeValue } from '../base/faults/flow-config-error.js';
-import { objectWith, optional } from '../base/schema/element.js';
 import { joinPath } from '../base/schema/path.js';
+import * as s from '../base/schema/schema.js';
 import type { ConfigIssue, PluginRegistry, Schema } from '../index.js';
 
 /** Takes one thing that is wrong. */
 export type IssueSink = (issue: ConfigIssue) => void;
 
 /** The option `registry` of all that read files with this reader. */
-export const registryOption: Schema<PluginRegistry | undefined> = optional(
-  objectWith<PluginRegistry>('a PluginRegistry, such as defaultRegistry()', 'kindOf', 'types', 'create', 'add'),
+export const registryOption: Schema<PluginRegistry | undefined> = s.optional(
+  s.objectWith<PluginRegistry>('a PluginRegistry, such as defaultRegistry()', 'kindOf', 'types', 'create', 'add'),
 );
 
 /** One document of a text. */

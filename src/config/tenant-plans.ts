@@ -6,9 +6,8 @@
  */
 
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { element, object, optional, type Report, readBy, validate } from '../base/schema/element.js';
 import { row } from '../base/schema/json-schema.js';
-import { quantity as count, positiveInteger } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { FlowControllerOptions, FlowSettings, Schema } from '../index.js';
 import type { InFlightOptions } from '../types/index.js';
 import { quantity } from './config-elements.js';
@@ -36,42 +35,44 @@ const anyTenant = '*';
 
 /** The schema of `flowLimits` and of the limits of a single flow. */
 export function flowLimits(): Schema<FileLimits> {
-  return object({
-    maxRequests: optional(quantity('unlimited', '100')),
-    maxBytes: optional(quantity('unlimited', '1Gi')),
+  return s.object({
+    maxRequests: s.optional(quantity('unlimited', '100')),
+    maxBytes: s.optional(quantity('unlimited', '1Gi')),
   });
 }
 
 /** The schema of a cap on what runs at a time: a number of requests, or requests and tokens. */
 export function inFlight(): Schema<InFlightOptions> {
-  const amount = element<number>(
+  const amount = s.element<number>(
     (given, report) => {
-      const verdict = validate(count('8'), given);
+      const verdict = s.validate(s.quantity('8'), given);
       if (verdict.ok && verdict.value >= 1) return verdict.value;
       report('an integer from 1 up, or a quantity like "16k"');
       return Number.NaN;
     },
     { type: ['integer', 'string'], minimum: 1 },
   );
-  const parts = object({ requests: optional(amount), tokens: optional(amount) });
-  return element<InFlightOptions>(
+  const parts = s.object({ requests: s.optional(amount), tokens: s.optional(amount) });
+  return s.element<InFlightOptions>(
     (given, report) => {
-      return typeof given === 'object' && given !== null ? readBy(parts, given, report) : readBy(amount, given, report);
+      return typeof given === 'object' && given !== null
+        ? s.readBy(parts, given, report)
+        : s.readBy(amount, given, report);
     },
     (of) => ({ anyOf: [of(amount), of(parts)] }),
   );
 }
 
 export function flowSettings(): Schema<FileFlow> {
-  return object({
-    weight: row('Turns in each round, or its share beside others; 1 without it.', optional(positiveInteger())),
-    limits: row('What of it may wait in each band; 0: unlimited.', optional(flowLimits())),
-    maxInFlight: row('What it may run at a time, in all bands together.', optional(inFlight())),
+  return s.object({
+    weight: row('Turns in each round, or its share beside others; 1 without it.', s.optional(s.positiveInteger())),
+    limits: row('What of it may wait in each band; 0: unlimited.', s.optional(flowLimits())),
+    maxInFlight: row('What it may run at a time, in all bands together.', s.optional(inFlight())),
   });
 }
 
 /** Every tenant has a plan that exists, and stands in one place. */
-export function knownPlans({ flows, plans, tenants }: FileFlows, report: Report): void {
+export function knownPlans({ flows, plans, tenants }: FileFlows, report: s.Report): void {
   const known = Object.keys(Object(plans));
   for (const [tenant, plan] of Object.entries(Object(tenants) as Readonly<Record<string, unknown>>)) {
     if (typeof plan === 'string' && !known.includes(plan)) {

@@ -13,8 +13,7 @@ import type { output } from 'zod/v4/core';
 import { define } from '../base/policy-definition.js';
 import { put } from '../base/put.js';
 import type { Duration } from '../base/schema/duration.js';
-import { object, optional, parse } from '../base/schema/element.js';
-import { positiveDuration, positiveInteger, ratioAboveZero } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { Constraint, ConstraintDefinition, RequestWait } from '../gate/constraint.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../gate/server-answer.js';
@@ -53,15 +52,15 @@ const type = 'circuit-breaker-detector';
 /** Parts of the window: a call leaves it a tenth of the window late at most. */
 const parts = 10;
 
-const parameters = object({
-  window: optional(positiveDuration('10s'), 10_000),
-  minCalls: optional(positiveInteger(), 10),
-  failureRatio: optional(ratioAboveZero(), 0.5),
-  slowCall: optional(positiveDuration('30s')),
-  slowRatio: optional(ratioAboveZero(), 0.5),
-  openFor: optional(positiveDuration('5s'), 5_000),
-  maxOpenFor: optional(positiveDuration('60s'), 60_000),
-  probes: optional(positiveInteger(), 1),
+const parameters = s.object({
+  window: s.optional(s.positiveDuration('10s'), 10_000),
+  minCalls: s.optional(s.positiveInteger(), 10),
+  failureRatio: s.optional(s.ratioAboveZero(), 0.5),
+  slowCall: s.optional(s.positiveDuration('30s')),
+  slowRatio: s.optional(s.ratioAboveZero(), 0.5),
+  openFor: s.optional(s.positiveDuration('5s'), 5_000),
+  maxOpenFor: s.optional(s.positiveDuration('60s'), 60_000),
+  probes: s.optional(s.positiveInteger(), 1),
 });
 
 type Settings = output<typeof parameters>;
@@ -163,7 +162,7 @@ class Circuit {
  * new FlowController({ maxConcurrency: 64, constraints: [circuitBreaker({ slowCall: '20s' })] })
  */
 export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBreaker {
-  const settings = parse(parameters, options, 'circuitBreaker');
+  const settings = s.parse(parameters, options, 'circuitBreaker');
   const { slowCall = Number.POSITIVE_INFINITY } = settings;
   const circuits = new WeakMap<EndpointView, Circuit>();
   const begunAtMs = new WeakMap<SeatView, number>();

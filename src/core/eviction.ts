@@ -2,8 +2,7 @@
  * The option `eviction` brings the code that evicts: a controller without it has none of that in its bundle. Options
  * are read where they are given.
  */
-import { object, optional, parse } from '../base/schema/element.js';
-import { aboveZero, atLeastZero, positiveInteger } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
@@ -37,13 +36,13 @@ export interface EvictionMaker extends Eviction {
   begin(engine: EvictionParts, settings: ResolvedEviction): InFlightEviction;
 }
 
-const evictionOptions = /* @__PURE__ */ object({
-  filter: optional(pluginOf('evictionFilter'), /* @__PURE__ */ sheddableOnly()),
-  ordering: optional(pluginOf('evictionOrdering'), /* @__PURE__ */ priorityThenTime()),
-  maxPerDecision: optional(positiveInteger(), 2),
-  graceMs: optional(atLeastZero()),
-  timeoutMs: optional(aboveZero(), 10_000),
-  reserveMs: optional(atLeastZero(), 1000),
+const evictionOptions = /* @__PURE__ */ s.object({
+  filter: s.optional(pluginOf('evictionFilter'), /* @__PURE__ */ sheddableOnly()),
+  ordering: s.optional(pluginOf('evictionOrdering'), /* @__PURE__ */ priorityThenTime()),
+  maxPerDecision: s.optional(s.positiveInteger(), 2),
+  graceMs: s.optional(s.atLeastZero()),
+  timeoutMs: s.optional(s.aboveZero(), 10_000),
+  reserveMs: s.optional(s.atLeastZero(), 1000),
 });
 
 /**
@@ -53,7 +52,7 @@ const evictionOptions = /* @__PURE__ */ object({
 export function inFlightEviction(options: EvictionOptions = {}): Eviction {
   const maker: EvictionMaker = {
     type: 'in-flight-eviction',
-    settings: parse(evictionOptions, options, 'inFlightEviction'),
+    settings: s.parse(evictionOptions, options, 'inFlightEviction'),
     begin: (engine, resolved) => new InFlightEviction(engine, resolved),
   };
   return maker;

@@ -1,6 +1,6 @@
 /** The controller's public face, which hosts hold. Every decision is made in the engine. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
-import { object, optional, validate, value } from '../base/schema/element.js';
+import * as s from '../base/schema/schema.js';
 import { noDetector } from '../gate/detectors/no-detector.js';
 import { checkRun, isSpan } from './check-arguments.js';
 import { Engine, type Standing } from './engine/engine.js';
@@ -27,7 +27,7 @@ export interface CloseOptions {
   drainMs?: number | undefined;
 }
 
-const closeOptions = object({ drainMs: optional(value('milliseconds from 0 up', isSpan), 0) });
+const closeOptions = s.object({ drainMs: s.optional(s.value('milliseconds from 0 up', isSpan), 0) });
 
 export interface RunOptions {
   /** The end of a request that is evicted while it runs. @default 'drop' */
@@ -187,7 +187,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws (rejects) FlowConfigError when `drainMs` is no number from 0 up, and for an unknown option
    */
   close(options: CloseOptions = {}): Promise<void> {
-    const verdict = validate(closeOptions, options);
+    const verdict = s.validate(closeOptions, options);
     if (!verdict.ok) return Promise.reject(new FlowConfigError('close', verdict.issues));
     this.engine.shadow?.endWithCallers();
     return this.engine.close(verdict.value.drainMs);

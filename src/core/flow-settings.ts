@@ -10,7 +10,7 @@
 import { isPromise } from '../base/async-function.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
-import { type Schema, validate } from '../base/schema/element.js';
+import * as s from '../base/schema/schema.js';
 import type { FlowProfile, FlowProfiles } from '../tiers/flow.js';
 
 /** Profiles, as the controller keeps them. */
@@ -41,7 +41,7 @@ interface Answer {
 /** The settings that the host's function tells; the answers for `most` fairness IDs are kept. */
 export function askedFlows(
   ask: (fairnessId: string) => unknown,
-  schema: Schema<FlowProfile>,
+  schema: s.Schema<FlowProfile>,
   most: number,
 ): FlowSettingsSource {
   const answers = new Map<string, Answer>();
@@ -51,7 +51,7 @@ export function askedFlows(
     try {
       const answer: unknown = ask(fairnessId);
       if (answer === undefined) return undefined;
-      const verdict = isPromise(answer) ? undefined : validate(schema, answer);
+      const verdict = isPromise(answer) ? undefined : s.validate(schema, answer);
       if (verdict?.ok === true) return verdict.value;
       const wrong = verdict?.issues.map(
         ({ path, expected }) => `${path === '' ? '' : `${path}: `}expected ${expected}`,

@@ -19,35 +19,7 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
-import {
-  element,
-  list,
-  type Output,
-  object,
-  objectWith,
-  optional,
-  orEmpty,
-  parse,
-  type Report,
-  readBy,
-  record,
-  type Schema,
-  validate,
-  withKeys,
-} from '../base/schema/element.js';
-import {
-  aboveZero,
-  atLeastZero,
-  clock,
-  duration,
-  flag,
-  integer,
-  oneOf,
-  positiveDuration,
-  positiveInteger,
-  quantity,
-  ratio,
-} from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
@@ -84,55 +56,55 @@ const defaultUsageLimit = /* @__PURE__ */ staticUsageLimit();
 const defaultPicker = /* @__PURE__ */ leastLoaded();
 const noFilters: readonly EndpointFilter[] = [];
 
-const limits = object({ maxRequests: optional(quantity('1k')), maxBytes: optional(quantity('10Gi')) });
+const limits = s.object({ maxRequests: s.optional(s.quantity('1k')), maxBytes: s.optional(s.quantity('10Gi')) });
 
 /** At least one: a cap of nothing would hold for ever. */
-const atLeastOne = element<number>((given, report) => {
-  const verdict = validate(quantity('8'), given);
+const atLeastOne = s.element<number>((given, report) => {
+  const verdict = s.validate(s.quantity('8'), given);
   if (verdict.ok && verdict.value >= 1) return verdict.value;
   report('an integer from 1 up, Infinity, or a quantity like "16k"');
   return Number.NaN;
 });
-const capParts = object({ requests: optional(atLeastOne), tokens: optional(atLeastOne) });
-const inFlight = element<InFlightCap>((given, report) => {
+const capParts = s.object({ requests: s.optional(atLeastOne), tokens: s.optional(atLeastOne) });
+const inFlight = s.element<InFlightCap>((given, report) => {
   const isObject = typeof given === 'object' && given !== null;
   const { requests = Infinity, tokens = Infinity } =
-    (isObject ? readBy(capParts, given, report) : { requests: readBy(atLeastOne, given, report) }) ?? {};
+    (isObject ? s.readBy(capParts, given, report) : { requests: s.readBy(atLeastOne, given, report) }) ?? {};
   return { maxRequests: requests, maxTokens: tokens };
 });
 
 const template = {
-  limits: optional(limits),
-  flowLimits: optional(limits),
-  maxInFlightPerFlow: optional(inFlight),
-  requestTtl: optional(duration()),
-  fairness: optional(pluginOf('fairness'), defaultFairness),
-  ordering: optional(pluginOf('ordering'), defaultOrdering),
-  saturationDetector: optional(element(readDetector)),
-  minShare: optional(ratio(), 0),
+  limits: s.optional(limits),
+  flowLimits: s.optional(limits),
+  maxInFlightPerFlow: s.optional(inFlight),
+  requestTtl: s.optional(s.duration()),
+  fairness: s.optional(pluginOf('fairness'), defaultFairness),
+  ordering: s.optional(pluginOf('ordering'), defaultOrdering),
+  saturationDetector: s.optional(s.element(readDetector)),
+  minShare: s.optional(s.ratio(), 0),
 };
 
-const flowSettings = object({
-  weight: optional(positiveInteger(), 1),
-  limits: optional(limits),
-  maxInFlight: optional(inFlight),
+const flowSettings = s.object({
+  weight: s.optional(s.positiveInteger(), 1),
+  limits: s.optional(limits),
+  maxInFlight: s.optional(inFlight),
 });
-const flowProfile = element<FlowProfile>((given, report) => {
-  const read = readBy(flowSettings, given, report);
+const flowProfile = s.element<FlowProfile>((given, report) => {
+  const read = s.readBy(flowSettings, given, report);
   return read && { ...read, limits: read.limits && fill(read.limits, unlimited), maxInFlight: read.maxInFlight };
 });
-const profiles = record(flowProfile);
-const flows = element<Record<string, FlowProfile> | AskFlows>((given, report) => {
+const profiles = s.record(flowProfile);
+const flows = s.element<Record<string, FlowProfile> | AskFlows>((given, report) => {
   if (typeof given === 'function' && !isAsyncFunction(given)) return given as AskFlows;
-  return readBy(profiles, given, (expected, path = [], got) => {
+  return s.readBy(profiles, given, (expected, path = [], got) => {
     if (path.length > 0) report(expected, path, got);
     else report('an object, or a function that answers at once');
   });
 });
 
 /** A function whose answer is needed at once. */
-function atOnce<F>(): Schema<F> {
-  return element<F>((given, report) => {
+function atOnce<F>(): s.Schema<F> {
+  return s.element<F>((given, report) => {
     if (typeof given === 'function' && !isAsyncFunction(given)) return given as F;
     report('a function that answers at once');
     return undefined;
@@ -141,72 +113,72 @@ function atOnce<F>(): Schema<F> {
 
 /** A word, or an object in its place, which `what` names. */
 // @__NO_SIDE_EFFECTS__
-function wordOr<W extends string, O>(words: Schema<W>, object: Schema<O>, what: string): Schema<W | O> {
-  return element<W | O>((given, report) => {
-    if (typeof given === 'object' && given !== null) return readBy(object, given, report);
-    return readBy(words, given, (expected, ...at) => report(`${expected}, or ${what}`, ...at));
+function wordOr<W extends string, O>(words: s.Schema<W>, object: s.Schema<O>, what: string): s.Schema<W | O> {
+  return s.element<W | O>((given, report) => {
+    if (typeof given === 'object' && given !== null) return s.readBy(object, given, report);
+    return s.readBy(words, given, (expected, ...at) => report(`${expected}, or ${what}`, ...at));
   });
 }
 
-const orderNames = oneOf('strict', 'fifo', 'aging');
+const orderNames = s.oneOf('strict', 'fifo', 'aging');
 const bandOrder = wordOr(orderNames, pluginOf('bandOrder'), 'a band selection policy, such as weightedBands()');
-const shadowMode = objectWith<Shadow & { begin: unknown }>('what shadow() makes', 'begin');
-const mode = wordOr(oneOf('queue', 'admission'), shadowMode, 'shadow()');
+const shadowMode = s.objectWith<Shadow & { begin: unknown }>('what shadow() makes', 'begin');
+const mode = wordOr(s.oneOf('queue', 'admission'), shadowMode, 'shadow()');
 
 const gateShape = {
-  closeAt: optional(aboveZero(), defaultCloseAt),
-  openAt: optional(atLeastZero()),
-  failValue: optional(atLeastZero(), 1),
-  recheckIntervalMs: optional(aboveZero(), 10),
+  closeAt: s.optional(s.aboveZero(), defaultCloseAt),
+  openAt: s.optional(s.atLeastZero()),
+  failValue: s.optional(s.atLeastZero(), 1),
+  recheckIntervalMs: s.optional(s.aboveZero(), 10),
 };
 
 const shape = {
-  saturationDetector: optional(element(readDetector)),
-  constraints: optional(list(pluginOf('constraint')), []),
-  seatListener: optional(element(readSeatListener)),
-  maxConcurrency: optional(positiveInteger()),
-  gate: orEmpty(object(gateShape, opensBelowClosing)),
-  mode: optional(mode, 'queue'),
-  admission: optional(pluginOf('admission')),
-  eviction: optional(
-    objectWith<Eviction & { begin: unknown }>(
+  saturationDetector: s.optional(s.element(readDetector)),
+  constraints: s.optional(s.list(pluginOf('constraint')), []),
+  seatListener: s.optional(s.element(readSeatListener)),
+  maxConcurrency: s.optional(s.positiveInteger()),
+  gate: s.orEmpty(s.object(gateShape, opensBelowClosing)),
+  mode: s.optional(mode, 'queue'),
+  admission: s.optional(pluginOf('admission')),
+  eviction: s.optional(
+    s.objectWith<Eviction & { begin: unknown }>(
       'inFlightEviction(), with its options, such as inFlightEviction({ graceMs: 500 })',
       'begin',
     ),
   ),
-  overflow: optional(oneOf('reject', 'displace', 'fair'), 'reject'),
-  onDispatch: optional(atOnce<(item: ItemView) => string | undefined>()),
-  bandOrder: optional(bandOrder, 'strict'),
-  bandPromotion: optional(duration(), 60_000),
-  minShareUnit: optional(oneOf('requests', 'tokens'), 'requests'),
-  flows: optional(flows, {}),
-  usageLimitPolicy: optional(pluginOf('usageLimit'), defaultUsageLimit),
-  limits: optional(limits),
-  bands: optional(list(object(withKeys({ priority: integer() }, template))), []),
-  defaultBand: orEmpty(object(template)),
-  defaultNegativeBand: optional(object(template)),
-  maxBands: optional(integer({ from: 1, to: mostBands })),
-  maxFlows: optional(positiveInteger(), 100_000),
-  flowIdleTimeout: optional(positiveDuration('5m'), defaultFlowIdleTimeoutMs),
-  bandIdleTimeout: optional(positiveDuration('10m')),
-  defaultRequestTtl: optional(duration(), 60_000),
-  noEndpointRequestTtl: optional(duration()),
-  pool: optional(objectWith<EndpointPool>('an EndpointPool', 'add', 'report', 'attach', 'book', 'unbook')),
-  endpointPicker: optional(pluginOf('endpointPicker')),
-  endpointFilters: optional(list(pluginOf('endpointFilter'))),
-  headroom: optional(oneOf('preferred', 'required')),
-  holBlocking: optional(oneOf('band', 'flow', 'none')),
-  maxDispatchesPerTurn: optional(positiveInteger(), 1000),
-  maxLeaseMs: optional(aboveZero(), Infinity),
-  overdueLeases: optional(oneOf('warn', 'release'), 'warn'),
-  traceLeases: optional(flag()),
-  clock: optional(clock(), realClock),
+  overflow: s.optional(s.oneOf('reject', 'displace', 'fair'), 'reject'),
+  onDispatch: s.optional(atOnce<(item: ItemView) => string | undefined>()),
+  bandOrder: s.optional(bandOrder, 'strict'),
+  bandPromotion: s.optional(s.duration(), 60_000),
+  minShareUnit: s.optional(s.oneOf('requests', 'tokens'), 'requests'),
+  flows: s.optional(flows, {}),
+  usageLimitPolicy: s.optional(pluginOf('usageLimit'), defaultUsageLimit),
+  limits: s.optional(limits),
+  bands: s.optional(s.list(s.object(s.withKeys({ priority: s.integer() }, template))), []),
+  defaultBand: s.orEmpty(s.object(template)),
+  defaultNegativeBand: s.optional(s.object(template)),
+  maxBands: s.optional(s.integer({ from: 1, to: mostBands })),
+  maxFlows: s.optional(s.positiveInteger(), 100_000),
+  flowIdleTimeout: s.optional(s.positiveDuration('5m'), defaultFlowIdleTimeoutMs),
+  bandIdleTimeout: s.optional(s.positiveDuration('10m')),
+  defaultRequestTtl: s.optional(s.duration(), 60_000),
+  noEndpointRequestTtl: s.optional(s.duration()),
+  pool: s.optional(s.objectWith<EndpointPool>('an EndpointPool', 'add', 'report', 'attach', 'book', 'unbook')),
+  endpointPicker: s.optional(pluginOf('endpointPicker')),
+  endpointFilters: s.optional(s.list(pluginOf('endpointFilter'))),
+  headroom: s.optional(s.oneOf('preferred', 'required')),
+  holBlocking: s.optional(s.oneOf('band', 'flow', 'none')),
+  maxDispatchesPerTurn: s.optional(s.positiveInteger(), 1000),
+  maxLeaseMs: s.optional(s.aboveZero(), Infinity),
+  overdueLeases: s.optional(s.oneOf('warn', 'release'), 'warn'),
+  traceLeases: s.optional(s.flag()),
+  clock: s.optional(s.clock(), realClock),
 };
 
-type Parsed = Output<typeof shape>;
+type Parsed = s.Output<typeof shape>;
 type ParsedBand = Parsed['defaultBand'];
 
-const options: Schema<Parsed> = object(
+const options: s.Schema<Parsed> = s.object(
   shape,
   distinctPriorities('bands'),
   roomForBands('bands'),
@@ -225,7 +197,7 @@ export function resolveOptions<R extends FlowRequest>(
   input: FlowControllerOptions<R>,
   subject = 'FlowController options',
 ): ResolvedOptions {
-  const parsed = parse(options, input, subject);
+  const parsed = s.parse(options, input, subject);
   const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout } = parsed;
   const bands = [...parsed.bands];
   const bySession = sessionFilters(constraintsOf(parsed));
@@ -305,7 +277,7 @@ function detectorOf({ saturationDetector, maxConcurrency }: Parsed): SaturationD
   return saturationDetector ?? (maxConcurrency === undefined ? noDetector : concurrencyDetector({ maxConcurrency }));
 }
 
-function hasOneDetector({ saturationDetector, maxConcurrency, constraints }: Parsed, report: Report): void {
+function hasOneDetector({ saturationDetector, maxConcurrency, constraints }: Parsed, report: s.Report): void {
   if (maxConcurrency === undefined && saturationDetector === undefined && !constraints?.length)
     report('a saturation detector, or maxConcurrency, such as 15, which is short for one; or constraints', [
       'saturationDetector',
@@ -336,7 +308,7 @@ function flowsOf({ flows: given, maxFlows }: Parsed): FlowSettingsSource {
  * Shares that add up to 1 would leave nothing for the order of bands to decide. A template's share counts for every
  * band that may be made from it.
  */
-function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: Parsed, report: Report): void {
+function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: Parsed, report: s.Report): void {
   const given = Array.isArray(bands) ? bands.filter((band) => band !== undefined && band !== null) : [];
   const configured = given.reduce((sum, band) => sum + (band.minShare ?? 0), 0);
   if (configured >= 1) {
@@ -368,7 +340,7 @@ function foreverAtZero(ms: number): number {
   return ms === 0 ? Infinity : ms;
 }
 
-function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
+function hasPoolWhereNeeded(parsed: Parsed, report: s.Report): void {
   const { endpointPicker, endpointFilters, pool } = parsed;
   if (pool !== undefined) return;
   if (endpointFilters !== undefined) report('an EndpointPool, for endpointFilters to choose from', ['pool']);
@@ -382,7 +354,7 @@ function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
  * A resident session would wait behind a new one, which waits for a session to end. If both belong to one client, that
  * is for ever.
  */
-function letsSessionsPass(parsed: Parsed, report: Report): void {
+function letsSessionsPass(parsed: Parsed, report: s.Report): void {
   const { holBlocking } = parsed;
   if (holBlocking === undefined || holBlocking === 'none') return;
   const limit = constraintsOf(parsed).find(tellsSessions);

@@ -7,8 +7,7 @@
 
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
-import { element, object, optional, parse, type Schema } from '../base/schema/element.js';
-import { aboveZero, oneOf } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { AvailablePool } from './available-pool.js';
 import type { EndpointState, EndpointView } from './endpoint.js';
 import { checkReport, type MetricsReport, mergeReport } from './metrics-report.js';
@@ -27,16 +26,16 @@ export interface EndpointOptions {
   state?: EndpointState | undefined;
 }
 
-const endpointOptions: Schema<EndpointOptions> = object({
-  labels: optional(
-    element((candidate, report) => {
+const endpointOptions: s.Schema<EndpointOptions> = s.object({
+  labels: s.optional(
+    s.element((candidate, report) => {
       if (typeof candidate !== 'object' || candidate === null) report('an object of texts');
       else for (const [name, text] of Object.entries(candidate)) if (typeof text !== 'string') report('text', [name]);
       return candidate as Record<string, string>;
     }),
   ),
-  weight: optional(aboveZero()),
-  state: optional(oneOf('ready', 'draining', 'ill')),
+  weight: s.optional(s.aboveZero()),
+  state: s.optional(s.oneOf('ready', 'draining', 'ill')),
 });
 
 /** The events of a pool. They are emitted after the controllers that use the pool have acted on the change. */
@@ -76,7 +75,7 @@ export class EndpointPool extends SeatPool {
         { path: 'id', expected: 'a name that is not in the pool yet', got: describeValue(id) },
       ]);
     }
-    const { labels, weight = 1, state = 'ready' } = parse(endpointOptions, options, `EndpointPool.add(${id})`);
+    const { labels, weight = 1, state = 'ready' } = s.parse(endpointOptions, options, `EndpointPool.add(${id})`);
     const endpoint = new Endpoint(id, Object.freeze({ ...labels }), weight, false);
     endpoint.state = state;
     this.join(endpoint);
@@ -98,7 +97,7 @@ export class EndpointPool extends SeatPool {
    * @throws FlowConfigError when an option is wrong.
    */
   update(server: string | EndpointView, change: EndpointOptions): boolean {
-    const parsed = parse(endpointOptions, change, `EndpointPool.update(${idOf(server)})`);
+    const parsed = s.parse(endpointOptions, change, `EndpointPool.update(${idOf(server)})`);
     const endpoint = this.member(server);
     if (endpoint === undefined) return false;
     const { labels = endpoint.labels, weight = endpoint.weight, state = endpoint.state } = parsed;

@@ -1,7 +1,6 @@
 /** Checks the report of a model server, and merges it with the metrics known so far. */
 import { rankFigures } from '../base/rank-figures.js';
-import { list, openObject, optional, orNull, parse, value } from '../base/schema/element.js';
-import { number } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import type { EndpointMetrics, RankLoad } from './endpoint.js';
 
 /**
@@ -54,15 +53,15 @@ function mergeRanks(reported: readonly RankReport[], known: readonly RankLoad[] 
   });
 }
 
-const figure = number({ from: 0 });
-const names = list(
-  value('a name', (given): given is string => typeof given === 'string'),
+const figure = s.number({ from: 0 });
+const names = s.list(
+  s.value('a name', (given): given is string => typeof given === 'string'),
   'an array of names',
 );
 
-const rankFigure = optional(orNull(figure));
+const rankFigure = s.optional(s.orNull(figure));
 
-const rankSchema = openObject({
+const rankSchema = s.openObject({
   activeDecodeBlocks: rankFigure,
   kvUsedBlocks: rankFigure,
   activePrefillTokens: rankFigure,
@@ -70,17 +69,17 @@ const rankSchema = openObject({
   maxNumBatchedTokens: rankFigure,
 } satisfies Record<(typeof rankFigures)[number], unknown>);
 
-const reportSchema = openObject({
+const reportSchema = s.openObject({
   waitingQueueSize: figure,
   runningRequests: figure,
   kvCacheUsage: figure,
-  sampledAtMs: optional(figure),
-  travelMs: optional(figure),
-  ranks: optional(list(rankSchema, 'an array with one entry for each rank')),
-  loraAdapters: optional(openObject({ running: names, waiting: names, max: optional(figure) })),
+  sampledAtMs: s.optional(figure),
+  travelMs: s.optional(figure),
+  ranks: s.optional(s.list(rankSchema, 'an array with one entry for each rank')),
+  loraAdapters: s.optional(s.openObject({ running: names, waiting: names, max: s.optional(figure) })),
 });
 
 /** @throws FlowConfigError that lists every figure that cannot be right. */
 export function checkReport(report: MetricsReport, subject: string): void {
-  parse(reportSchema, report, subject);
+  s.parse(reportSchema, report, subject);
 }

@@ -1,6 +1,5 @@
 /** How many tokens to book for a request before anybody has run it. */
-import { object, optional, parse, type Schema } from '../base/schema/element.js';
-import { atLeastZero, flag } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 
 export interface TokenEstimatorOptions {
   /** Whether to book the answer as well. @default false */
@@ -11,10 +10,10 @@ export interface TokenEstimatorOptions {
   maxEstimatedOutputTokens?: number | undefined;
 }
 
-export const tokenEstimatorOptions: Schema<TokenEstimatorOptions> = object({
-  addEstimatedOutputTokens: optional(flag()),
-  outputRatio: optional(atLeastZero()),
-  maxEstimatedOutputTokens: optional(atLeastZero()),
+export const tokenEstimatorOptions: s.Schema<TokenEstimatorOptions> = s.object({
+  addEstimatedOutputTokens: s.optional(s.flag()),
+  outputRatio: s.optional(s.atLeastZero()),
+  maxEstimatedOutputTokens: s.optional(s.atLeastZero()),
 });
 
 /** A prompt in the index of cached prefixes of one endpoint, in blocks of tokens. */
@@ -68,7 +67,7 @@ export function tokenEstimator(options: TokenEstimatorOptions = {}): (subject: T
     addEstimatedOutputTokens = false,
     outputRatio = 1.5,
     maxEstimatedOutputTokens,
-  } = parse(tokenEstimatorOptions, options, 'tokenEstimator');
+  } = s.parse(tokenEstimatorOptions, options, 'tokenEstimator');
   return function estimateTokens({ inputTokens, maxOutputTokens, prefix }: TokenSubject): number {
     const input = uncachedInputTokens(inputTokens, prefix);
     if (!addEstimatedOutputTokens) return input;

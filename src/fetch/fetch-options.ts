@@ -1,27 +1,7 @@
 /** The options of `flowFetch`, and how they are checked. */
 import type { AdapterGate, Classification, ErrorResponseOptions } from '../adapters/http/index.js';
 import { describeValue } from '../base/faults/flow-config-error.js';
-import {
-  callable,
-  element,
-  object,
-  objectWith,
-  optional,
-  orEmpty,
-  otherwise,
-  parse,
-  readBy,
-  record,
-} from '../base/schema/element.js';
-import {
-  clock,
-  durationAboveZero,
-  flag,
-  integer,
-  oneOf,
-  positiveDuration,
-  positiveInteger,
-} from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { type Clock, type Duration, type EndpointView, FlowConfigError, realClock, type Schema } from '../index.js';
 import type { FetchCall } from './fetch-call.js';
 
@@ -137,53 +117,53 @@ export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' 
 }
 
 /** Parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
-const asItIs = optional(element<never>((given) => given as never));
+const asItIs = s.optional(s.element<never>((given) => given as never));
 /** Of the answer to a drop. */
 export const responseShape: { readonly [K in keyof ErrorResponseOptions]-?: Schema<ErrorResponseOptions[K]> } = {
   contract: asItIs,
   body: asItIs,
-  maxRetryAfterSeconds: optional(positiveInteger()),
-  hasEndpoints: optional(callable<() => boolean>()),
-  random: optional(callable<() => number>()),
+  maxRetryAfterSeconds: s.optional(s.positiveInteger()),
+  hasEndpoints: s.optional(s.callable<() => boolean>()),
+  random: s.optional(s.callable<() => number>()),
 };
 /** Of the storage in which calls find the request that causes them. */
-export const contextOption: Schema<ContextStorage<CallContext> | undefined> = optional(
-  objectWith('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
+export const contextOption: Schema<ContextStorage<CallContext> | undefined> = s.optional(
+  s.objectWith('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
 );
 
 /** No working server pauses for longer. */
 export const longestIdleMs = 300_000;
 
-const retrySchema = object({
-  max: optional(integer({ from: 0 }), 1),
-  maxWaitMs: optional(integer({ from: 0 }), 60_000),
+const retrySchema = s.object({
+  max: s.optional(s.integer({ from: 0 }), 1),
+  maxWaitMs: s.optional(s.integer({ from: 0 }), 60_000),
 });
 const never = { max: 0, maxWaitMs: 0 };
 
-const optionsSchema: Schema<FetchSettings> = object({
-  fetch: optional(callable<Fetch>()),
-  classify: optional(callable<NonNullable<FlowFetchOptions['classify']>>()),
+const optionsSchema: Schema<FetchSettings> = s.object({
+  fetch: s.optional(s.callable<Fetch>()),
+  classify: s.optional(s.callable<NonNullable<FlowFetchOptions['classify']>>()),
   context: contextOption,
-  skip: optional(callable<NonNullable<FlowFetchOptions['skip']>>()),
-  estimate: optional(callable<NonNullable<FlowFetchOptions['estimate']>>()),
-  usage: optional(flag(), true),
-  retry: otherwise(
-    element<typeof never>((given, report) => (given === false ? never : readBy(retrySchema, given, report))),
+  skip: s.optional(s.callable<NonNullable<FlowFetchOptions['skip']>>()),
+  estimate: s.optional(s.callable<NonNullable<FlowFetchOptions['estimate']>>()),
+  usage: s.optional(s.flag(), true),
+  retry: s.otherwise(
+    s.element<typeof never>((given, report) => (given === false ? never : s.readBy(retrySchema, given, report))),
     {},
   ),
-  timeouts: orEmpty(
-    object({
-      firstToken: optional(positiveDuration('5s'), Number.POSITIVE_INFINITY),
-      firstTokenByModel: optional(record(durationAboveZero('60s')), {}),
-      firstByte: optional(positiveDuration('5m'), Number.POSITIVE_INFINITY),
-      idle: optional(durationAboveZero('5m'), longestIdleMs),
+  timeouts: s.orEmpty(
+    s.object({
+      firstToken: s.optional(s.positiveDuration('5s'), Number.POSITIVE_INFINITY),
+      firstTokenByModel: s.optional(s.record(s.durationAboveZero('60s')), {}),
+      firstByte: s.optional(s.positiveDuration('5m'), Number.POSITIVE_INFINITY),
+      idle: s.optional(s.durationAboveZero('5m'), longestIdleMs),
     }),
   ),
-  onDrop: optional(oneOf('respond', 'throw')),
-  route: optional(callable<NonNullable<FlowFetchOptions['route']>>()),
-  headersFor: optional(callable<NonNullable<FlowFetchOptions['headersFor']>>()),
-  pool: optional(objectWith<MarkablePool>('an EndpointPool', 'markOverloaded')),
-  clock: optional(clock(), realClock),
+  onDrop: s.optional(s.oneOf('respond', 'throw')),
+  route: s.optional(s.callable<NonNullable<FlowFetchOptions['route']>>()),
+  headersFor: s.optional(s.callable<NonNullable<FlowFetchOptions['headersFor']>>()),
+  pool: s.optional(s.objectWith<MarkablePool>('an EndpointPool', 'markOverloaded')),
+  clock: s.optional(s.clock(), realClock),
   ...responseShape,
 } satisfies Record<keyof FlowFetchOptions, unknown>);
 
@@ -197,5 +177,5 @@ export function checkGate(gate: Partial<AdapterGate> | null | undefined, subject
 /** @throws FlowConfigError that lists every problem. */
 export function checkOptions(gate: Partial<AdapterGate> | null | undefined, options: FlowFetchOptions): FetchSettings {
   checkGate(gate, 'flowFetch');
-  return parse(optionsSchema, options, 'flowFetch options');
+  return s.parse(optionsSchema, options, 'flowFetch options');
 }

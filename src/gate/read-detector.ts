@@ -3,7 +3,7 @@ import { abandon, isAsyncFunction, isPromise } from '../base/async-function.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { memberOf } from '../base/faults/foreign-values.js';
 import { pluginOfShape } from '../base/plugin-shape.js';
-import { type Report, readBy } from '../base/schema/element.js';
+import * as s from '../base/schema/schema.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import { type SaturationDetector, type SaturationFunction, saturationDetectorShape } from './saturation-detector.js';
 
@@ -11,13 +11,13 @@ const { noun, example } = saturationDetectorShape;
 const detector = pluginOfShape(saturationDetectorShape);
 
 /** The detector that `candidate` is; otherwise reports what it lacks and returns undefined. */
-export function readDetector(candidate: unknown, report: Report): SaturationDetector | undefined {
+export function readDetector(candidate: unknown, report: s.Report): SaturationDetector | undefined {
   if (isOnlyConstraint(candidate)) {
     const { expected, got } = misplaced(candidate);
     report(expected, [], got);
     return undefined;
   }
-  if (typeof candidate !== 'function') return readBy(detector, candidate, report);
+  if (typeof candidate !== 'function') return s.readBy(detector, candidate, report);
   const mistake = mistakeOf(candidate as SaturationFunction);
   if (mistake !== undefined) report(...mistake);
   return { type: 'function', saturation: candidate as SaturationFunction };
@@ -46,7 +46,7 @@ const noPool: PoolView = Object.freeze({ endpoints: Object.freeze([]), inFlightR
  * One call with an empty pool shows whether a factory was passed instead of its result: a factory returns a detector,
  * or rejects the pool as its options. Any other exception with an empty pool is no mistake.
  */
-function mistakeOf(saturation: SaturationFunction): Parameters<Report> | undefined {
+function mistakeOf(saturation: SaturationFunction): Parameters<s.Report> | undefined {
   if (isAsyncFunction(saturation)) return [expectedAtOnce, [], 'an async function'];
   try {
     const answer: unknown = saturation(noPool, 0);
@@ -61,7 +61,7 @@ function mistakeOf(saturation: SaturationFunction): Parameters<Report> | undefin
 }
 
 const expectedAtOnce = 'a function that returns the saturation at once, a number';
-const uncalled: Parameters<Report> = [
+const uncalled: Parameters<s.Report> = [
   `${noun}, such as ${example}`,
   [],
   'a function that makes detectors, and has to be called',

@@ -1,9 +1,8 @@
 /** How a plugin gets a type name, so that configuration files can ask for it. */
 import { FlowConfigError } from '../base/faults/flow-config-error.js';
 import { noteOrigin } from '../base/plugin-origin.js';
-import { callable, object, parse, type Schema, value } from '../base/schema/element.js';
 import { below } from '../base/schema/path.js';
-import { oneOf, text } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './kinds.js';
 import { isParameterSchema, type ParameterSchema, readParameters } from './parameters.js';
 
@@ -53,12 +52,12 @@ const noReferences: PluginReferences = {
   },
 };
 
-const blueprint = (): Schema<unknown> =>
-  object({
-    kind: oneOf(...configurableKinds),
-    type: text('the type name that configuration files use'),
-    parameters: value('a zod 4 schema, or another Standard Schema', isParameterSchema),
-    create: callable(),
+const blueprint = (): s.Schema<unknown> =>
+  s.object({
+    kind: s.oneOf(...configurableKinds),
+    type: s.text('the type name that configuration files use'),
+    parameters: s.value('a zod 4 schema, or another Standard Schema', isParameterSchema),
+    create: s.callable(),
   });
 
 /**
@@ -73,7 +72,7 @@ const blueprint = (): Schema<unknown> =>
  * });
  */
 export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>): PluginDefinition<K> {
-  parse(blueprint(), definition, 'definePlugin');
+  s.parse(blueprint(), definition, 'definePlugin');
   const { kind, type } = definition;
   const product = pluginOf(kind);
   return {
@@ -91,7 +90,7 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
           return plugin;
         },
       };
-      const made = parse(
+      const made = s.parse(
         product,
         createInside(definition, verdict.value, named),
         `${type}: create must return ${nounOf(kind)}`,

@@ -4,8 +4,8 @@
  */
 import { $ZodAsyncError, type $ZodIssue, $ZodNever, $ZodObject, type $ZodRawIssue, $ZodType, clone } from 'zod/v4/core';
 import { type ConfigIssue, describeValue } from '../base/faults/flow-config-error.js';
-import { type Verdict, validate } from '../base/schema/element.js';
 import { joinPath, valueAt } from '../base/schema/path.js';
+import * as s from '../base/schema/schema.js';
 
 /** A schema that reads a `P`: of zod 4, or of any library that speaks Standard Schema (standardschema.dev). */
 export type ParameterSchema<P> = $ZodType<P> | StandardSchema<P>;
@@ -40,10 +40,10 @@ export function isParameterSchema(candidate: unknown): candidate is ParameterSch
 }
 
 /** The parameters, or every problem, with paths below `parameters`. */
-export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): Verdict<P> {
+export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): s.Verdict<P> {
   if (schema instanceof $ZodType) {
     try {
-      return validate(withoutUnknownKeys(schema), given, 'parameters', describeExpected);
+      return s.validate(withoutUnknownKeys(schema), given, 'parameters', describeExpected);
     } catch (error) {
       if (error instanceof $ZodAsyncError) return { ok: false, issues: [answersLater] };
       throw error;

@@ -1,6 +1,6 @@
 /** Values of several shapes, told apart by the name in one of their fields. */
 import { describeValue } from '../base/faults/flow-config-error.js';
-import { element, type Keywords, readBy } from '../base/schema/element.js';
+import * as s from '../base/schema/schema.js';
 import type { Schema } from '../index.js';
 
 /** By name. */
@@ -18,13 +18,13 @@ export function oneOfShapes<T>(
 ): Schema<T> {
   const names = Object.keys(shapes).filter((name) => name !== 'custom');
   const expected = `${what === undefined ? '' : `${what}, or `}one of the ${key}s ${names.join(', ')}`;
-  return element(
+  return s.element(
     (given, report) => {
       const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
-      if (!isObject && plain !== undefined) return readBy(plain, given, report);
+      if (!isObject && plain !== undefined) return s.readBy(plain, given, report);
       const name: unknown = Reflect.get(Object(given), key);
       const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
-      if (shape !== undefined) return readBy(shape, given, report) as T | undefined;
+      if (shape !== undefined) return s.readBy(shape, given, report) as T | undefined;
       report(expected, [key], describeValue(name));
       return undefined;
     },
@@ -38,7 +38,7 @@ export function oneOfShapes<T>(
 }
 
 /** The shape, whose field `key` is that name. */
-function named(shape: Keywords, key: string, name: string): Keywords {
+function named(shape: s.Keywords, key: string, name: string): s.Keywords {
   const { properties, required }: { properties?: object; required?: readonly string[] } = shape;
   return { ...shape, properties: { ...properties, [key]: { const: name } }, required: [...(required ?? []), key] };
 }

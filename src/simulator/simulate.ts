@@ -1,6 +1,5 @@
 /** Runs a simulation to its end; also with several seeds, to tell which part of a figure is chance. */
-import { parse } from '../base/schema/element.js';
-import { positiveInteger } from '../base/schema/types.js';
+import * as s from '../base/schema/schema.js';
 import { checkArguments, fields, hooks as ofHooks } from './check-arguments.js';
 import type { SimulationResult } from './engine/result.js';
 import { Simulation } from './engine/simulation.js';
@@ -28,7 +27,7 @@ const eventsPerReport = 50_000;
  * console.log(result.all.queued.p99Ms);
  */
 export function simulate(options: SimulationOptions, hooks: SimulateHooks = {}): SimulationResult {
-  parse(ofHooks, hooks, 'simulate');
+  s.parse(ofHooks, hooks, 'simulate');
   const { onProgress } = hooks;
   const simulation = new Simulation(options);
   let events = 0;
@@ -44,7 +43,7 @@ export function simulateSeeds(
   seeds: number,
   hooks: SimulateHooks = {},
 ): SimulationResult[] {
-  const shape = { options: fields, seeds: positiveInteger(), hooks: ofHooks };
+  const shape = { options: fields, seeds: s.positiveInteger(), hooks: ofHooks };
   checkArguments('simulateSeeds', { options, seeds, hooks }, shape);
   const first = options.seed ?? 1;
   return Array.from({ length: seeds }, (_, index) =>

@@ -1,8 +1,7 @@
 /** The options that every framework adapter takes, and what they become. */
 import { isAsyncFunction } from '../../base/async-function.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
-import { element, object, objectWith, optional, parse, readBy, value } from '../../base/schema/element.js';
-import { flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import {
   FlowConfigError,
   type FlowGate,
@@ -131,42 +130,42 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
-const aFunction = optional(atOnce('a function that answers at once', isFunction));
+const aFunction = s.optional(atOnce('a function that answers at once', isFunction));
 
-const optionsSchema = object({
-  trust: optional(
+const optionsSchema = s.object({
+  trust: s.optional(
     atOnce(
       'true, false or a function that answers at once',
       (given) => typeof given === 'boolean' || isFunction(given),
     ),
   ),
-  objectives: optional(
-    value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null),
+  objectives: s.optional(
+    s.value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null),
   ),
-  defaultFairnessId: optional(text('a string that is not empty')),
-  sessionHeaders: optional(
-    value(
+  defaultFairnessId: s.optional(s.text('a string that is not empty')),
+  sessionHeaders: s.optional(
+    s.value(
       'true, false or a list of header names',
       (given): given is unknown => typeof given === 'boolean' || isListOfNames(given),
     ),
   ),
   classify: aFunction,
   byteSize: aFunction,
-  unknownBodyBytes: optional(integer({ from: 0 })),
-  readAheadBytes: optional(integer({ from: 0 })),
-  maxRequestBytes: optional(positiveInteger()),
-  uploadIdleMs: optional(
-    value('ms above 0, or Infinity', (given): given is number => typeof given === 'number' && given > 0),
+  unknownBodyBytes: s.optional(s.integer({ from: 0 })),
+  readAheadBytes: s.optional(s.integer({ from: 0 })),
+  maxRequestBytes: s.optional(s.positiveInteger()),
+  uploadIdleMs: s.optional(
+    s.value('ms above 0, or Infinity', (given): given is number => typeof given === 'number' && given > 0),
   ),
-  minUploadBytesPerSecond: optional(number({ from: 0 })),
-  onDrop: optional(oneOf('respond', 'throw')),
-  releaseOn: optional(oneOf('response-end', 'manual')),
-  bandHeadroom: optional(flag()),
-  context: optional(objectWith<ContextScope>('an object with run, as AsyncLocalStorage has it', 'run')),
+  minUploadBytesPerSecond: s.optional(s.number({ from: 0 })),
+  onDrop: s.optional(s.oneOf('respond', 'throw')),
+  releaseOn: s.optional(s.oneOf('response-end', 'manual')),
+  bandHeadroom: s.optional(s.flag()),
+  context: s.optional(s.objectWith<ContextScope>('an object with run, as AsyncLocalStorage has it', 'run')),
   skip: aFunction,
-  contract: optional(wordOrFunction('gateway-api', 'llm-d', 'dynamo')),
-  body: optional(wordOrFunction('problem', 'openai')),
-  maxRetryAfterSeconds: optional(positiveInteger()),
+  contract: s.optional(wordOrFunction('gateway-api', 'llm-d', 'dynamo')),
+  body: s.optional(wordOrFunction('problem', 'openai')),
+  maxRetryAfterSeconds: s.optional(s.positiveInteger()),
   hasEndpoints: aFunction,
   random: aFunction,
 } satisfies Record<keyof FlowControlOptions<never>, unknown>);
@@ -177,7 +176,7 @@ const optionsSchema = object({
  */
 export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, options: object): void {
   if (!isFunction(gate?.enqueue)) throw lacking('enqueue', 'flowControl', 'flow');
-  const { bandHeadroom } = parse(optionsSchema, options, 'flowControl options');
+  const { bandHeadroom } = s.parse(optionsSchema, options, 'flowControl options');
   if (bandHeadroom === true && !isFunction(gate?.bandHeadroom))
     throw lacking('bandHeadroom', 'flowControl options', 'bandHeadroom');
 
@@ -189,7 +188,7 @@ export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, opti
 
 /** An async function is an error, because its promise is truthy: `trust` would believe everybody. */
 function atOnce(expected: string, isRight: (given: unknown) => boolean): Schema<unknown> {
-  return element((given, report) => {
+  return s.element((given, report) => {
     if (!isRight(given)) report(expected);
     else if (isAsyncFunction(given)) report(expected, [], 'an async function');
     return given;
@@ -197,10 +196,10 @@ function atOnce(expected: string, isRight: (given: unknown) => boolean): Schema<
 }
 
 function wordOrFunction(...words: readonly string[]): Schema<unknown> {
-  const word = oneOf(...words);
-  return element((given, report) => {
+  const word = s.oneOf(...words);
+  return s.element((given, report) => {
     if (isFunction(given) && !isAsyncFunction(given)) return given;
-    return readBy(word, given, (expected) =>
+    return s.readBy(word, given, (expected) =>
       report(`${expected}, or a function`, [], isFunction(given) ? 'an async function' : undefined),
     );
   });

@@ -4,8 +4,7 @@
  */
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
-import { callable, object, optional, parse, value } from '../../base/schema/element.js';
-import { positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { parseJson } from '../../base/stream/content-pieces.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../types/index.js';
 
@@ -38,12 +37,12 @@ export interface BusyThresholdHandlerOptions {
   maxBodyLength?: number | undefined;
 }
 
-const optionsSchema = object({
-  models: value('a Map or an object of detectors by model name', isTable),
-  authorize: callable<BusyThresholdHandlerOptions['authorize']>(
+const optionsSchema = s.object({
+  models: s.value('a Map or an object of detectors by model name', isTable),
+  authorize: s.callable<BusyThresholdHandlerOptions['authorize']>(
     'a function that tells whether a request may move thresholds',
   ),
-  maxBodyLength: optional(positiveInteger(), 65_536),
+  maxBodyLength: s.optional(s.positiveInteger(), 65_536),
 });
 
 export type BusyThresholdHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
@@ -96,7 +95,7 @@ class Rejection {
  * request.text() });
  */
 export function busyThresholdHandler(options: BusyThresholdHandlerOptions): BusyThresholdHandler {
-  const { models, authorize, maxBodyLength } = parse(optionsSchema, options, 'busyThresholdHandler');
+  const { models, authorize, maxBodyLength } = s.parse(optionsSchema, options, 'busyThresholdHandler');
   const entries = (): Iterable<[string, Detectors]> =>
     models instanceof Map ? models.entries() : Object.entries(models);
   const detectorsOf = (model: string): readonly BusyThresholdDetector[] => {

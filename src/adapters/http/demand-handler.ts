@@ -1,5 +1,5 @@
 /** The demand on a controller, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
-import { callable, object, optional, parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { ControllerFigures } from '../../index.js';
 import { answer, type HandlerRequest, type HandlerResponse } from './busy-threshold-handler.js';
 
@@ -15,8 +15,8 @@ export interface DemandHandlerOptions {
 
 type Authorize = NonNullable<DemandHandlerOptions['authorize']>;
 
-const optionsSchema = object({
-  authorize: optional(callable<Authorize>('a function that tells whether a request may read')),
+const optionsSchema = s.object({
+  authorize: s.optional(s.callable<Authorize>('a function that tells whether a request may read')),
 });
 
 export type DemandHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
@@ -57,7 +57,7 @@ export interface WireDemand extends WireDemandFigures {
  * const { status, headers, body } = await handle({ method: request.method, headers: request.headers });
  */
 export function demandHandler(flow: DemandSource, options: DemandHandlerOptions = {}): DemandHandler {
-  const { authorize } = parse(optionsSchema, options, 'demandHandler');
+  const { authorize } = s.parse(optionsSchema, options, 'demandHandler');
   return async function handleDemand(request) {
     if (authorize !== undefined && (await authorize(request)) !== true) return answer(403, { error: 'not authorized' });
     if (request.method === 'GET' || request.method === 'HEAD') return answer(200, wireForm(flow.figures()));

@@ -1,6 +1,6 @@
 /** The controller's events on `node:diagnostics_channel`, for tools that find them by name. */
 import { type Channel, channel } from 'node:diagnostics_channel';
-import { objectWith, parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { FlowController, FlowEvents, FlowRequest } from '../../index.js';
 
 type ObservedFlow<R extends FlowRequest> = Pick<FlowController<R>, 'on'>;
@@ -36,7 +36,7 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
  * diagnosticsChannel.subscribe('headgate:dropped', ({ outcome }) => log.warn(outcome.reason));
  */
 export function publishDiagnostics<R extends FlowRequest>(flow: ObservedFlow<R>): { stop(): void } {
-  parse(objectWith<ObservedFlow<R>>('a FlowController', 'on'), flow, 'publishDiagnostics');
+  s.parse(s.objectWith<ObservedFlow<R>>('a FlowController', 'on'), flow, 'publishDiagnostics');
   const stops = Object.keys(events).map((event) =>
     publish(flow, event as keyof FlowEvents, channel(`headgate:${event}`)),
   );

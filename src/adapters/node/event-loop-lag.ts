@@ -6,8 +6,7 @@
  * and never keeps the process alive.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { aboveZero, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { definePlugin, type SaturationDetector } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
@@ -27,13 +26,13 @@ export interface EventLoopLagOptions {
   fallSmoothing?: number | undefined;
 }
 
-const eventLoopLagOptions = object({
-  intervalMs: optional(aboveZero(), 500),
-  resolutionMs: optional(positiveInteger(), 10),
-  lagTargetMs: optional(aboveZero(), 100),
-  utilizationTarget: optional(ratioAboveZero(), 0.95),
-  riseSmoothing: optional(ratioAboveZero(), 0.3),
-  fallSmoothing: optional(ratioAboveZero(), 0.1),
+const eventLoopLagOptions = s.object({
+  intervalMs: s.optional(s.aboveZero(), 500),
+  resolutionMs: s.optional(s.positiveInteger(), 10),
+  lagTargetMs: s.optional(s.aboveZero(), 100),
+  utilizationTarget: s.optional(s.ratioAboveZero(), 0.95),
+  riseSmoothing: s.optional(s.ratioAboveZero(), 0.3),
+  fallSmoothing: s.optional(s.ratioAboveZero(), 0.1),
 });
 
 /** The measurement of one interval. */
@@ -62,7 +61,7 @@ const type = 'event-loop-lag-detector';
  * @throws FlowConfigError
  */
 export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDetector {
-  const settings = parse(eventLoopLagOptions, options, 'eventLoopLag');
+  const settings = s.parse(eventLoopLagOptions, options, 'eventLoopLag');
   const { intervalMs, resolutionMs, lagTargetMs, utilizationTarget, riseSmoothing, fallSmoothing } = settings;
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs });
   const listeners = new Set<() => void>();

@@ -1,6 +1,6 @@
 /** Decides by the address of the connection whether its sender is believed. */
 import { BlockList, isIP } from 'node:net';
-import { anything, list, parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';
 
 /** A request with an address: one of node:http, of Express and of Fastify's `req.raw`. */
@@ -18,7 +18,7 @@ interface Connected {
  * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });
  */
 export function fromAddresses(ranges: readonly string[]): (request: Connected) => boolean {
-  parse(list(anything(), 'a list of addresses and ranges'), ranges, 'fromAddresses');
+  s.parse(s.list(s.anything(), 'a list of addresses and ranges'), ranges, 'fromAddresses');
   const known = new BlockList();
   for (const [index, range] of ranges.entries()) add(known, range, index);
   return ({ socket }) => {

@@ -1,8 +1,7 @@
 /** Sends each request to the endpoint whose quotas have most left for it. */
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { define } from '../../base/policy-definition.js';
-import { object, optional } from '../../base/schema/element.js';
-import { text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointPicker, EndpointPickerDefinition } from '../../endpoints/pickers/endpoint-picker.js';
 import { isLessLoaded } from '../../endpoints/pickers/least-loaded.js';
 import type { ConstraintReferences } from '../../gate/constraint.js';
@@ -41,7 +40,7 @@ export interface MostBudgetLeftParameters {
 
 export const mostBudgetLeftPlugin: EndpointPickerDefinition = define(
   type,
-  object({ detector: optional(text('the name of a quota detector')) }),
+  s.object({ detector: s.optional(s.text('the name of a quota detector')) }),
   ({ detector: name = 'quota-detector' }: MostBudgetLeftParameters, references: ConstraintReferences) => {
     const detector = references.resolve('constraint', name);
     if ('budgetLeft' in detector) return mostBudgetLeft(detector as QuotaDetector);

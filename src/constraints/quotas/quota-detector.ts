@@ -11,7 +11,7 @@
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import { define } from '../../base/policy-definition.js';
 import type { QuotaSource } from '../../base/quota-window.js';
-import { parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';
@@ -275,7 +275,7 @@ class Quotas implements QuotaDetector {
  * @throws FlowConfigError
  */
 export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}): QuotaDetector {
-  return new Quotas(parse(quotaOptions, options, 'quotaDetector'));
+  return new Quotas(s.parse(quotaOptions, options, 'quotaDetector'));
 }
 
 export const quotaPlugin: ConstraintDefinition = define('quota-detector', quotaParameters, quotaDetector);

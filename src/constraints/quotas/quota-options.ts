@@ -1,8 +1,7 @@
 /** The options of `quotaDetector()`, for hosts and for files. */
 
 import type { WindowKind } from '../../base/quota-window.js';
-import { callable, list, object, optional, type Report, type Schema, withKeys } from '../../base/schema/element.js';
-import { aboveZero, atLeastZero, duration, flag, oneOf, positiveDuration, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { QuotaUnit } from './rate-limit-headers.js';
 
@@ -130,13 +129,13 @@ export interface ResolvedQuotaOptions extends ResolvedParameters {
   readonly wallClock: () => number;
 }
 
-const quota: Schema<ResolvedQuota> = object(
+const quota: s.Schema<ResolvedQuota> = s.object(
   {
-    unit: oneOf('requests', 'inputTokens', 'outputTokens', 'tokens', 'cost'),
-    limit: aboveZero(),
-    per: optional(positiveDuration('1m'), 60_000),
-    burst: optional(aboveZero()),
-    window: optional(oneOf('gcra', 'fixed', 'sliding'), 'gcra'),
+    unit: s.oneOf('requests', 'inputTokens', 'outputTokens', 'tokens', 'cost'),
+    limit: s.aboveZero(),
+    per: s.optional(s.positiveDuration('1m'), 60_000),
+    burst: s.optional(s.aboveZero()),
+    window: s.optional(s.oneOf('gcra', 'fixed', 'sliding'), 'gcra'),
   },
   ({ burst, window }, report) => {
     if (burst !== undefined && window !== 'gcra')
@@ -144,23 +143,23 @@ const quota: Schema<ResolvedQuota> = object(
   },
 );
 
-const group: Schema<ResolvedGroup> = object(
+const group: s.Schema<ResolvedGroup> = s.object(
   {
-    name: optional(text()),
-    by: optional(oneOf('pool', 'endpoint', 'label'), 'pool'),
-    label: optional(text()),
-    is: optional(text()),
-    models: optional(list(text())),
-    perModel: optional(flag(), false),
-    quotas: optional(list(quota), []),
-    learn: optional(flag(), true),
+    name: s.optional(s.text()),
+    by: s.optional(s.oneOf('pool', 'endpoint', 'label'), 'pool'),
+    label: s.optional(s.text()),
+    is: s.optional(s.text()),
+    models: s.optional(s.list(s.text())),
+    perModel: s.optional(s.flag(), false),
+    quotas: s.optional(s.list(quota), []),
+    learn: s.optional(s.flag(), true),
   },
   isNamedByItsLabel,
 );
 
 function isNamedByItsLabel(
   { by, label, is }: { by: string; label?: string | undefined; is?: string | undefined },
-  report: Report,
+  report: s.Report,
 ): void {
   if (by === 'label' && label === undefined) report('the name of the label that the group is by', ['label'], 'none');
   if (by !== 'label' && label !== undefined)
@@ -170,27 +169,27 @@ function isNamedByItsLabel(
 }
 
 const shape = {
-  groups: optional(list(group)),
-  output: optional(oneOf('max-tokens', 'average'), 'max-tokens'),
-  defaultOutputTokens: optional(atLeastZero(), 1024),
-  prices: optional(object({ input: atLeastZero(), output: atLeastZero() })),
-  rejectInfeasible: optional(flag(), true),
-  travel: optional(duration('250ms'), 250),
-  cooldown: optional(positiveDuration('5s'), 5000),
-  maxCooldown: optional(positiveDuration('5m'), 300_000),
+  groups: s.optional(s.list(group)),
+  output: s.optional(s.oneOf('max-tokens', 'average'), 'max-tokens'),
+  defaultOutputTokens: s.optional(s.atLeastZero(), 1024),
+  prices: s.optional(s.object({ input: s.atLeastZero(), output: s.atLeastZero() })),
+  rejectInfeasible: s.optional(s.flag(), true),
+  travel: s.optional(s.duration('250ms'), 250),
+  cooldown: s.optional(s.positiveDuration('5s'), 5000),
+  maxCooldown: s.optional(s.positiveDuration('5m'), 300_000),
 };
 
 /** The group if none is given: one for each endpoint, with the quotas that its answers tell. */
 export const groupOfEachEndpoint: ResolvedGroup = { by: 'endpoint', perModel: false, quotas: [], learn: true };
 
-export const quotaParameters: Schema<ResolvedParameters> = /* @__PURE__ */ object(shape);
+export const quotaParameters: s.Schema<ResolvedParameters> = /* @__PURE__ */ s.object(shape);
 
-export const quotaOptions: Schema<ResolvedQuotaOptions> = /* @__PURE__ */ object(
-  withKeys(shape, {
-    estimate: optional(
-      callable<(item: ItemView) => QuotaEstimate>('a function of the waiting request that returns figures'),
+export const quotaOptions: s.Schema<ResolvedQuotaOptions> = /* @__PURE__ */ s.object(
+  s.withKeys(shape, {
+    estimate: s.optional(
+      s.callable<(item: ItemView) => QuotaEstimate>('a function of the waiting request that returns figures'),
     ),
-    random: optional(callable<() => number>(), () => Math.random()),
-    wallClock: optional(callable<() => number>(), () => Date.now()),
+    random: s.optional(s.callable<() => number>(), () => Math.random()),
+    wallClock: s.optional(s.callable<() => number>(), () => Date.now()),
   }),
 );

@@ -8,7 +8,7 @@
 
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { define } from '../../base/policy-definition.js';
-import { parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
 import type { SeatView } from '../../gate/server-answer.js';
@@ -273,7 +273,7 @@ class Sessions implements SessionLimit {
  * new FlowController({ maxConcurrency: 64, constraints: [sessionLimit({ maxSessions: 200, inactivity: '10m' })] })
  */
 export function sessionLimit<R = unknown>(given: SessionLimitOptions<R> = {}): SessionLimit {
-  return new Sessions(parse(sessionOptions, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
+  return new Sessions(s.parse(sessionOptions, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
 }
 
 export const sessionLimitPlugin: ConstraintDefinition = define(type, sessionParameters, sessionLimit);

@@ -2,8 +2,7 @@
 
 import { requestField } from '../../base/request-field.js';
 import type { Duration } from '../../base/schema/duration.js';
-import { callable, element, object, optional, type Report, type Schema, withKeys } from '../../base/schema/element.js';
-import { oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { SharedPrefix } from './session-table.js';
 
@@ -36,9 +35,9 @@ export interface SessionLimitOptions<R = unknown> extends Omit<SessionLimitParam
 }
 
 const limits = {
-  maxSessions: optional(positiveInteger()),
-  footprint: optional(positiveInteger()),
-  inactivity: optional(positiveDuration('30m'), 1_800_000),
+  maxSessions: s.optional(s.positiveInteger()),
+  footprint: s.optional(s.positiveInteger()),
+  inactivity: s.optional(s.positiveDuration('30m'), 1_800_000),
 };
 
 interface ParsedLimits extends Readonly<Pick<SessionLimitParameters, 'maxSessions' | 'footprint'>> {
@@ -51,22 +50,25 @@ export interface SessionSettings extends ParsedLimits {
   readonly sharedPrefix?: ((item: ItemView) => SharedPrefix | undefined) | undefined;
 }
 
-export const sessionParameters: Schema<ParsedLimits & { readonly by: 'sessionId' | 'fairnessId' }> =
-  /* @__PURE__ */ object(withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits), hasLimit);
+export const sessionParameters: s.Schema<ParsedLimits & { readonly by: 'sessionId' | 'fairnessId' }> =
+  /* @__PURE__ */ s.object(
+    s.withKeys({ by: s.optional(s.oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits),
+    hasLimit,
+  );
 
-export const sessionOptions: Schema<SessionSettings> = /* @__PURE__ */ object(
-  withKeys(
-    { by: element(readBy), sharedPrefix: optional(callable<(item: ItemView) => SharedPrefix | undefined>()) },
+export const sessionOptions: s.Schema<SessionSettings> = /* @__PURE__ */ s.object(
+  s.withKeys(
+    { by: s.element(readBy), sharedPrefix: s.optional(s.callable<(item: ItemView) => SharedPrefix | undefined>()) },
     limits,
   ),
   hasLimit,
 );
 
-function hasLimit({ maxSessions, footprint }: Partial<ParsedLimits>, report: Report): void {
+function hasLimit({ maxSessions, footprint }: Partial<ParsedLimits>, report: s.Report): void {
   if (maxSessions === undefined && footprint === undefined) report('maxSessions, footprint, or both', [], 'neither');
 }
 
-function readBy(given: unknown, report: Report): SessionSettings['by'] | undefined {
+function readBy(given: unknown, report: s.Report): SessionSettings['by'] | undefined {
   if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
   if (typeof given === 'function') return (item) => given(item);
   if (given === 'sessionId') return namedSession;

@@ -2,8 +2,7 @@
 
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { type Clock, letProcessEnd, realClock } from '../../base/clock.js';
-import { callable, object, optional, parse } from '../../base/schema/element.js';
-import { aboveZero, clock, flag } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { DroppedEvent, FlowEvents } from '../events.js';
 
 export interface LogDropsOptions {
@@ -32,11 +31,11 @@ export interface DropSummary {
   readonly isShadow?: true;
 }
 
-const optionsSchema = object({
-  onLine: callable<LogDropsOptions['onLine']>(),
-  everyMs: optional(aboveZero(), 10_000),
-  fairnessIds: optional(flag(), false),
-  clock: optional(clock(), realClock),
+const optionsSchema = s.object({
+  onLine: s.callable<LogDropsOptions['onLine']>(),
+  everyMs: s.optional(s.aboveZero(), 10_000),
+  fairnessIds: s.optional(s.flag(), false),
+  clock: s.optional(s.clock(), realClock),
 });
 
 /** The most names that one period counts apart; the rest is `other`. */
@@ -57,7 +56,7 @@ interface Source {
  * logDrops(flow, { onLine: (line, summary) => logger.warn(summary, line) });
  */
 export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void } {
-  const { onLine, everyMs, fairnessIds, clock } = parse(optionsSchema, options, 'logDrops');
+  const { onLine, everyMs, fairnessIds, clock } = s.parse(optionsSchema, options, 'logDrops');
   let period: Period | undefined;
   let timer: unknown;
 

@@ -4,7 +4,7 @@
  */
 
 import type { output } from 'zod/v4/core';
-import { object, optional, parse, type Schema, value } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
@@ -114,15 +114,15 @@ const all = Number.POSITIVE_INFINITY;
 const unbounded: Depth = { place: all, shared: all, unordered: all };
 
 // @__NO_SIDE_EFFECTS__
-function bound(otherwise: number): Schema<number | 'all'> {
-  return optional(value("a number from 0 up, or 'all'", isBound), otherwise);
+function bound(otherwise: number): s.Schema<number | 'all'> {
+  return s.optional(s.value("a number from 0 up, or 'all'", isBound), otherwise);
 }
 
 function isBound(given: unknown): given is number | 'all' {
   return given === 'all' || (typeof given === 'number' && given >= 0);
 }
 
-const boundsSchema = object({ flows: bound(8), waits: bound(6) });
+const boundsSchema = s.object({ flows: bound(8), waits: bound(6) });
 
 /**
  * A picture of the moment: the figures, the largest flows, and the longest waits with their reasons. Its cost does not
@@ -134,7 +134,7 @@ export function overviewOf<R extends FlowRequest>(
   bounds: OverviewBounds = {},
 ): ControllerOverview {
   const engine = engineFor('overviewOf', flow);
-  const given = parse(boundsSchema, bounds, 'overviewOf');
+  const given = s.parse(boundsSchema, bounds, 'overviewOf');
   return engine.figures((nowMs) => takeOverview(engine, given, nowMs));
 }
 

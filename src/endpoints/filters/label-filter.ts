@@ -1,8 +1,7 @@
 /** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
 import { define } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
-import { callable, list, object, optional, parse, type Report } from '../../base/schema/element.js';
-import { flag, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 
 /** Parameters that a configuration file can hold. */
@@ -29,15 +28,15 @@ export interface LabelFilterOptions<R = unknown> extends LabelFilterParameters {
 }
 
 const shape = {
-  label: text('the name of a label'),
-  field: optional(text('the name of a field of the request')),
-  validValues: optional(list(text())),
-  allowsNoLabel: optional(flag(), false),
+  label: s.text('the name of a label'),
+  field: s.optional(s.text('the name of a field of the request')),
+  validValues: s.optional(s.list(s.text())),
+  allowsNoLabel: s.optional(s.flag(), false),
 };
 
 type Sources = Partial<Record<'field' | 'validValues' | 'of', unknown>>;
 
-function comparesWithOneThing({ field, validValues, of }: Sources, report: Report): void {
+function comparesWithOneThing({ field, validValues, of }: Sources, report: s.Report): void {
   if (Array.isArray(validValues) && validValues.length === 0) report('at least one entry', ['validValues']);
   const given = [field, validValues, of].filter((source) => source !== undefined);
   if (given.length > 1) report('only one of "field", "validValues" and "of"');
@@ -57,9 +56,9 @@ function serves(label: string | undefined, values: readonly string[], allowsNoLa
  * labelFilter({ label: 'model', of: ({ req }) => req.body.model })
  */
 export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): EndpointFilter<R> {
-  const ofRequest = callable<(request: R) => unknown>('a function of the request');
-  const schema = object({ ...shape, of: optional(ofRequest) }, comparesWithOneThing);
-  const { label, field = label, of, validValues, allowsNoLabel } = parse(schema, options, 'labelFilter');
+  const ofRequest = s.callable<(request: R) => unknown>('a function of the request');
+  const schema = s.object({ ...shape, of: s.optional(ofRequest) }, comparesWithOneThing);
+  const { label, field = label, of, validValues, allowsNoLabel } = s.parse(schema, options, 'labelFilter');
   return {
     type: 'label-filter',
     classOf({ request }) {
@@ -76,6 +75,6 @@ export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): Endpoi
 
 export const labelFilterPlugin: EndpointFilterDefinition = define(
   'label-filter',
-  object(shape, comparesWithOneThing),
+  s.object(shape, comparesWithOneThing),
   labelFilter,
 );

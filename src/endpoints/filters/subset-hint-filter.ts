@@ -1,7 +1,7 @@
 /** Requests go to the endpoints that a load balancer in front allows. */
 import { withoutParameters } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
-import { callable, object, optional, parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 
@@ -27,9 +27,9 @@ function addressesOf(hint: unknown): readonly string[] | undefined {
  * @throws FlowConfigError
  */
 export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): EndpointFilter<R> {
-  const hintOf = callable<(request: R) => unknown>('a function of the request');
-  const schema = object({ of: optional(hintOf, (request) => requestField(request, 'endpointSubset')) });
-  const { of } = parse(schema, options, 'subsetHint');
+  const hintOf = s.callable<(request: R) => unknown>('a function of the request');
+  const schema = s.object({ of: s.optional(hintOf, (request) => requestField(request, 'endpointSubset')) });
+  const { of } = s.parse(schema, options, 'subsetHint');
   return {
     type: 'subset-hint-filter',
     classOf({ request }) {

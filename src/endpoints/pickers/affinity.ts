@@ -7,8 +7,7 @@
  */
 import { define } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
-import { element, object, optional, parse, type Report } from '../../base/schema/element.js';
-import { number, oneOf } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { textHash } from '../../base/text-hash.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
@@ -32,11 +31,11 @@ export interface AffinityOptions<R = unknown> extends Omit<AffinityParameters, '
   by?: AffinityParameters['by'] | ((item: ItemView<R>) => string | undefined);
 }
 
-const loadCapSchema = optional(number({ from: 1 }), 1.25);
+const loadCapSchema = s.optional(s.number({ from: 1 }), 1.25);
 
 type KeyOf<R> = (item: ItemView<R>) => unknown;
 
-function readKeyOf<R>(given: unknown, report: Report): KeyOf<R> | undefined {
+function readKeyOf<R>(given: unknown, report: s.Report): KeyOf<R> | undefined {
   if (given === 'affinityKey') return ({ request }) => requestField(request, 'affinityKey');
   if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
   if (typeof given === 'function') return (item) => given(item);
@@ -60,8 +59,8 @@ function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number 
  * @throws FlowConfigError
  */
 export function affinity<R = unknown>(options: AffinityOptions<R> = {}): EndpointPicker<R> {
-  const schema = object({ by: element(readKeyOf<R>), loadCap: loadCapSchema });
-  const { by: keyOf, loadCap } = parse(schema, { ...options, by: options.by ?? 'affinityKey' }, 'affinity');
+  const schema = s.object({ by: s.element(readKeyOf<R>), loadCap: loadCapSchema });
+  const { by: keyOf, loadCap } = s.parse(schema, { ...options, by: options.by ?? 'affinityKey' }, 'affinity');
   return {
     type: 'affinity-picker',
     pick(endpoints, item) {
@@ -100,6 +99,6 @@ export function prefixKey(prompt: string, characters = 256): string {
 
 export const affinityPlugin: EndpointPickerDefinition = define(
   'affinity-picker',
-  object({ by: optional(oneOf('affinityKey', 'fairnessId')), loadCap: loadCapSchema }),
+  s.object({ by: s.optional(s.oneOf('affinityKey', 'fairnessId')), loadCap: loadCapSchema }),
   affinity,
 );

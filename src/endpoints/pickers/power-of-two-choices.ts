@@ -1,7 +1,6 @@
 /** Draws two endpoints and sends the request to the less loaded one. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse, withKeys } from '../../base/schema/element.js';
-import { integer, randomSource } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { seededRandom } from '../../base/seeded-random.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
@@ -18,9 +17,9 @@ export interface PowerOfTwoChoicesOptions extends PowerOfTwoChoicesParameters {
   random?: (() => number) | undefined;
 }
 
-const shape = { seed: optional(integer(), 1) };
+const shape = { seed: s.optional(s.integer(), 1) };
 
-const optionsSchema = object(withKeys(shape, { random: optional(randomSource()) }));
+const optionsSchema = s.object(s.withKeys(shape, { random: s.optional(s.randomSource()) }));
 
 /** One endpoint by weight, `without` excepted; undefined when there is no other. */
 function drawByWeight(
@@ -49,7 +48,7 @@ function drawByWeight(
  * @throws FlowConfigError
  */
 export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): EndpointPicker {
-  const { seed, random = seededRandom(seed) } = parse(optionsSchema, options, 'powerOfTwoChoices');
+  const { seed, random = seededRandom(seed) } = s.parse(optionsSchema, options, 'powerOfTwoChoices');
   return {
     type: 'weighted-random-two-picker',
     pick(endpoints) {
@@ -62,6 +61,6 @@ export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): Endpo
 
 export const powerOfTwoChoicesPlugin: EndpointPickerDefinition = define(
   'weighted-random-two-picker',
-  object(shape),
+  s.object(shape),
   powerOfTwoChoices,
 );

@@ -11,8 +11,7 @@ import {
 } from '../../adapters/http/index.js';
 import { isRefusal } from '../../base/headers/retry-after.js';
 import { promptTokens, tokensOfMedium } from '../../base/prompt-tokens.js';
-import { callable, object, optional, parse } from '../../base/schema/element.js';
-import { durationAboveZero, integer } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import {
   type Drop,
   type Duration,
@@ -101,12 +100,12 @@ export interface StreamCall<P, R> {
   readonly model: Model & { doStream(params: P): PromiseLike<R> };
 }
 
-const optionsSchema = object({
-  classify: optional(callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
+const optionsSchema = s.object({
+  classify: s.optional(s.callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
   context: contextOption,
-  estimate: optional(callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
-  maxRetries: optional(integer({ from: 0 }), 1),
-  idleTimeout: optional(durationAboveZero('5m'), longestIdleMs),
+  estimate: s.optional(s.callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
+  maxRetries: s.optional(s.integer({ from: 0 }), 1),
+  idleTimeout: s.optional(s.durationAboveZero('5m'), longestIdleMs),
   ...responseShape,
 } satisfies Record<keyof FlowMiddlewareOptions, unknown>);
 
@@ -129,7 +128,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
     estimate,
     maxRetries,
     idleTimeout: idleMs,
-  } = parse(optionsSchema, options, 'flowMiddleware options');
+  } = s.parse(optionsSchema, options, 'flowMiddleware options');
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {

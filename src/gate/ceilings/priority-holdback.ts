@@ -1,7 +1,6 @@
 /** Ceilings that fall with priority: capacity that lower bands must leave to higher ones. */
 import { define } from '../../base/policy-definition.js';
-import { element, object, optional, parse, type Schema } from '../../base/schema/element.js';
-import { oneOf, ratioAboveZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 
 export interface PriorityHoldbackOptions {
@@ -16,20 +15,20 @@ export interface PriorityHoldbackOptions {
 }
 
 /** A required share below 1; the message names the option if it is missing. */
-function belowOne(name: string): Schema<number> {
-  return element((candidate, report) => {
+function belowOne(name: string): s.Schema<number> {
+  return s.element((candidate, report) => {
     if (typeof candidate === 'number' && candidate >= 0 && candidate < 1) return candidate + 0;
     report(`a number from 0 up, below 1${candidate === undefined ? ` (${name} is required)` : ''}`);
     return Number.NaN;
   });
 }
 
-const holdbackParameters = object(
+const holdbackParameters = s.object(
   {
-    shape: optional(oneOf('linear')),
-    domain: optional(oneOf('rank', 'value'), 'rank'),
+    shape: s.optional(s.oneOf('linear')),
+    domain: s.optional(s.oneOf('rank', 'value'), 'rank'),
     minCeiling: /* @__PURE__ */ belowOne('minCeiling'),
-    maxCeiling: optional(ratioAboveZero(), 1),
+    maxCeiling: s.optional(s.ratioAboveZero(), 1),
   },
   ({ minCeiling, maxCeiling }, report) => {
     if (minCeiling >= maxCeiling) report(`a number below maxCeiling (${maxCeiling})`, ['minCeiling']);
@@ -44,7 +43,7 @@ const holdbackParameters = object(
  * @throws FlowConfigError
  */
 export function priorityHoldback(options: PriorityHoldbackOptions): UsageLimitPolicy {
-  const { domain, minCeiling, maxCeiling } = parse(holdbackParameters, options, 'priorityHoldback');
+  const { domain, minCeiling, maxCeiling } = s.parse(holdbackParameters, options, 'priorityHoldback');
   const fill = domain === 'rank' ? fallByRank : fallByValue;
   return {
     type: 'priority-holdback-policy',
@@ -58,7 +57,7 @@ export interface InterpolatedUsageLimitOptions {
   threshold?: number | undefined;
 }
 
-const interpolatedParameters = object({ threshold: optional(ratioAboveZero(), 1) });
+const interpolatedParameters = s.object({ threshold: s.optional(s.ratioAboveZero(), 1) });
 
 /**
  * Ceilings from 1 for the highest band down to `threshold` for the lowest, by rank: `priorityHoldback` with one number
@@ -68,7 +67,7 @@ const interpolatedParameters = object({ threshold: optional(ratioAboveZero(), 1)
  * @throws FlowConfigError
  */
 export function interpolatedUsageLimit(options: InterpolatedUsageLimitOptions = {}): UsageLimitPolicy {
-  const { threshold } = parse(interpolatedParameters, options, 'interpolatedUsageLimit');
+  const { threshold } = s.parse(interpolatedParameters, options, 'interpolatedUsageLimit');
   return {
     type: 'interpolated-usage-limit-policy',
     constant: true,

@@ -1,11 +1,11 @@
 /** Ceilings that mirror the saturation: the fuller the pool, the rarer the turns of lower bands. */
 import { define } from '../../base/policy-definition.js';
-import { element, type Schema } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 
 const type = 'soft-reflective-ceiling-policy';
 
-const parameters: Schema<object> = element((candidate, report) => {
+const parameters: s.Schema<object> = s.element((candidate, report) => {
   const isObject = typeof candidate === 'object' && candidate !== null && !Array.isArray(candidate);
   if (!isObject) report('an object without keys');
   for (const key of isObject ? Object.keys(candidate) : []) report(`nothing: ${type} takes no parameters`, [key]);

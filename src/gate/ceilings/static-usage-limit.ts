@@ -1,7 +1,6 @@
 /** One ceiling for every band. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { aboveZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 
 export interface StaticUsageLimitOptions {
@@ -11,7 +10,7 @@ export interface StaticUsageLimitOptions {
 
 const type = 'static-usage-limit-policy';
 
-const parameters = object({ threshold: optional(aboveZero(), 1) });
+const parameters = s.object({ threshold: s.optional(s.aboveZero(), 1) });
 
 /**
  * The same ceiling for all bands: strict priority alone decides which request goes. Differs from llm-d-router: a
@@ -19,7 +18,7 @@ const parameters = object({ threshold: optional(aboveZero(), 1) });
  * @throws FlowConfigError
  */
 export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLimitPolicy {
-  const { threshold } = parse(parameters, options, 'staticUsageLimit');
+  const { threshold } = s.parse(parameters, options, 'staticUsageLimit');
   return {
     type,
     constant: true,

@@ -1,7 +1,6 @@
 /** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, orNull, parse, type Schema } from '../../base/schema/element.js';
-import { atLeastZero, integer, ratio } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
@@ -20,22 +19,22 @@ export type BusyThresholdsUpdate = { readonly [K in keyof BusyThresholds]?: Busy
 
 const type = 'busy-threshold-detector';
 
-const shareOfBlocks = ratio();
-const prefillTokens = integer({ from: 0 });
-const shareOfBatch = atLeastZero();
+const shareOfBlocks = s.ratio();
+const prefillTokens = s.integer({ from: 0 });
+const shareOfBatch = s.atLeastZero();
 
-const parameters: Schema<BusyThresholds> = object({
-  activeDecodeBlocksThreshold: optional(shareOfBlocks),
-  activePrefillTokensThreshold: optional(prefillTokens),
-  activePrefillTokensThresholdFrac: optional(shareOfBatch),
+const parameters: s.Schema<BusyThresholds> = s.object({
+  activeDecodeBlocksThreshold: s.optional(shareOfBlocks),
+  activePrefillTokensThreshold: s.optional(prefillTokens),
+  activePrefillTokensThresholdFrac: s.optional(shareOfBatch),
 });
 
 /** The schema is made for each update, because updates are rare, and most detectors need none. */
-function updateSchema(): Schema<BusyThresholdsUpdate> {
-  return object({
-    activeDecodeBlocksThreshold: optional(orNull(shareOfBlocks)),
-    activePrefillTokensThreshold: optional(orNull(prefillTokens)),
-    activePrefillTokensThresholdFrac: optional(orNull(shareOfBatch)),
+function updateSchema(): s.Schema<BusyThresholdsUpdate> {
+  return s.object({
+    activeDecodeBlocksThreshold: s.optional(s.orNull(shareOfBlocks)),
+    activePrefillTokensThreshold: s.optional(s.orNull(prefillTokens)),
+    activePrefillTokensThresholdFrac: s.optional(s.orNull(shareOfBatch)),
   });
 }
 
@@ -63,7 +62,9 @@ export interface BusyThresholdDetector extends SaturationDetector {
  * @throws FlowConfigError
  */
 export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresholdDetector {
-  let thresholds: Readonly<BusyThresholds> = Object.freeze({ ...parse(parameters, options, 'busyThresholdDetector') });
+  let thresholds: Readonly<BusyThresholds> = Object.freeze({
+    ...s.parse(parameters, options, 'busyThresholdDetector'),
+  });
   const listeners = new Set<() => void>();
 
   function isRankBusy({ activePrefillTokens, totalBlocks, maxNumBatchedTokens, ...blocks }: RankLoad): boolean {
@@ -94,7 +95,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
     },
     isBusy,
     update(change) {
-      const moved = parse(updateSchema(), change, 'busyThresholdDetector.update');
+      const moved = s.parse(updateSchema(), change, 'busyThresholdDetector.update');
       const next = Object.entries({ ...thresholds, ...moved }).filter(([, threshold]) => threshold !== null);
       thresholds = Object.freeze(Object.fromEntries(next));
       for (const listener of [...listeners]) listener();

@@ -1,7 +1,6 @@
 /** Saturation from what the controller itself has in flight. */
 import { define } from '../../base/policy-definition.js';
-import { element, object, optional, parse, type Report, readBy, type Schema } from '../../base/schema/element.js';
-import { atLeastZero, flag, oneOf, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { Constraint, RequestWait } from '../constraint.js';
@@ -24,18 +23,18 @@ export interface ConcurrencyDetectorOptions {
   countIncoming?: boolean | undefined;
 }
 
-const optionsSchema = object(
+const optionsSchema = s.object(
   {
-    concurrencyMode: optional(oneOf('requests', 'tokens', 'hybrid'), 'requests'),
-    maxConcurrency: optional(positiveInteger(), 100),
-    maxTokenConcurrency: optional(positiveInteger(), 1_000_000),
-    headroom: optional(atLeastZero(), 0),
-    countIncoming: optional(flag(), false),
+    concurrencyMode: s.optional(s.oneOf('requests', 'tokens', 'hybrid'), 'requests'),
+    maxConcurrency: s.optional(s.positiveInteger(), 100),
+    maxTokenConcurrency: s.optional(s.positiveInteger(), 1_000_000),
+    headroom: s.optional(s.atLeastZero(), 0),
+    countIncoming: s.optional(s.flag(), false),
   },
   countsTokens,
 );
 
-function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDetectorOptions>, report: Report): void {
+function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDetectorOptions>, report: s.Report): void {
   if (countIncoming === true && (concurrencyMode ?? 'requests') === 'requests') {
     report('"tokens" or "hybrid", because countIncoming counts tokens', ['concurrencyMode'], '"requests"');
   }
@@ -53,7 +52,7 @@ function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDet
 export function concurrencyDetector(
   options: ConcurrencyDetectorOptions = {},
 ): SaturationDetector & Partial<Constraint> {
-  const settings = parse(optionsSchema, options, 'concurrencyDetector');
+  const settings = s.parse(optionsSchema, options, 'concurrencyDetector');
   const { concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom, countIncoming } = settings;
   const isByTokens = concurrencyMode === 'tokens';
   let summed: readonly EndpointView[] | undefined;
@@ -115,13 +114,13 @@ export function concurrencyDetector(
 /**
  * In llm-d the detector reads its counters from a producer plugin that a parameter names; here the controller counts.
  */
-function withoutProducer<T>(schema: Schema<T>): Schema<T> {
-  return element(
+function withoutProducer<T>(schema: s.Schema<T>): s.Schema<T> {
+  return s.element(
     (given, report) => {
       if (typeof given !== 'object' || given === null || !('inFlightLoadProducerName' in given))
-        return readBy(schema, given, report);
+        return s.readBy(schema, given, report);
       const { inFlightLoadProducerName: _, ...parameters } = given;
-      return readBy(schema, parameters, report);
+      return s.readBy(schema, parameters, report);
     },
     (of) => ({ ...of(schema), additionalProperties: { description: 'inFlightLoadProducerName alone, as in llm-d.' } }),
   );

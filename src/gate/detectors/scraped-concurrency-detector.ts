@@ -1,7 +1,6 @@
 /** Saturation from the requests that model servers report, whoever sent them. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse, withKeys } from '../../base/schema/element.js';
-import { positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { isAvailable } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { hasFreshMetrics } from '../../endpoints/freshness.js';
@@ -20,13 +19,15 @@ export interface ScrapedConcurrencyOptions {
 const type = 'scraped-concurrency-detector';
 
 const shape = {
-  maxConcurrency: optional(positiveInteger(), 100),
-  metricsStalenessThreshold: optional(positiveDuration('2s'), 2000),
+  maxConcurrency: s.optional(s.positiveInteger(), 100),
+  metricsStalenessThreshold: s.optional(s.positiveDuration('2s'), 2000),
 };
-const options = /* @__PURE__ */ object(shape);
+const options = /* @__PURE__ */ s.object(shape);
 
 /** In llm-d own dispatches count for a fixed time; here until a report holds them, so no time is needed. */
-const parameters = /* @__PURE__ */ object(withKeys(shape, { ownDispatchWindow: optional(positiveDuration('1s')) }));
+const parameters = /* @__PURE__ */ s.object(
+  s.withKeys(shape, { ownDispatchWindow: s.optional(s.positiveDuration('1s')) }),
+);
 
 /**
  * The load over the capacity. The load is what the servers report, running and waiting, plus what this controller has
@@ -40,7 +41,7 @@ const parameters = /* @__PURE__ */ object(withKeys(shape, { ownDispatchWindow: o
  * @throws FlowConfigError
  */
 export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): SaturationDetector {
-  const { maxConcurrency, metricsStalenessThreshold } = parse(options, given, 'scrapedConcurrency');
+  const { maxConcurrency, metricsStalenessThreshold } = s.parse(options, given, 'scrapedConcurrency');
 
   function seatsOf({ weight }: EndpointView): number {
     return Math.max(1, Math.floor(maxConcurrency * weight));

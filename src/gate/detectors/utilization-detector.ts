@@ -1,15 +1,7 @@
 /** Saturation from what the model servers report, corrected for what they cannot have reported yet. */
 
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse } from '../../base/schema/element.js';
-import {
-  atLeastZero,
-  flag,
-  oneOf,
-  positiveDuration,
-  positiveInteger,
-  ratioAboveZero,
-} from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { hasFreshMetrics } from '../../endpoints/freshness.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
@@ -42,13 +34,13 @@ export interface UtilizationDetectorOptions {
 
 const type = 'utilization-detector';
 
-const parameters = object({
-  queueDepthThreshold: optional(positiveInteger(), 1),
-  kvCacheUtilThreshold: optional(ratioAboveZero(), 0.8),
-  metricsStalenessThreshold: optional(positiveDuration('200ms'), 200),
-  stalenessPolicy: optional(oneOf('saturated', 'ignore', 'last-known'), 'saturated'),
-  headroom: optional(atLeastZero(), 0),
-  lagCompensation: optional(flag(), true),
+const parameters = s.object({
+  queueDepthThreshold: s.optional(s.positiveInteger(), 1),
+  kvCacheUtilThreshold: s.optional(s.ratioAboveZero(), 0.8),
+  metricsStalenessThreshold: s.optional(s.positiveDuration('200ms'), 200),
+  stalenessPolicy: s.optional(s.oneOf('saturated', 'ignore', 'last-known'), 'saturated'),
+  headroom: s.optional(s.atLeastZero(), 0),
+  lagCompensation: s.optional(s.flag(), true),
 });
 
 /** A detector that also tells of how many endpoints it knew nothing. */
@@ -81,7 +73,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     stalenessPolicy,
     headroom,
     lagCompensation,
-  } = parse(parameters, options, 'utilizationDetector');
+  } = s.parse(parameters, options, 'utilizationDetector');
   const queueBurst = queueDepthThreshold * (1 + headroom);
   const kvBurst = kvCacheUtilThreshold * (1 + headroom);
   /** Endpoints found stale at the last reading, or when they were looked at for it. */

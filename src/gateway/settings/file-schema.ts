@@ -6,29 +6,9 @@
  *
  * Longer than most files, because one table has every key.
  */
-import {
-  anything,
-  element,
-  list,
-  object,
-  optional,
-  orEmpty,
-  otherwise,
-  record,
-  validate,
-  value,
-} from '../../base/schema/element.js';
+
 import { row } from '../../base/schema/json-schema.js';
-import {
-  aboveZero,
-  duration,
-  flag,
-  integer,
-  oneOf,
-  positiveDuration,
-  quantity,
-  text,
-} from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { flowSectionsJson } from '../../config/index.js';
 import type { Duration, Quantity, Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
@@ -39,10 +19,10 @@ import { type SecretSources, secret, section } from './secrets.js';
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 
 const isPath = (candidate: unknown): candidate is string => typeof candidate === 'string' && candidate.startsWith('/');
-const path = value('a path such as "/health"', isPath, { type: 'string', pattern: '^/' });
+const path = s.value('a path such as "/health"', isPath, { type: 'string', pattern: '^/' });
 
 /** Without a path that ends in /v1, which the requests bring along, and without a query. */
-const url: Schema<string> = element(
+const url: Schema<string> = s.element(
   (candidate, report) => {
     const parsed = typeof candidate === 'string' ? parseUrl(candidate) : undefined;
     if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '') {
@@ -67,7 +47,7 @@ function parseUrl(candidate: string): URL | undefined {
 const expectedOrigins = '"*", or a list of origins such as "https://chat.example.com"';
 
 /** As browsers write them, so that they can be compared. */
-const origins: Schema<'*' | readonly string[]> = element(
+const origins: Schema<'*' | readonly string[]> = s.element(
   (candidate, report) => {
     if (candidate === '*') return candidate;
     if (!Array.isArray(candidate)) {
@@ -83,17 +63,17 @@ const origins: Schema<'*' | readonly string[]> = element(
   { anyOf: [{ const: '*' }, { type: 'array', items: { type: 'string' } }] },
 );
 
-const port = integer({ from: 0, to: 65_535 });
-const count = integer({ from: 1 });
-const onByDefault = otherwise(flag(), true);
-const offByDefault = otherwise(flag(), false);
-const span = (silent: Duration): Schema<number> => otherwise(positiveDuration(silent), silent);
-const bytes = (silent: Quantity): Schema<number> => otherwise(size, silent);
+const port = s.integer({ from: 0, to: 65_535 });
+const count = s.integer({ from: 1 });
+const onByDefault = s.otherwise(s.flag(), true);
+const offByDefault = s.otherwise(s.flag(), false);
+const span = (silent: Duration): Schema<number> => s.otherwise(s.positiveDuration(silent), silent);
+const bytes = (silent: Quantity): Schema<number> => s.otherwise(size, silent);
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
-const size: Schema<number> = element(
+const size: Schema<number> = s.element(
   (candidate, report) => {
-    const verdict = validate(quantity('4Mi'), candidate);
+    const verdict = s.validate(s.quantity('4Mi'), candidate);
     if (verdict.ok && verdict.value >= 1 && verdict.value < Infinity) return verdict.value;
     report('a size from 1 up, such as "4Mi"');
     return Number.NaN;
@@ -105,172 +85,181 @@ const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number
   candidate === 'safe' ||
   candidate === 'closed' ||
   (typeof candidate === 'number' && Number.isInteger(candidate) && candidate >= 0);
-const fallback = value('"safe", "closed", or a limit: an integer from 0 up', isFallback, {
+const fallback = s.value('"safe", "closed", or a limit: an integer from 0 up', isFallback, {
   anyOf: [{ enum: ['safe', 'closed'] }, { type: 'integer', minimum: 0 }],
 });
 
 /** The priority of a name that was not given stays open until the objectives are known. */
 const sender = {
-  tenant: row('The fairness ID of the sender.', text('the name of a tenant')),
-  objective: row('A name of `objectives`, which stands for a priority.', optional(text('the name of an objective'))),
-  priority: row('The priority, instead of an objective.', optional(integer())),
-  maxPriority: row('The highest that requests may ask for.', optional(integer())),
+  tenant: row('The fairness ID of the sender.', s.text('the name of a tenant')),
+  objective: row(
+    'A name of `objectives`, which stands for a priority.',
+    s.optional(s.text('the name of an objective')),
+  ),
+  priority: row('The priority, instead of an objective.', s.optional(s.integer())),
+  maxPriority: row('The highest that requests may ask for.', s.optional(s.integer())),
   trusted: row('Whether its flow headers are believed: for gateways and proxies of your own.', offByDefault),
 };
 
-const openTelemetry = object({
+const openTelemetry = s.object({
   metrics: row('Record the metrics.', onByDefault),
   traces: row('Record a span for each request.', onByDefault),
-  pool: row('Names the pool in metrics.', optional(text())),
+  pool: row('Names the pool in metrics.', s.optional(s.text())),
   fairnessIds: row('Metrics and spans name tenants.', offByDefault),
 });
 
-const scrape = object({
+const scrape = s.object({
   enabled: row(
     'Ask the servers for their load. Without it: if the section is there, or the detector needs it.',
-    optional(flag()),
+    s.optional(s.flag()),
   ),
   interval: row('From question to question.', span('50ms')),
   idleInterval: row('The same while no request waits or runs.', span('1s')),
   timeout: row('For the whole answer.', span('1s')),
-  path: row('Where servers report.', otherwise(path, '/metrics')),
+  path: row('Where servers report.', s.otherwise(path, '/metrics')),
   stalenessThreshold: row('After it a report is stale.', span('200ms')),
 });
 
-const health = object({
+const health = s.object({
   interval: row('From check to check.', span('2s')),
   timeout: row('For the answer of a check.', span('1s')),
-  failures: row('Checks in a row that must fail until a server gets no work.', otherwise(count, 3)),
-  successes: row('Checks in a row that must succeed until it gets work again.', otherwise(count, 1)),
+  failures: row('Checks in a row that must fail until a server gets no work.', s.otherwise(count, 3)),
+  successes: row('Checks in a row that must succeed until it gets work again.', s.otherwise(count, 1)),
   whenAllSilent: row(
     'When no server answers: each keeps its work, or all are ill.',
-    otherwise(oneOf('keep', 'ill'), 'keep'),
+    s.otherwise(s.oneOf('keep', 'ill'), 'keep'),
   ),
 });
 
-const timeouts = object({
+const timeouts = s.object({
   connect: row('Until a server takes the connection.', span('5s')),
   upload: row('The longest silence of a client that sends a body.', span('10s')),
   firstToken: row(
     'From the seat to the first content token of a stream; then another server is asked.',
-    optional(positiveDuration('5s')),
+    s.optional(s.positiveDuration('5s')),
   ),
   firstTokenByModel: row(
     'The same by the model that the server is asked for.',
-    otherwise(record(positiveDuration('60s')), {}),
+    s.otherwise(s.record(s.positiveDuration('60s')), {}),
   ),
   firstByte: row('From the request to the head of the answer.', span('5m')),
   idle: row('Between two pieces of an answer, to either side.', span('60s')),
   total: row('From the seat to the end of the answer.', span('30m')),
 });
 
-const limits = object({
+const limits = s.object({
   maxRequestBytes: row('The longest body.', bytes('8Mi')),
   maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', bytes('256Mi')),
   maxHeaderBytes: row('The headers of a request.', bytes('16Ki')),
   minUploadRate: row('Bytes in a second; a client that sends more slowly is not waited for.', bytes('4Ki')),
-  maxConnections: row('Open connections of clients; more are closed.', otherwise(count, 16_384)),
+  maxConnections: row('Open connections of clients; more are closed.', s.otherwise(count, 16_384)),
 });
 
-const retry = object({
+const retry = s.object({
   enabled: row('Send a request again that no server has answered.', onByDefault),
-  max: row('How often a request is sent again.', otherwise(integer({ from: 0, to: 100 }), 1)),
+  max: row('How often a request is sent again.', s.otherwise(s.integer({ from: 0, to: 100 }), 1)),
   maxBodyBytes: row('The longest body that is kept to be sent again.', bytes('1Mi')),
   avoidFor: row('How long a server that refused, or cannot be reached, gets nothing.', span('5s')),
 });
 
-const models = object({
+const models = s.object({
   aliases: row(
     'Names that clients use, and those that the servers know.',
-    otherwise(record(text('the name of a model')), {}),
+    s.otherwise(s.record(s.text('the name of a model')), {}),
   ),
-  list: row('What `/v1/models` lists; without it, what the servers list.', optional(list(text('the name of a model')))),
+  list: row(
+    'What `/v1/models` lists; without it, what the servers list.',
+    s.optional(s.list(s.text('the name of a model'))),
+  ),
   pictures: row(
     'How pictures count, by the name servers know; `*`: others.',
-    otherwise(record(value('a formula like "pixels(750)", or tokens', isPictureTokens)), {}),
+    s.otherwise(s.record(s.value('a formula like "pixels(750)", or tokens', isPictureTokens)), {}),
   ),
 });
 
-const cors = object({
+const cors = s.object({
   origins: row('The origins whose scripts may call, or `"*"`.', origins),
-  maxAge: row('How long browsers remember the answer.', otherwise(duration('10m'), '10m')),
+  maxAge: row('How long browsers remember the answer.', s.otherwise(s.duration('10m'), '10m')),
 });
 
-const drain = object({
-  delay: row('How long SIGTERM still takes requests while `/readyz` says 503.', otherwise(duration('3s'), '3s')),
+const drain = s.object({
+  delay: row('How long SIGTERM still takes requests while `/readyz` says 503.', s.otherwise(s.duration('3s'), '3s')),
   waiting: row('How long what waits is dispatched then.', span('5s')),
   streams: row('How long answers may take to end.', span('20s')),
 });
 
-const log = object({
-  format: row('Lines of JSON, or of text.', otherwise(oneOf('json', 'text'), 'text')),
+const log = s.object({
+  format: row('Lines of JSON, or of text.', s.otherwise(s.oneOf('json', 'text'), 'text')),
   requests: row('Each request has a line of its own.', onByDefault),
   tenants: row('Lines name tenants.', onByDefault),
 });
 
 /** See `SharedStateConfig`; what has no default here has it where leases are made. */
 function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
-  const urls = section(list(aSecret), 'an array');
-  const sentinel = object({
-    name: row('Of the primary.', text('the name of a primary')),
+  const urls = section(s.list(aSecret), 'an array');
+  const sentinel = s.object({
+    name: row('Of the primary.', s.text('the name of a primary')),
     nodes: row('Their URLs, with their passwords.', urls),
   });
-  const tls = object({
-    ca: row('The authority of the store; those of Node without it.', optional(aSecret)),
-    cert: row('That of the gateway, if asked for.', optional(aSecret)),
-    key: row('Its key.', optional(aSecret)),
-    serverName: row('The name in its certificate; its host without it.', optional(text())),
+  const tls = s.object({
+    ca: row('The authority of the store; those of Node without it.', s.optional(aSecret)),
+    cert: row('That of the gateway, if asked for.', s.optional(aSecret)),
+    key: row('Its key.', s.optional(aSecret)),
+    serverName: row('The name in its certificate; its host without it.', s.optional(s.text())),
   });
-  return object({
-    url: row('The store: `redis://…`, or `rediss://…` with TLS.', optional(aSecret)),
-    cluster: row('Some nodes of a cluster, instead.', optional(urls)),
-    sentinel: row('Sentinels, instead.', optional(section(sentinel))),
-    username: row('Its user, if no URL has it; `default` without it.', optional(text('the name of a user'))),
-    password: row('Its password, if no URL has it.', optional(aSecret)),
-    tls: row('For `rediss://…`, in PEM.', optional(section(tls))),
-    pool: row('Replicas of one name share the limit; `gateway` without it.', optional(text('the name of the pool'))),
+  return s.object({
+    url: row('The store: `redis://…`, or `rediss://…` with TLS.', s.optional(aSecret)),
+    cluster: row('Some nodes of a cluster, instead.', s.optional(urls)),
+    sentinel: row('Sentinels, instead.', s.optional(section(sentinel))),
+    username: row('Its user, if no URL has it; `default` without it.', s.optional(s.text('the name of a user'))),
+    password: row('Its password, if no URL has it.', s.optional(aSecret)),
+    tls: row('For `rediss://…`, in PEM.', s.optional(section(tls))),
+    pool: row(
+      'Replicas of one name share the limit; `gateway` without it.',
+      s.optional(s.text('the name of the pool')),
+    ),
     replica: row(
       'The name of this replica, kept over restarts; found or random without it.',
-      optional(text('the name of this replica')),
+      s.optional(s.text('the name of this replica')),
     ),
-    prefix: row('The beginning of all keys in the store.', optional(text('the beginning of all keys'))),
-    maxConcurrency: row('Requests in flight of all replicas.', optional(count)),
-    maxTokens: row('Tokens in flight of all replicas.', optional(count)),
-    endpointConcurrency: row('Requests in flight of each upstream of weight 1.', optional(count)),
-    quotas: row('A `quota-detector` counts for all replicas; true without it.', optional(flag())),
-    replicas: row('How many replicas there are, to start without the store.', optional(count)),
-    maxShare: row('The most that one replica may get.', optional(count)),
-    fallback: row('What holds after a lease without the store; `safe` without it.', optional(fallback)),
-    refreshInterval: row('Between two calls; `1s` without it.', optional(positiveDuration('1s'))),
-    leaseDuration: row('How long an answer holds; `5s` without it.', optional(positiveDuration('5s'))),
+    prefix: row('The beginning of all keys in the store.', s.optional(s.text('the beginning of all keys'))),
+    maxConcurrency: row('Requests in flight of all replicas.', s.optional(count)),
+    maxTokens: row('Tokens in flight of all replicas.', s.optional(count)),
+    endpointConcurrency: row('Requests in flight of each upstream of weight 1.', s.optional(count)),
+    quotas: row('A `quota-detector` counts for all replicas; true without it.', s.optional(s.flag())),
+    replicas: row('How many replicas there are, to start without the store.', s.optional(count)),
+    maxShare: row('The most that one replica may get.', s.optional(count)),
+    fallback: row('What holds after a lease without the store; `safe` without it.', s.optional(fallback)),
+    refreshInterval: row('Between two calls; `1s` without it.', s.optional(s.positiveDuration('1s'))),
+    leaseDuration: row('How long an answer holds; `5s` without it.', s.optional(s.positiveDuration('5s'))),
     drainDuration: row(
       'How long a silent replica keeps its seats; `60s` without it.',
-      optional(positiveDuration('60s')),
+      s.optional(s.positiveDuration('60s')),
     ),
-    forgetAfter: row('How long after that its safe share; `10m` without it.', optional(positiveDuration('10m'))),
-    callTimeout: row('For a call to the store; `50ms` without it.', optional(positiveDuration('50ms'))),
+    forgetAfter: row('How long after that its safe share; `10m` without it.', s.optional(s.positiveDuration('10m'))),
+    callTimeout: row('For a call to the store; `50ms` without it.', s.optional(s.positiveDuration('50ms'))),
   });
 }
 
 /** What operators reach, and what they need for it. */
 function operatorTables(aSecret: Schema<string>) {
-  const admin = object({
-    host: row('The address for operators; that of `listen` without it.', optional(text())),
-    port: row('The port for operators; that of `listen` without it.', optional(port)),
-    token: row('The bearer token of operators.', optional(aSecret)),
+  const admin = s.object({
+    host: row('The address for operators; that of `listen` without it.', s.optional(s.text())),
+    port: row('The port for operators; that of `listen` without it.', s.optional(port)),
+    token: row('The bearer token of operators.', s.optional(aSecret)),
     hosts: row(
       'Names by which operators may ask, besides addresses and `localhost`.',
-      otherwise(list(text('a name without a port')), []),
+      s.otherwise(s.list(s.text('a name without a port')), []),
     ),
   });
-  const inspector = object({
-    path: row('Where the page is.', otherwise(path, '/inspector')),
-    password: row('Its password; `admin.token` without it.', optional(aSecret)),
-    fairnessIds: row('Whether the page names tenants.', otherwise(oneOf('shown', 'hidden'), 'shown')),
+  const inspector = s.object({
+    path: row('Where the page is.', s.otherwise(path, '/inspector')),
+    password: row('Its password; `admin.token` without it.', s.optional(aSecret)),
+    fairnessIds: row('Whether the page names tenants.', s.otherwise(s.oneOf('shown', 'hidden'), 'shown')),
   });
-  const demand = object({
-    path: row('Where autoscalers ask.', otherwise(path, '/demand')),
-    token: row('A token that opens this and nothing else.', optional(aSecret)),
+  const demand = s.object({
+    path: row('Where autoscalers ask.', s.otherwise(path, '/demand')),
+    token: row('A token that opens this and nothing else.', s.optional(aSecret)),
   });
   return { admin, inspector, demand };
 }
@@ -284,74 +273,77 @@ export function sharedStateSchema(sources: SecretSources): Schema<FileSharedStat
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const aSecret = secret(sources);
   const { admin, inspector, demand } = operatorTables(aSecret);
-  const upstream = object({
-    id: row('Its name, in logs and metrics.', text('the name of a model server')),
+  const upstream = s.object({
+    id: row('Its name, in logs and metrics.', s.text('the name of a model server')),
     url: row('The base URL, without `/v1`.', url),
-    labels: row('Labels for filters; `model` may list several: `a, b`.', otherwise(record(text()), {})),
-    weight: row('Its capacity: one of weight 3 has three times the seats.', otherwise(aboveZero(), 1)),
-    metrics: row('Which metrics it has; `none`: it is not asked. Found out without it.', optional(oneOf(...profiles))),
+    labels: row('Labels for filters; `model` may list several: `a, b`.', s.otherwise(s.record(s.text()), {})),
+    weight: row('Its capacity: one of weight 3 has three times the seats.', s.otherwise(s.aboveZero(), 1)),
+    metrics: row(
+      'Which metrics it has; `none`: it is not asked. Found out without it.',
+      s.optional(s.oneOf(...profiles)),
+    ),
     priority: row(
       'How it is told the rank of a request; `auto`: by its `metrics`.',
-      optional(oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto')),
+      s.optional(s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto')),
     ),
-    healthPath: row('A path that answers 2xx while it is well; without it, it is not checked.', optional(path)),
-    apiKey: row('Sent to it as `Authorization: Bearer …`.', optional(aSecret)),
+    healthPath: row('A path that answers 2xx while it is well; without it, it is not checked.', s.optional(path)),
+    apiKey: row('Sent to it as `Authorization: Bearer …`.', s.optional(aSecret)),
   });
-  const key = object({
+  const key = s.object({
     key: row('What the client sends.', aSecret),
     ...sender,
   });
-  const auth = object({
-    keys: row('The keys that are known.', otherwise(section(list(section(key)), 'an array'), [])),
+  const auth = s.object({
+    keys: row('The keys that are known.', s.otherwise(section(s.list(section(key)), 'an array'), [])),
     anonymous: row(
       'The sender of requests without a known key; without it, where there are keys, they are rejected.',
-      optional(object(sender)),
+      s.optional(s.object(sender)),
     ),
   });
-  const listen = object({
-    host: row('The address that clients reach.', otherwise(text(), '127.0.0.1')),
+  const listen = s.object({
+    host: row('The address that clients reach.', s.otherwise(s.text(), '127.0.0.1')),
     port: row('Its port; 0 is any free one.', port),
   });
-  return object({
+  return s.object({
     listen: row('Where clients reach the gateway.', listen),
-    admin: row('Where operators reach it, and what they need.', orEmpty(section(admin))),
-    inspector: row('The page that shows the queue; off without the section.', optional(section(inspector))),
-    demand: row('What is asked for, for autoscalers.', orEmpty(section(demand))),
-    openTelemetry: row('OpenTelemetry; off without the section.', optional(openTelemetry)),
-    upstreams: row('The model servers.', list(upstream)),
-    scrape: row('How servers are asked for their load.', orEmpty(scrape)),
-    health: row('Checks of servers that have a `healthPath`.', orEmpty(health)),
-    timeouts: row('How long each part of a request may take.', orEmpty(timeouts)),
-    limits: row('What clients may send.', orEmpty(limits)),
+    admin: row('Where operators reach it, and what they need.', s.orEmpty(section(admin))),
+    inspector: row('The page that shows the queue; off without the section.', s.optional(section(inspector))),
+    demand: row('What is asked for, for autoscalers.', s.orEmpty(section(demand))),
+    openTelemetry: row('OpenTelemetry; off without the section.', s.optional(openTelemetry)),
+    upstreams: row('The model servers.', s.list(upstream)),
+    scrape: row('How servers are asked for their load.', s.orEmpty(scrape)),
+    health: row('Checks of servers that have a `healthPath`.', s.orEmpty(health)),
+    timeouts: row('How long each part of a request may take.', s.orEmpty(timeouts)),
+    limits: row('What clients may send.', s.orEmpty(limits)),
     forwarded: row(
       '`X-Forwarded-…`: set to what the gateway sees, or passed on as a proxy in front has set them.',
-      otherwise(oneOf('set', 'pass'), 'set'),
+      s.otherwise(s.oneOf('set', 'pass'), 'set'),
     ),
-    retry: row('Requests that no server answered are sent to another one.', orEmpty(retry)),
-    auth: row('Who may send; without keys everybody is the tenant `default-flow`.', orEmpty(section(auth))),
-    objectives: row('Names of priorities.', otherwise(record(integer()), {})),
-    serviceTiers: row('Objectives by `service_tier`.', otherwise(record(text('the name of an objective')), {})),
-    models: row('Names of models.', orEmpty(models)),
-    cors: row('Scripts of other origins; without the section none may call.', optional(cors)),
-    drain: row('What SIGTERM waits for.', orEmpty(drain)),
-    log: row('What is logged.', orEmpty(log)),
-    contract: row('How drops are answered.', otherwise(oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api')),
+    retry: row('Requests that no server answered are sent to another one.', s.orEmpty(retry)),
+    auth: row('Who may send; without keys everybody is the tenant `default-flow`.', s.orEmpty(section(auth))),
+    objectives: row('Names of priorities.', s.otherwise(s.record(s.integer()), {})),
+    serviceTiers: row('Objectives by `service_tier`.', s.otherwise(s.record(s.text('the name of an objective')), {})),
+    models: row('Names of models.', s.orEmpty(models)),
+    cors: row('Scripts of other origins; without the section none may call.', s.optional(cors)),
+    drain: row('What SIGTERM waits for.', s.orEmpty(drain)),
+    log: row('What is logged.', s.orEmpty(log)),
+    contract: row('How drops are answered.', s.otherwise(s.oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api')),
     bandHeadroom: row('Answers say how many requests more may wait in their band.', offByDefault),
     sharedState: row(
       'Limits of all replicas together; without the section each has its own.',
-      optional(sharedStateTable(aSecret)),
+      s.optional(sharedStateTable(aSecret)),
     ),
     plugins: row(
       'Policies and detectors, as in an EndpointPickerConfig, and modules of your own.',
-      anything(flowSectionsJson.plugins),
+      s.anything(flowSectionsJson.plugins),
     ),
     saturationDetector: row(
       'The older place for `flowControl.saturationDetector`.',
-      anything(flowSectionsJson.saturationDetector),
+      s.anything(flowSectionsJson.saturationDetector),
     ),
     flowControl: row(
       'Bands, limits and policies, as in an EndpointPickerConfig.',
-      anything(flowSectionsJson.flowControl),
+      s.anything(flowSectionsJson.flowControl),
     ),
   });
 }

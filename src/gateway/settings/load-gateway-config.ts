@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { Problems } from '../../base/problems.js';
-import { callable, object, objectWith, optional, parse, validate } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
@@ -29,11 +29,11 @@ export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
 
 const subject = 'gateway file';
 
-const optionsSchema = object({
+const optionsSchema = s.object({
   registry: registryOption,
-  env: optional(objectWith<SecretSources['env']>('an object of variables, such as process.env')),
-  readFile: optional(callable<SecretSources['readFile']>()),
-  onMissing: optional(callable<NonNullable<SecretSources['onMissing']>>()),
+  env: s.optional(s.objectWith<SecretSources['env']>('an object of variables, such as process.env')),
+  readFile: s.optional(s.callable<SecretSources['readFile']>()),
+  onMissing: s.optional(s.callable<NonNullable<SecretSources['onMissing']>>()),
 });
 
 /**
@@ -44,7 +44,7 @@ const optionsSchema = object({
  */
 export function loadGatewayConfig(source: string | object, options: LoadGatewayConfigOptions = {}): GatewayConfig {
   const problems = new Problems();
-  const given = parse(optionsSchema, options, 'loadGatewayConfig');
+  const given = s.parse(optionsSchema, options, 'loadGatewayConfig');
   const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry, onMissing } = given;
   const parsed = readOneObject(source, problems.sink);
   if (parsed === undefined) throw problems.toError(subject);
@@ -61,7 +61,7 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
     problems.add('scrape.enabled', 'true where the section says more', 'false (boolean)');
   checkOperatorPaths(file, problems);
   function again(): FileSharedState | undefined {
-    const read = validate(sharedStateSchema({ env, readFile }), parsed?.sharedState);
+    const read = s.validate(sharedStateSchema({ env, readFile }), parsed?.sharedState);
     return read.ok ? read.value : undefined;
   }
   const needsScraping = scrape !== undefined || Object(flow?.flow.saturationDetector).needsPool === true;

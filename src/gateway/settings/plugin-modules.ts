@@ -2,8 +2,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Problems } from '../../base/problems.js';
-import { list, object, optional, parse } from '../../base/schema/element.js';
-import { text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import { defaultRegistry, FlowConfigError, type PluginRegistry } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
@@ -17,9 +16,9 @@ export interface ImportPluginsOptions {
   readonly registry?: PluginRegistry | undefined;
 }
 
-const optionsSchema = object({
-  from: optional(text('a folder')),
-  modules: optional(list(text('a module')), []),
+const optionsSchema = s.object({
+  from: s.optional(s.text('a folder')),
+  modules: s.optional(s.list(s.text('a module')), []),
   registry: registryOption,
 });
 
@@ -40,7 +39,7 @@ export async function importPlugins(
     from = process.cwd(),
     modules,
     registry = defaultRegistry(),
-  } = parse(optionsSchema, options, 'importPlugins');
+  } = s.parse(optionsSchema, options, 'importPlugins');
   const problems = new Problems();
   let grown = registry;
   for (const { path, name, needsPlugins } of [

@@ -1,6 +1,6 @@
 /** Keys and tokens, which may stand in the file, in an environment variable, or in a file of their own. */
 import * as z from 'zod/mini';
-import { element, reportTo } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 
 export interface SecretSources {
@@ -23,7 +23,7 @@ const expected = 'a secret as text, { env: NAME } or { file: PATH }';
 /** A section with secrets: when something else stands in its place, such as a secret, messages say its kind alone. */
 export function section<T>(schema: Schema<T>, wanted: 'an object' | 'an array' = 'an object'): Schema<T> {
   const check = z.transform((given, payload) => {
-    if (kindOf(given) !== wanted) reportTo(payload)(wanted, [], kindOf(given));
+    if (kindOf(given) !== wanted) s.reportTo(payload)(wanted, [], kindOf(given));
     return given;
   });
   return z.pipe(check, schema);
@@ -39,7 +39,7 @@ function kindOf(value: unknown): string {
 
 /** The secret itself. Messages never contain it. */
 export function secret({ env, readFile, onMissing }: SecretSources): Schema<string> {
-  return element((candidate, report) => {
+  return s.element((candidate, report) => {
     const [source, found] = find(candidate);
     if (source === undefined) {
       report(expected, [], candidate === '' ? 'empty text' : kindOf(candidate));

@@ -4,8 +4,7 @@
  */
 import { GcraWindow } from '../../base/gcra-window.js';
 import { headerText } from '../../base/headers/header-source.js';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { clock as aClock, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type Clock, realClock } from '../../index.js';
 import type { InspectorRequest } from './options.js';
 
@@ -18,10 +17,10 @@ export interface BasicLoginOptions {
   readonly clock?: Clock | undefined;
 }
 
-const optionsSchema = object({
-  password: text('a password'),
-  realm: optional(text('a name without quotes'), 'headgate'),
-  clock: optional(aClock(), realClock),
+const optionsSchema = s.object({
+  password: s.text('a password'),
+  realm: s.optional(s.text('a name without quotes'), 'headgate'),
+  clock: s.optional(s.clock(), realClock),
 });
 
 /**
@@ -34,7 +33,7 @@ const optionsSchema = object({
  * const page = inspector(flow, { authorize: basicLogin({ password: process.env.INSPECTOR_PASSWORD }) });
  */
 export function basicLogin(options: BasicLoginOptions): (request: InspectorRequest) => Promise<boolean | Response> {
-  const { password, realm, clock } = parse(optionsSchema, options, 'basicLogin');
+  const { password, realm, clock } = s.parse(optionsSchema, options, 'basicLogin');
   const attempts = new LoginAttempts();
   const challenge = {
     'www-authenticate': `Basic realm="${realm.replace(/[^\w .-]/g, '')}", charset="UTF-8"`,

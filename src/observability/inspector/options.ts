@@ -1,7 +1,6 @@
 /** The options of `inspector`, and their checks. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
-import { callable, element, list, object, optional, parse, validate } from '../../base/schema/element.js';
-import { clock, flag, integer, number, oneOf, positiveInteger, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type Clock, realClock } from '../../index.js';
 import type { OverviewBounds } from '../../types/index.js';
 import type { InspectedShares } from './shared-limits.js';
@@ -73,46 +72,46 @@ function usualId(request: unknown): string | undefined {
   return typeof named === 'string' || typeof named === 'number' ? String(named) : undefined;
 }
 
-const knowsHost = callable<(host: string) => boolean>();
-const hostNames = list(text());
+const knowsHost = s.callable<(host: string) => boolean>();
+const hostNames = s.list(s.text());
 
-const hosts = element<(host: string) => boolean>((candidate, report) => {
-  const known = validate(knowsHost, candidate);
+const hosts = s.element<(host: string) => boolean>((candidate, report) => {
+  const known = s.validate(knowsHost, candidate);
   if (known.ok) return known.value;
-  const named = validate(hostNames, candidate);
+  const named = s.validate(hostNames, candidate);
   if (named.ok) return (host) => named.value.includes(host);
   report('a list of names, or a function that knows them');
   return undefined;
 });
 
 /** Frames stay small whatever is asked for. */
-const upTo = (to: number) => optional(integer({ from: 0, to }));
+const upTo = (to: number) => s.optional(s.integer({ from: 0, to }));
 
-const optionsSchema = object({
-  authorize: optional(
-    callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look'),
+const optionsSchema = s.object({
+  authorize: s.optional(
+    s.callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look'),
   ),
-  idOf: optional(
-    callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'),
+  idOf: s.optional(
+    s.callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'),
     usualId,
   ),
-  hosts: optional(hosts, () => true),
-  history: optional(flag(), true),
-  fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
-  intervalMs: optional(number({ from: 100, to: 5_000 }), 500),
-  maxWatchers: optional(positiveInteger(), 16),
-  bounds: optional(
-    object({
+  hosts: s.optional(hosts, () => true),
+  history: s.optional(s.flag(), true),
+  fairnessIds: s.optional(s.oneOf('shown', 'hidden'), 'shown'),
+  intervalMs: s.optional(s.number({ from: 100, to: 5_000 }), 500),
+  maxWatchers: s.optional(s.positiveInteger(), 16),
+  bounds: s.optional(
+    s.object({
       flows: upTo(50),
       waits: upTo(50),
     } satisfies Record<keyof OverviewBounds, unknown>),
     {},
   ),
-  shared: optional(callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
-  clock: optional(clock(), realClock),
+  shared: s.optional(s.callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
+  clock: s.optional(s.clock(), realClock),
 } satisfies Record<keyof InspectorOptions, unknown>);
 
 /** @throws FlowConfigError that lists every problem */
 export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
-  return parse(optionsSchema, options, 'inspector');
+  return s.parse(optionsSchema, options, 'inspector');
 }

@@ -1,4 +1,4 @@
-import { value } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 
 /**
@@ -14,7 +14,7 @@ const areBounds = (given: unknown): given is readonly number[] =>
   given.length > 0 &&
   given.every((bound, index) => Number.isFinite(bound) && bound > (index === 0 ? 0 : given[index - 1]));
 
-export const bucketBounds: Schema<readonly number[]> = value(
+export const bucketBounds: Schema<readonly number[]> = s.value(
   'a list of seconds above 0 that rise, such as [0.1, 1, 10]',
   areBounds,
 );

@@ -10,8 +10,7 @@ import {
   metrics,
 } from '@opentelemetry/api';
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
-import { object, objectWith, optional, parse, value } from '../../base/schema/element.js';
-import { flag, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Drop, FlowRequest } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
@@ -48,13 +47,13 @@ export interface OpenTelemetryMetricsOptions {
   maxFairnessIds?: number | undefined;
 }
 
-const optionsSchema = object({
-  meter: optional(objectWith<Meter>('a Meter', 'createHistogram', 'addBatchObservableCallback')),
-  meterProvider: optional(objectWith<MeterProvider>('a MeterProvider', 'getMeter')),
-  pool: optional(value('text', (given): given is string => typeof given === 'string')),
-  fairnessIdAttribute: optional(flag()),
-  queueDurationBuckets: optional(bucketBounds),
-  maxFairnessIds: optional(positiveInteger()),
+const optionsSchema = s.object({
+  meter: s.optional(s.objectWith<Meter>('a Meter', 'createHistogram', 'addBatchObservableCallback')),
+  meterProvider: s.optional(s.objectWith<MeterProvider>('a MeterProvider', 'getMeter')),
+  pool: s.optional(s.value('text', (given): given is string => typeof given === 'string')),
+  fairnessIdAttribute: s.optional(s.flag()),
+  queueDurationBuckets: s.optional(bucketBounds),
+  maxFairnessIds: s.optional(s.positiveInteger()),
 } satisfies Record<keyof OpenTelemetryMetricsOptions, unknown>);
 
 /**
@@ -68,7 +67,7 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   flow: ObservedFlow<R>,
   options: OpenTelemetryMetricsOptions = {},
 ): Observation {
-  parse(optionsSchema, options, 'openTelemetryMetrics');
+  s.parse(optionsSchema, options, 'openTelemetryMetrics');
   const { pool, fairnessIdAttribute = false, maxFairnessIds = 1000, meterProvider = metrics } = options;
   const { meter = meterProvider.getMeter('headgate') } = options;
   const constant: Attributes = pool === undefined ? {} : { [attributes.pool]: pool };

@@ -5,8 +5,7 @@
  *                     └── whatever the caller does next: its context is left alone
  */
 import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import { callable, object, objectWith, optional, parse } from '../../base/schema/element.js';
-import { flag } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { FlowRequest, ItemView } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
 import { attributes, waitSpan } from './instruments.js';
@@ -24,10 +23,10 @@ export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
   fairnessIdAttribute?: boolean | undefined;
 }
 
-const optionsSchema = object({
-  tracer: objectWith<Tracer>('a Tracer', 'startSpan'),
-  contextOf: optional(callable<(request: never) => Context>()),
-  fairnessIdAttribute: optional(flag()),
+const optionsSchema = s.object({
+  tracer: s.objectWith<Tracer>('a Tracer', 'startSpan'),
+  contextOf: s.optional(s.callable<(request: never) => Context>()),
+  fairnessIdAttribute: s.optional(s.flag()),
 } satisfies Record<keyof TraceFlowControlOptions, unknown>);
 
 /**
@@ -41,7 +40,7 @@ export function traceFlowControl<R extends FlowRequest>(
   flow: ObservedFlow<R>,
   options: TraceFlowControlOptions<R>,
 ): Observation {
-  parse(optionsSchema, options, 'traceFlowControl');
+  s.parse(optionsSchema, options, 'traceFlowControl');
   const { tracer, contextOf = () => context.active(), fairnessIdAttribute = false } = options;
   const spans = new Map<ItemView, Span>();
   const take = (item: ItemView): Span | undefined => {

@@ -1,6 +1,5 @@
 /** The options of `prometheusMetrics`, and their checks. */
-import { callable, object, objectWith, optional, parse, value } from '../../base/schema/element.js';
-import { flag, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { FlowRequest, SaturationDetector } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
 import type { MetricsRegister } from './scraped-metric.js';
@@ -52,44 +51,44 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
 
 type Checked = Record<keyof PrometheusMetricsOptions, unknown>;
 
-const aFunction = callable<(request: never) => string>();
-const texts = value(
+const aFunction = s.callable<(request: never) => string>();
+const texts = s.value(
   'a list of texts',
   (given): given is string[] => Array.isArray(given) && given.every((text) => typeof text === 'string'),
 );
 
-const optionsSchema = object({
-  register: objectWith<MetricsRegister>(
+const optionsSchema = s.object({
+  register: s.objectWith<MetricsRegister>(
     'a Registry of prom-client',
     'registerMetric',
     'removeSingleMetric',
     'getSingleMetric',
   ),
-  prefix: optional(
-    value(
+  prefix: s.optional(
+    s.value(
       'letters, digits and underscores, no digit first',
       (given): given is string => typeof given === 'string' && /^(?:[a-zA-Z_]\w*)?$/.test(given),
     ),
   ),
-  inferencePool: optional(value('text', (given): given is string => typeof given === 'string')),
-  fairnessIdLabel: optional(flag()),
-  maxFairnessIds: optional(positiveInteger()),
-  maxSeries: optional(positiveInteger()),
-  queueDurationBuckets: optional(bucketBounds),
-  pinnedFairnessIds: optional(texts),
-  modelName: optional(aFunction),
-  targetModelName: optional(aFunction),
-  detectors: optional(
-    value(
+  inferencePool: s.optional(s.value('text', (given): given is string => typeof given === 'string')),
+  fairnessIdLabel: s.optional(s.flag()),
+  maxFairnessIds: s.optional(s.positiveInteger()),
+  maxSeries: s.optional(s.positiveInteger()),
+  queueDurationBuckets: s.optional(bucketBounds),
+  pinnedFairnessIds: s.optional(texts),
+  modelName: s.optional(aFunction),
+  targetModelName: s.optional(aFunction),
+  detectors: s.optional(
+    s.value(
       'a list of detectors, or a function that answers one',
       (given): given is SaturationDetector[] | (() => SaturationDetector[]) =>
         Array.isArray(given) || typeof given === 'function',
     ),
   ),
-  dynamo: optional(object({ endpoint: optional(aFunction) })),
+  dynamo: s.optional(s.object({ endpoint: s.optional(aFunction) })),
 } satisfies Checked);
 
 /** @throws FlowConfigError that lists every problem */
 export function checkOptions(options: object): void {
-  parse(optionsSchema, options, 'prometheusMetrics');
+  s.parse(optionsSchema, options, 'prometheusMetrics');
 }

@@ -1,6 +1,5 @@
 /** The options that quotas and budgets on a store have in common, and their checks. */
-import { element, optional } from '../../base/schema/element.js';
-import { flag, oneOf } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 
@@ -49,7 +48,7 @@ interface ParsedBucketOptions extends Omit<BucketSettings, 'fallbackPart'> {
   readonly fallback: NonNullable<BucketOptions['fallback']>;
 }
 
-const replicaCount: Schema<() => number> = element((given, report) => {
+const replicaCount: Schema<() => number> = s.element((given, report) => {
   if (typeof given === 'function') return guardedCount(given as () => unknown);
   if (typeof given === 'number' && Number.isInteger(given) && given > 0) return () => given;
   report('an integer from 1 up, or a function that returns one');
@@ -73,9 +72,9 @@ function guardedCount(given: () => unknown): () => number {
 export const bucketShape: { readonly [K in keyof ParsedBucketOptions]: Schema<ParsedBucketOptions[K]> } = {
   ...storeShape,
   name: keyName,
-  hashKeys: optional(flag(), false),
-  replicas: optional(replicaCount, () => 2),
-  fallback: optional(oneOf('share', 'full', 'unlimited', 'closed'), 'share'),
+  hashKeys: s.optional(s.flag(), false),
+  replicas: s.optional(replicaCount, () => 2),
+  fallback: s.optional(s.oneOf('share', 'full', 'unlimited', 'closed'), 'share'),
 };
 
 export function bucketSettings({ fallback, ...rest }: ParsedBucketOptions): BucketSettings {

@@ -1,6 +1,5 @@
 /** The options of shared budgets, and their checks. */
-import { callable, element, list, object, optional, parse, readBy } from '../../base/schema/element.js';
-import { aboveZero, oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Duration, Schema, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
 import { type BucketOptions, type BucketSettings, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
@@ -54,31 +53,31 @@ const perToken: BudgetCost = (request, _key, usage) => {
   return typeof tokens === 'number' ? tokens : 0;
 };
 
-const words = oneOf('requests', 'tokens');
-const cost: Schema<BudgetCost> = element((given, report) => {
+const words = s.oneOf('requests', 'tokens');
+const cost: Schema<BudgetCost> = s.element((given, report) => {
   if (typeof given === 'function') return given as BudgetCost;
-  const word = readBy(words, given, (expected) => report(`${expected}, or a function that tells the cost`));
+  const word = s.readBy(words, given, (expected) => report(`${expected}, or a function that tells the cost`));
   return word === 'requests' ? perRequest : perToken;
 });
 
-const budget = object({
+const budget = s.object({
   name: keyName,
-  limit: aboveZero(),
-  per: optional(positiveDuration('1m'), 60_000),
-  burst: optional(aboveZero()),
-  cost: optional(cost, perRequest),
+  limit: s.aboveZero(),
+  per: s.optional(s.positiveDuration('1m'), 60_000),
+  burst: s.optional(s.aboveZero()),
+  cost: s.optional(cost, perRequest),
 });
 
-const optionsSchema = object({
+const optionsSchema = s.object({
   ...bucketShape,
-  budgets: list(budget),
-  payer: optional(callable<BudgetSettings['payerOf']>()),
-  maxPayers: optional(positiveInteger(), 10_000),
+  budgets: s.list(budget),
+  payer: s.optional(s.callable<BudgetSettings['payerOf']>()),
+  maxPayers: s.optional(s.positiveInteger(), 10_000),
 });
 
 /** @throws FlowConfigError that lists every problem */
 export function budgetSettings(options: unknown, subject: string): BudgetSettings {
-  const { budgets, payer, maxPayers, ...rest } = parse(optionsSchema, options, subject);
+  const { budgets, payer, maxPayers, ...rest } = s.parse(optionsSchema, options, subject);
   const rates = budgets.map(({ name, limit, per: perMs, burst = limit, cost: costOf }) => {
     return { name, limit, burst, perMs, costOf };
   });

@@ -7,8 +7,7 @@
  * rate if requests are larger than a chunk, plus what running requests give back. A payer that is new here begins with
  * one chunk on credit, which the store is charged for at once.
  */
-import { optional, parse } from '../../base/schema/element.js';
-import { aboveZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { AdmissionPolicy, Usage } from '../../index.js';
 import type { AdmissionKey, Rejection } from '../../types/index.js';
 import { BucketStore } from '../buckets/bucket-store.js';
@@ -59,8 +58,8 @@ export function sharedBudgetAdmission<R = unknown>(
   { chunkSeconds, ...options }: SharedBudgetAdmissionOptions<R>,
 ): SharedBudgetAdmission<R> {
   const subject = 'sharedBudgetAdmission';
-  const given = parse(storeSchema, client, `${subject}: client`);
-  const seconds = parse(optional(aboveZero()), chunkSeconds, `${subject}: chunkSeconds`);
+  const given = s.parse(storeSchema, client, `${subject}: client`);
+  const seconds = s.parse(s.optional(s.aboveZero()), chunkSeconds, `${subject}: chunkSeconds`);
   const settings = budgetSettings(options, subject);
   const { rates, clock, maxPayers, name } = settings;
   const store = new BucketStore(given, settings, `budgets "${name}"`);

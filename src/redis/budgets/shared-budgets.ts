@@ -5,7 +5,7 @@
  * taking has a name: when its answer is lost, its end gives back what was granted, or keeps it from being granted.
  */
 import { letProcessEnd } from '../../base/clock.js';
-import { parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
 import { anywhere, BucketStore, isSold, type Purchase, purchaseOf, type Sale } from '../buckets/bucket-store.js';
@@ -79,7 +79,7 @@ export function sharedBudgets<R = unknown>(
   client: RedisClient | Store,
   options: SharedBudgetsOptions<R>,
 ): SharedBudgets<R> {
-  const store = parse(storeSchema, client, 'sharedBudgets: client');
+  const store = s.parse(storeSchema, client, 'sharedBudgets: client');
   return new ExactBudgets(store, budgetSettings(options, 'sharedBudgets'));
 }
 

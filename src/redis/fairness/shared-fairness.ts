@@ -9,8 +9,7 @@
  */
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { flag, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type Duration, FlowConfigError, type FlowFairnessPolicy } from '../../index.js';
 import type { BandView, FlowSelector, FlowView } from '../../types/index.js';
 import { fairnessKeys, hashedName } from '../store/keys.js';
@@ -43,12 +42,12 @@ export interface SharedFairness extends FlowFairnessPolicy {
   close(): void;
 }
 
-const optionsSchema = object({
+const optionsSchema = s.object({
   ...storeShape,
   name: keyName,
-  interval: optional(positiveDuration('1s'), 1_000),
-  hashKeys: optional(flag(), false),
-  maxFlows: optional(positiveInteger(), 2_000),
+  interval: s.optional(s.positiveDuration('1s'), 1_000),
+  hashKeys: s.optional(s.flag(), false),
+  maxFlows: s.optional(s.positiveInteger(), 2_000),
 });
 
 /** The account of one flow with the other replicas, in thousandths of cost. */
@@ -87,8 +86,8 @@ export function sharedFairness(
   policy: FlowFairnessPolicy,
   options: SharedFairnessOptions,
 ): SharedFairness {
-  const given = parse(storeSchema, client, 'sharedFairness: client');
-  return new FairnessExchange(given, policy, parse(optionsSchema, options, 'sharedFairness'));
+  const given = s.parse(storeSchema, client, 'sharedFairness: client');
+  return new FairnessExchange(given, policy, s.parse(optionsSchema, options, 'sharedFairness'));
 }
 
 class FairnessExchange implements SharedFairness {

@@ -1,6 +1,5 @@
 /** The options of the leases of a pool, and their checks. */
-import { element, optional, readBy } from '../../base/schema/element.js';
-import { duration, oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type ConfigIssue, type Duration, FlowConfigError, type Schema } from '../../index.js';
 import { keyName, newReplicaId, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
 import type { LeaseFallback } from './capacity-lease.js';
@@ -48,9 +47,9 @@ export interface LeaseOptions extends StoreOptions {
   forgetAfter?: Duration | undefined;
 }
 
-const words = oneOf('safe', 'closed');
-const fallback: Schema<LeaseFallback> = element((given, report) => {
-  if (typeof given !== 'number') return readBy(words, given, (expected) => report(`${expected}, or a limit`));
+const words = s.oneOf('safe', 'closed');
+const fallback: Schema<LeaseFallback> = s.element((given, report) => {
+  if (typeof given !== 'number') return s.readBy(words, given, (expected) => report(`${expected}, or a limit`));
   if (Number.isInteger(given) && given >= 0) return given;
   report('"safe", "closed", or a limit: an integer from 0 up');
   return undefined;
@@ -73,15 +72,15 @@ export interface ParsedLeaseOptions extends StoreSettings {
 export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<ParsedLeaseOptions[K]> } = {
   ...storeShape,
   pool: keyName,
-  replica: optional(keyName),
-  weight: optional(positiveInteger(), 1),
-  maxShare: optional(positiveInteger()),
-  fallback: optional(fallback, 'safe'),
-  replicas: optional(positiveInteger()),
-  refreshInterval: optional(positiveDuration('1s'), 1_000),
-  leaseDuration: optional(positiveDuration('5s'), 5_000),
-  drainDuration: optional(duration(), 60_000),
-  forgetAfter: optional(duration(), 600_000),
+  replica: s.optional(keyName),
+  weight: s.optional(s.positiveInteger(), 1),
+  maxShare: s.optional(s.positiveInteger()),
+  fallback: s.optional(fallback, 'safe'),
+  replicas: s.optional(s.positiveInteger()),
+  refreshInterval: s.optional(s.positiveDuration('1s'), 1_000),
+  leaseDuration: s.optional(s.positiveDuration('5s'), 5_000),
+  drainDuration: s.optional(s.duration(), 60_000),
+  forgetAfter: s.optional(s.duration(), 600_000),
 };
 
 /** A lease must outlast one lost call. */

@@ -1,7 +1,6 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
 import type { output } from 'zod/v4/core';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type Clock, FlowConfigError, type PoolView, type SaturationDetector } from '../../index.js';
 import { leaseKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
@@ -29,10 +28,10 @@ export interface LeasedDetector extends SaturationDetector {
   close(): Promise<void>;
 }
 
-const optionsSchema = object({
+const optionsSchema = s.object({
   ...leaseShape,
-  maxConcurrency: optional(positiveInteger()),
-  maxTokens: optional(positiveInteger()),
+  maxConcurrency: s.optional(s.positiveInteger()),
+  maxTokens: s.optional(s.positiveInteger()),
 });
 
 /** The leases of one detector, and the controller whose requests wait for them. */
@@ -52,8 +51,8 @@ export class HeldLeases {
 
   /** @throws FlowConfigError */
   constructor(client: RedisClient | Store, options: LeaseOptions, subject: string) {
-    const store = parse(storeSchema, client, `${subject}: client`);
-    const parsed = parse(optionsSchema, options, subject);
+    const store = s.parse(storeSchema, client, `${subject}: client`);
+    const parsed = s.parse(optionsSchema, options, subject);
     [this.unit, this.limit] = poolLimit(parsed, subject);
     checkTiming(parsed, subject);
     const pool = `${subject} ${parsed.prefix} ${parsed.pool}`;

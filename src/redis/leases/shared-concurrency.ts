@@ -3,8 +3,7 @@
  *
  * Invariant: the detector asks nobody; it compares what is in flight here with the last grant.
  */
-import { parse } from '../../base/schema/element.js';
-import { positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
@@ -92,7 +91,7 @@ export function sharedConcurrency(client: RedisClient | Store, options: SharedCo
       return cap > 0 ? running / cap : 1 + running;
     },
     setLimit(next) {
-      lease.limit = parse(positiveInteger(), next, 'setLimit');
+      lease.limit = s.parse(s.positiveInteger(), next, 'setLimit');
     },
   };
 }

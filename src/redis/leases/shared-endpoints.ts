@@ -3,8 +3,7 @@
  *
  * Invariant: the endpoints of the pool's last view have a lease each, and no others have; one call serves them all.
  */
-import { parse } from '../../base/schema/element.js';
-import { positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView, PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
@@ -106,7 +105,7 @@ export function sharedEndpointConcurrency(
     filter: (endpoints, nowMs) => endpoints.filter((endpoint) => inFlight(endpoint) < capOf(endpoint, nowMs)),
     seatsOf: capOf,
     setLimit(next) {
-      limit = parse(positiveInteger(), next, 'setLimit');
+      limit = s.parse(s.positiveInteger(), next, 'setLimit');
     },
   };
 }

@@ -4,8 +4,7 @@
  * Invariant: a mark from elsewhere is not sent on; a mark runs out by itself, so a lost message costs one refusal.
  */
 import type { output } from 'zod/v4/core';
-import { object, openObject, parse, validate } from '../../base/schema/element.js';
-import { aboveZero, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { parseJson } from '../../base/stream/content-pieces.js';
 import { type EndpointPool, type EndpointView, realClock } from '../../index.js';
 import { keepListening } from '../store/keep-listening.js';
@@ -33,7 +32,7 @@ const longestMs = 600_000;
 /** Marks that differ by less are the same. */
 const sameMs = 50;
 
-const optionsSchema = object({ name: keyName, prefix: storeShape.prefix });
+const optionsSchema = s.object({ name: keyName, prefix: storeShape.prefix });
 
 /**
  * Shares the overload marks of a pool. Endpoints are known by their IDs, which all replicas must use alike. Requests
@@ -41,8 +40,8 @@ const optionsSchema = object({ name: keyName, prefix: storeShape.prefix });
  * @throws FlowConfigError
  */
 export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMarksOptions): SharedMarks {
-  const { messages } = parse(storeWithMessages, store, 'sharedMarks: store');
-  const channel = channelOf(parse(optionsSchema, options, 'sharedMarks'), 'marks');
+  const { messages } = s.parse(storeWithMessages, store, 'sharedMarks: store');
+  const channel = channelOf(s.parse(optionsSchema, options, 'sharedMarks'), 'marks');
   const self = newReplicaId();
   /** For each endpoint, the end of the last mark that came from another replica. */
   const fromElsewhere = new WeakMap<EndpointView, number>();
@@ -84,9 +83,9 @@ export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMar
   };
 }
 
-const markSchema = openObject({ from: text(), endpoint: text(), forMs: aboveZero() });
+const markSchema = s.openObject({ from: s.text(), endpoint: s.text(), forMs: s.aboveZero() });
 
 function readMark(message: string): output<typeof markSchema> | undefined {
-  const read = validate(markSchema, parseJson(message));
+  const read = s.validate(markSchema, parseJson(message));
   return read.ok ? { ...read.value, forMs: Math.min(read.value.forMs, longestMs) } : undefined;
 }

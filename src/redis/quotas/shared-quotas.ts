@@ -5,8 +5,7 @@
  * common to all.
  */
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { positiveDuration } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Duration } from '../../index.js';
 import { type BucketOptions, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
 import { BucketStore } from '../buckets/bucket-store.js';
@@ -41,9 +40,9 @@ export interface SharedQuotas extends QuotaSource {
   close(): Promise<void>;
 }
 
-const optionsSchema = object({
+const optionsSchema = s.object({
   ...bucketShape,
-  refreshInterval: optional(positiveDuration('1s'), 1_000),
+  refreshInterval: s.optional(s.positiveDuration('1s'), 1_000),
 });
 
 /** Quotas that are remembered when nothing of them is used any more. */
@@ -62,11 +61,11 @@ const mostKnown = 10_000;
  * }] }] }); quotas.drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
  */
 export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {
-  const { refreshInterval: refreshMs, ...parsed } = parse(optionsSchema, options, 'sharedQuotas');
+  const { refreshInterval: refreshMs, ...parsed } = s.parse(optionsSchema, options, 'sharedQuotas');
   const settings = { ...bucketSettings(parsed), refreshMs, isStrict: true };
   const { name, clock } = settings;
   const store = new BucketStore(
-    parse(storeSchema, client, 'sharedQuotas: client'),
+    s.parse(storeSchema, client, 'sharedQuotas: client'),
     settings,
     `quotas "${name}"`,
     refreshMs,

@@ -9,8 +9,7 @@
  */
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
-import { object, optional, parse, value } from '../../base/schema/element.js';
-import { flag, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Clock } from '../../index.js';
 import type { ResidentSession, SessionClaim, SessionLimit } from '../../types/index.js';
 import { keepListening } from '../store/keep-listening.js';
@@ -63,17 +62,17 @@ const growth = 1.25;
 /** Hashes are kept, because the session of a waiting request is asked for again and again. */
 const mostHashes = 10_000;
 
-const optionsSchema = object({
+const optionsSchema = s.object({
   name: keyName,
-  hashKeys: optional(flag(), false),
-  maxElsewhere: optional(positiveInteger()),
+  hashKeys: s.optional(s.flag(), false),
+  maxElsewhere: s.optional(s.positiveInteger()),
   prefix: storeShape.prefix,
   clock: storeShape.clock,
 });
 
 const isLimit = (given: unknown): given is SessionLimit =>
   typeof given === 'object' && given !== null && 'share' in given;
-const limitSchema = value('a sessionLimit()', isLimit);
+const limitSchema = s.value('a sessionLimit()', isLimit);
 
 /** A hash for a name that is secret or long. */
 function naming(hashesAll: boolean): (key: string) => string {
@@ -106,9 +105,9 @@ function naming(hashesAll: boolean): (key: string) => string {
  * const shared = sharedSessions(redisStore(client, subscriber), limit, { name: 'chat' });
  */
 export function sharedSessions(store: Store, limit: SessionLimit, options: SharedSessionsOptions): SharedSessions {
-  const { messages } = parse(storeWithMessages, store, 'sharedSessions: store');
-  const settings = parse(optionsSchema, options, 'sharedSessions');
-  return new SessionExchange(messages, parse(limitSchema, limit, 'sharedSessions: limit'), settings);
+  const { messages } = s.parse(storeWithMessages, store, 'sharedSessions: store');
+  const settings = s.parse(optionsSchema, options, 'sharedSessions');
+  return new SessionExchange(messages, s.parse(limitSchema, limit, 'sharedSessions: limit'), settings);
 }
 
 class SessionExchange implements SharedSessions {

@@ -2,7 +2,7 @@
  * The store on Redis or Valkey, through a client that the host brings: node-redis, ioredis or iovalkey, single, cluster
  * or Sentinel, by the methods that are used.
  */
-import { element, value } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { hexDigest } from './digest.js';
 import type { Store, StoreMessages, StoreScript } from './store.js';
@@ -160,7 +160,7 @@ function isStore(candidate: unknown): candidate is Store {
 }
 
 /** A store, or a client that stands for one. */
-export const storeSchema: Schema<Store> = element((given, report) => {
+export const storeSchema: Schema<Store> = s.element((given, report) => {
   if (isStore(given)) return given;
   if (isRedisClient(given)) return redisStore(given);
   report('a store, or a client of redis, ioredis or iovalkey');
@@ -170,7 +170,7 @@ export const storeSchema: Schema<Store> = element((given, report) => {
 const hasMessages = (given: unknown): given is Store & { readonly messages: StoreMessages } =>
   isStore(given) && given.messages !== undefined;
 /** A store that also carries messages. */
-export const storeWithMessages: Schema<Store & { readonly messages: StoreMessages }> = value(
+export const storeWithMessages: Schema<Store & { readonly messages: StoreMessages }> = s.value(
   'redisStore(client, subscriber), or another store with messages',
   hasMessages,
 );

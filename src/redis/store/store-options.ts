@@ -1,6 +1,5 @@
 /** The options that the parts of shared state have in common, and their checks. */
-import { optional, value } from '../../base/schema/element.js';
-import { clock, positiveDuration, randomSource } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type Clock, type Duration, realClock, type Schema } from '../../index.js';
 
 export interface StoreOptions {
@@ -24,13 +23,13 @@ export interface StoreSettings {
 
 export const isKeyName = (candidate: unknown): candidate is string =>
   typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);
-export const keyName: Schema<string> = value('a name of up to 200 characters without blanks and braces', isKeyName);
+export const keyName: Schema<string> = s.value('a name of up to 200 characters without blanks and braces', isKeyName);
 
 export const storeShape: { readonly [K in keyof StoreSettings]: Schema<StoreSettings[K]> } = {
-  prefix: optional(keyName, 'headgate'),
-  callTimeout: optional(positiveDuration('50ms'), 50),
-  clock: optional(clock(), realClock),
-  random: optional(randomSource(), Math.random),
+  prefix: s.optional(keyName, 'headgate'),
+  callTimeout: s.optional(s.positiveDuration('50ms'), 50),
+  clock: s.optional(s.clock(), realClock),
+  random: s.optional(s.randomSource(), Math.random),
 };
 
 /** It is never the same twice, because a restarted replica must not be taken for the one that died. */

@@ -1,6 +1,6 @@
 /** The channel between a store and the workers that it serves. */
 import type { CallPort } from '../../base/calls.js';
-import { element, type Report } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 
 export type { CallPort as StorePort } from '../../base/calls.js';
@@ -14,7 +14,7 @@ export interface StoreQuestion {
   readonly args?: readonly string[];
 }
 
-export const storePort: Schema<CallPort> = element((given, report: Report) => {
+export const storePort: Schema<CallPort> = s.element((given, report: s.Report) => {
   const { on, off, send, postMessage }: Record<string, unknown> = Object(given);
   if ([on, off, send ?? postMessage].every((each) => typeof each === 'function')) return given as CallPort;
   report('a worker, a MessagePort, or process with an IPC channel');

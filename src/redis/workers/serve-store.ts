@@ -7,13 +7,13 @@
  * Invariant: after the end of a worker nothing that it has sent is done; a late call would take its share once more.
  */
 import { calls } from '../../base/calls.js';
-import { parse, value } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { type Store, type StoreScript, storeScripts } from '../index.js';
 import { causeOf } from '../store/store-problem.js';
 import { type StorePort, type StoreQuestion, storePort } from './channel.js';
 
 const isStore = (given: unknown): given is Store => typeof Object(given).run === 'function';
-const storeSchema = value('localStore(), or redisStore(client)', isStore);
+const storeSchema = s.value('localStore(), or redisStore(client)', isStore);
 
 /** Calls of one worker that differ in their keys and may have to be taken back: those of its last sets of endpoints. */
 const mostHeld = 64;
@@ -34,8 +34,8 @@ interface Held {
  * cluster.on('fork', (worker) => serveStore(store, worker));
  */
 export function serveStore(store: Store, port: StorePort, name = 'store'): () => void {
-  const given = parse(storeSchema, store, 'serveStore: store');
-  const channel = parse(storePort, port, 'serveStore: port');
+  const given = s.parse(storeSchema, store, 'serveStore: store');
+  const channel = s.parse(storePort, port, 'serveStore: port');
   /** The last call of each replica with each set of keys. */
   const held = new Map<string, Held>();
   const subscriptions = new Map<string, Promise<() => Promise<unknown>>>();

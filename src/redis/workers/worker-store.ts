@@ -1,6 +1,6 @@
 /** The store of another process or thread of this machine, reached by messages. */
 import { calls, channelIsClosed } from '../../base/calls.js';
-import { parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { Store, StoreMessages } from '../index.js';
 import { type StorePort, type StoreQuestion, storePort } from './channel.js';
 
@@ -13,7 +13,7 @@ import { type StorePort, type StoreQuestion, storePort } from './channel.js';
  * const shared = sharedConcurrency(workerStore(process), { pool: 'chat', maxConcurrency: 64 });
  */
 export function workerStore(port: StorePort, name = 'store'): Store & { readonly messages: StoreMessages } {
-  const channel = parse(storePort, port, 'workerStore: port');
+  const channel = s.parse(storePort, port, 'workerStore: port');
   const topics = new Map<string, Set<(message: string) => void>>();
   const lost = new Set<(error: unknown) => void>();
   const found = new Set<() => void>();

@@ -1,5 +1,5 @@
 /** The result of a simulation. Plain data: the same scenario and seed give the same text as JSON, on every engine. */
-import { list, value } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import type { GroupFigures } from '../measures/group.js';
 import type { RequestRecord } from '../measures/request-record.js';
@@ -61,9 +61,12 @@ export interface SimulationResult {
   readonly pluginErrors: number;
 }
 
-export const oneResult: Schema<SimulationResult> = value('a result of simulate', (given): given is SimulationResult => {
-  const { all, classes, tenants, servers, series }: Record<string, unknown> = { ...Object(given) };
-  return [all, classes, tenants, servers, series].every((part) => typeof part === 'object' && part !== null);
-});
+export const oneResult: Schema<SimulationResult> = s.value(
+  'a result of simulate',
+  (given): given is SimulationResult => {
+    const { all, classes, tenants, servers, series }: Record<string, unknown> = { ...Object(given) };
+    return [all, classes, tenants, servers, series].every((part) => typeof part === 'object' && part !== null);
+  },
+);
 
-export const results: Schema<readonly SimulationResult[]> = list(oneResult);
+export const results: Schema<readonly SimulationResult[]> = s.list(oneResult);

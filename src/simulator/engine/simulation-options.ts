@@ -2,9 +2,9 @@
  * The options of a simulation, and their defaults. The same shape stands in scenario files, where `flow` is the
  * gateway's own sections.
  */
-import { list, object, optional, parse, type Shape } from '../../base/schema/element.js';
+
 import { row } from '../../base/schema/json-schema.js';
-import { duration, durationAboveZero, flag, integer, oneOf, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Duration, FlowControllerOptions } from '../../index.js';
 import { differenceOptions, type ServiceDifferenceOptions } from '../measures/service-difference.js';
 import type { SimRequest } from '../requests/sim-request.js';
@@ -79,40 +79,40 @@ export interface ResolvedSimulation
 
 /** The keys of a scenario, but those of flow control. */
 const scenarioShape = {
-  name: row('Its name, in reports.', optional(text('a name'), 'simulation')),
-  seed: row('Draws with the same seed are the same.', optional(integer(), 1)),
-  duration: row('How long traffic comes.', durationAboveZero('10m')),
-  warmUp: row('What ends before it does not count.', optional(duration('30s'), 0)),
-  drain: row('How long what has come may take to end after that.', optional(duration('10m'))),
-  bucket: row('The width of a point of the charts.', optional(durationAboveZero('5s'))),
-  servers: row('The model servers.', list(serverSpec)),
-  traffic: row('Who sends what, and when.', list(trafficSpec)),
-  outages: row('Servers that die, and come back.', optional(list(outageShape), [])),
-  slowdowns: row('Servers that become slow.', optional(list(slowdownShape), [])),
+  name: row('Its name, in reports.', s.optional(s.text('a name'), 'simulation')),
+  seed: row('Draws with the same seed are the same.', s.optional(s.integer(), 1)),
+  duration: row('How long traffic comes.', s.durationAboveZero('10m')),
+  warmUp: row('What ends before it does not count.', s.optional(s.duration('30s'), 0)),
+  drain: row('How long what has come may take to end after that.', s.optional(s.duration('10m'))),
+  bucket: row('The width of a point of the charts.', s.optional(s.durationAboveZero('5s'))),
+  servers: row('The model servers.', s.list(serverSpec)),
+  traffic: row('Who sends what, and when.', s.list(trafficSpec)),
+  outages: row('Servers that die, and come back.', s.optional(s.list(outageShape), [])),
+  slowdowns: row('Servers that become slow.', s.optional(s.list(slowdownShape), [])),
   reports: row(
     'How old the load is that detectors see.',
-    optional(object({ interval: optional(durationAboveZero('50ms')), delay: optional(duration('0ms')) })),
+    s.optional(s.object({ interval: s.optional(s.durationAboveZero('50ms')), delay: s.optional(s.duration('0ms')) })),
   ),
-  usageReports: row('When servers tell what a request consumed.', optional(oneOf('end', 'stream'), 'end')),
+  usageReports: row('When servers tell what a request consumed.', s.optional(s.oneOf('end', 'stream'), 'end')),
   onEvicted: row(
     'What becomes of a request that is evicted before its first token.',
-    optional(oneOf('requeue', 'drop'), 'requeue'),
+    s.optional(s.oneOf('requeue', 'drop'), 'requeue'),
   ),
-  keepRequests: row('Keep a record of each request.', optional(flag())),
-  serviceDifference: row('Compute the service difference of the VTC paper.', optional(differenceOptions)),
+  keepRequests: row('Keep a record of each request.', s.optional(s.flag())),
+  serviceDifference: row('Compute the service difference of the VTC paper.', s.optional(differenceOptions)),
 };
 
 /** A recording of a second may have answers of a minute. */
 const leastDrainMs = 600_000;
 
 /** The table, for those who read more than these keys from one object. */
-export const scenarioTable: Shape = scenarioShape;
+export const scenarioTable: s.Shape = scenarioShape;
 
 /** Names of the keys, for those who read more than these from one object. */
 export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
 
 /** Lists must not be empty, names must differ, and the warm-up must end before the traffic does. */
-const scenarioBody = object(scenarioShape, (given, report) => {
+const scenarioBody = s.object(scenarioShape, (given, report) => {
   const { servers, traffic, warmUp, duration: length } = given;
   if (servers?.length === 0) report('at least one server', ['servers']);
   if (traffic?.length === 0) report('at least one entry', ['traffic']);
@@ -143,7 +143,7 @@ const scenarioBody = object(scenarioShape, (given, report) => {
  * @throws FlowConfigError that lists every problem
  */
 export function resolveScenario(given: ScenarioBody): ResolvedSimulation {
-  const { duration, warmUp, drain, bucket, keepRequests, ...read } = parse(scenarioBody, given, 'simulation');
+  const { duration, warmUp, drain, bucket, keepRequests, ...read } = s.parse(scenarioBody, given, 'simulation');
   return {
     ...read,
     durationMs: duration,

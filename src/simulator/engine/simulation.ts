@@ -8,7 +8,7 @@
  * Servers and the controller are never called from inside one of their own calls. Longer than most files, because these
  * few steps are one loop.
  */
-import { parse } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { type Drop, FlowController } from '../../index.js';
 import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
@@ -57,7 +57,7 @@ export class Simulation implements ServerHost, TrafficHost {
 
   /** @throws FlowConfigError that lists everything that is wrong */
   constructor(options: SimulationOptions) {
-    parse(fields, options, 'simulate');
+    s.parse(fields, options, 'simulate');
     const { flow: given, ...body } = options;
     this.options = resolveScenario(body);
     const flow = typeof given === 'function' ? given() : given;

@@ -1,6 +1,5 @@
 /** Max-min fair shares: nobody gets more than it asks for; the rest is shared evenly among those that ask for more. */
-import { list } from '../../base/schema/element.js';
-import { atLeastZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { checkArguments } from '../check-arguments.js';
 
 /**
@@ -8,7 +7,11 @@ import { checkArguments } from '../check-arguments.js';
  * @throws FlowConfigError
  */
 export function maxMinShares(demands: readonly number[], capacity: number): number[] {
-  checkArguments('maxMinShares', { demands, capacity }, { demands: list(atLeastZero()), capacity: atLeastZero() });
+  checkArguments(
+    'maxMinShares',
+    { demands, capacity },
+    { demands: s.list(s.atLeastZero()), capacity: s.atLeastZero() },
+  );
   const order = demands.map((_, index) => index).sort((a, b) => (demands[a] as number) - (demands[b] as number));
   const shares = demands.map(() => 0);
   let left = capacity;

@@ -7,8 +7,7 @@
  * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
  * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
-import { list, object, optional, parse, value } from '../../base/schema/element.js';
-import { atLeastZero, duration, durationAboveZero, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
 import type { RequestRecord } from './request-record.js';
@@ -45,21 +44,21 @@ interface Span {
   readonly cost: number;
 }
 
-const someRequests = list(
-  value('a record of a request', (given): given is RequestRecord => {
+const someRequests = s.list(
+  s.value('a record of a request', (given): given is RequestRecord => {
     const { tenant, promptTokens, outputTokens }: Record<string, unknown> = { ...Object(given) };
     return typeof tenant === 'string' && [promptTokens, outputTokens].every(Number.isFinite);
   }),
 );
 
 /** In a scenario, spans of time may be written as such: `'10m'`. */
-export const differenceOptions: Schema<{ readonly [K in keyof ServiceDifferenceOptions]-?: number }> = object({
-  duration: optional(durationAboveZero('10m'), 600_000),
-  ticks: optional(positiveInteger(), 20),
-  window: optional(durationAboveZero('60s'), 60_000),
-  warmUp: optional(duration('30s'), 30_000),
-  promptTokenPrice: optional(atLeastZero(), 1),
-  completionTokenPrice: optional(atLeastZero(), 2),
+export const differenceOptions: Schema<{ readonly [K in keyof ServiceDifferenceOptions]-?: number }> = s.object({
+  duration: s.optional(s.durationAboveZero('10m'), 600_000),
+  ticks: s.optional(s.positiveInteger(), 20),
+  window: s.optional(s.durationAboveZero('60s'), 60_000),
+  warmUp: s.optional(s.duration('30s'), 30_000),
+  promptTokenPrice: s.optional(s.atLeastZero(), 1),
+  completionTokenPrice: s.optional(s.atLeastZero(), 2),
 } satisfies Record<keyof ServiceDifferenceOptions, unknown>);
 
 /**
@@ -73,7 +72,7 @@ export function serviceDifference(
 ): ServiceDifference {
   const subject = 'serviceDifference';
   checkArguments(subject, { requests, options }, { requests: someRequests, options: differenceOptions });
-  const { ticks, promptTokenPrice, completionTokenPrice, ...spans } = parse(differenceOptions, options, subject);
+  const { ticks, promptTokenPrice, completionTokenPrice, ...spans } = s.parse(differenceOptions, options, subject);
   const { duration, window, warmUp } = spans;
   const byTenant = new Map<string, Span[]>();
   for (const { tenant, arrivedAtMs, firstTokenAtMs = Number.NaN, endedAtMs = Number.NaN, ...tokens } of requests) {

@@ -2,8 +2,7 @@
  * Distributions of lengths and times: how a scenario writes them, and what draws from them. Every figure drawn is from
  * 0 up.
  */
-import { anything, list, object, optional } from '../../base/schema/element.js';
-import { aboveZero, atLeastZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { exponential, gamma, normal, type Random } from './random-streams.js';
@@ -30,28 +29,31 @@ export type Distribution<N = number> =
 export type Sampler = () => number;
 
 function shapesOf(figure: Schema<number>): Shapes<Exclude<Distribution, number>['type']> {
-  const type = anything();
-  const values = list(figure);
+  const type = s.anything();
+  const values = s.list(figure);
   return {
-    fixed: object({ type, value: figure }),
-    exponential: object({ type, mean: figure }),
-    uniform: object({ type, from: figure, to: figure }),
-    lognormal: object({ type, mean: figure, sigma: atLeastZero() }),
-    gamma: object({ type, mean: figure, cv: aboveZero() }),
-    values: object({ type, values, weights: optional(list(atLeastZero())) }, ({ values: given, weights }, report) => {
-      if (given.length === 0) report('at least one value', ['values']);
-      if (weights !== undefined && weights.length !== given.length)
-        report(`as many weights as values (${given.length})`, ['weights']);
-      if (weights?.every((weight) => weight === 0) === true) report('a weight above 0', ['weights']);
-    }),
-    sequence: object({ type, values }, ({ values: given }, report) => {
+    fixed: s.object({ type, value: figure }),
+    exponential: s.object({ type, mean: figure }),
+    uniform: s.object({ type, from: figure, to: figure }),
+    lognormal: s.object({ type, mean: figure, sigma: s.atLeastZero() }),
+    gamma: s.object({ type, mean: figure, cv: s.aboveZero() }),
+    values: s.object(
+      { type, values, weights: s.optional(s.list(s.atLeastZero())) },
+      ({ values: given, weights }, report) => {
+        if (given.length === 0) report('at least one value', ['values']);
+        if (weights !== undefined && weights.length !== given.length)
+          report(`as many weights as values (${given.length})`, ['weights']);
+        if (weights?.every((weight) => weight === 0) === true) report('a weight above 0', ['weights']);
+      },
+    ),
+    sequence: s.object({ type, values }, ({ values: given }, report) => {
       if (given.length === 0) report('at least one value', ['values']);
     }),
   };
 }
 
 /** Figures are read by `figure`: a number, or a span of time such as '100ms'. */
-export function distribution(figure: Schema<number> = atLeastZero()): Schema<Distribution> {
+export function distribution(figure: Schema<number> = s.atLeastZero()): Schema<Distribution> {
   return oneOfShapes('type', shapesOf(figure), 'a number', figure);
 }
 

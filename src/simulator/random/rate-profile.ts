@@ -4,8 +4,7 @@
  *     rate │   ╱‾‾╲__        arrivals are drawn at rate 1 and placed where the area under the line is as large
  *          └──────────► t
  */
-import { anything, list, object, optional } from '../../base/schema/element.js';
-import { atLeastZero, duration, durationAboveZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 
@@ -29,28 +28,36 @@ export type Rate =
 
 const dayMs = 86_400_000;
 
-const type = anything();
+const type = s.anything();
 const shapes: Shapes<Exclude<Rate, number>['type']> = {
-  ramp: object({ type, from: atLeastZero(), to: atLeastZero(), over: durationAboveZero('10m') }),
-  'on-off': object({
+  ramp: s.object({ type, from: s.atLeastZero(), to: s.atLeastZero(), over: s.durationAboveZero('10m') }),
+  'on-off': s.object({
     type,
-    high: atLeastZero(),
-    low: optional(atLeastZero()),
-    on: durationAboveZero('90s'),
-    off: durationAboveZero('90s'),
+    high: s.atLeastZero(),
+    low: s.optional(s.atLeastZero()),
+    on: s.durationAboveZero('90s'),
+    off: s.durationAboveZero('90s'),
   }),
-  daily: object({ type, low: atLeastZero(), high: atLeastZero(), period: optional(durationAboveZero('24h')) }),
-  steps: object({ type, steps: list(object({ at: duration('0s'), rate: atLeastZero() })) }, ({ steps }, report) => {
-    if (steps.length === 0) report('at least one step', ['steps']);
-    for (const [index, { at }] of steps.entries()) {
-      if (index > 0 && !(at > (steps[index - 1]?.at ?? 0)))
-        report('a time after that of the step before', ['steps', index, 'at']);
-    }
+  daily: s.object({
+    type,
+    low: s.atLeastZero(),
+    high: s.atLeastZero(),
+    period: s.optional(s.durationAboveZero('24h')),
   }),
+  steps: s.object(
+    { type, steps: s.list(s.object({ at: s.duration('0s'), rate: s.atLeastZero() })) },
+    ({ steps }, report) => {
+      if (steps.length === 0) report('at least one step', ['steps']);
+      for (const [index, { at }] of steps.entries()) {
+        if (index > 0 && !(at > (steps[index - 1]?.at ?? 0)))
+          report('a time after that of the step before', ['steps', index, 'at']);
+      }
+    },
+  ),
 };
 
 export function rate(): Schema<Rate> {
-  return oneOfShapes<Rate>('type', shapes, 'requests per second', atLeastZero());
+  return oneOfShapes<Rate>('type', shapes, 'requests per second', s.atLeastZero());
 }
 
 /** A straight piece: rates per ms at both ends. */

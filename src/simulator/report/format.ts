@@ -1,6 +1,5 @@
 /** Figures as people read them: three digits that count, and a unit. */
-import { value } from '../../base/schema/element.js';
-import { oneOf } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { checkArguments } from '../check-arguments.js';
 
 export function ms(value: number): string {
@@ -27,8 +26,8 @@ export function decimals(value: number, digits: number): string {
   return Number.isNaN(value) ? '–' : value.toFixed(digits);
 }
 
-const anyNumber = value('a number', (given): given is number => typeof given === 'number');
-const units = oneOf('ms', 'ratio', 'per second', 'count');
+const anyNumber = s.value('a number', (given): given is number => typeof given === 'number');
+const units = s.oneOf('ms', 'ratio', 'per second', 'count');
 
 /** A figure with its unit, such as `3.25 s`, `12.5 %`, `4.10/s`; `–` for NaN. @throws FlowConfigError */
 export function figure(value: number, unit: 'ms' | 'ratio' | 'per second' | 'count'): string {

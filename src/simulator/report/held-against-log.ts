@@ -1,6 +1,5 @@
 /** What a simulation says of recorded traffic, beside what was measured. */
-import { list, object, value } from '../../base/schema/element.js';
-import { text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { checkArguments } from '../check-arguments.js';
 import { oneResult, type SimulationResult } from '../engine/result.js';
 import { type Latency, Samples } from '../measures/samples.js';
@@ -19,8 +18,8 @@ export interface HeldTime {
 /** Predictions further off are not to be relied on. */
 const mostError = 0.25;
 
-const anyMs = value('a number of ms', (given) => typeof given === 'number');
-const someTimes = list(object({ name: text(), measuredMs: anyMs, predictedMs: anyMs, error: anyMs }));
+const anyMs = s.value('a number of ms', (given) => typeof given === 'number');
+const someTimes = s.list(s.object({ name: s.text(), measuredMs: anyMs, predictedMs: anyMs, error: anyMs }));
 
 /**
  * p50 and p95 of each time that the rows have, of those that the result counts.

@@ -1,5 +1,5 @@
 /** Results for a terminal. */
-import { list, openObject } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
 import { parseMeasure, spreadOf } from '../search/measure.js';
@@ -48,7 +48,7 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   ];
 }
 
-const someScenarios = list(openObject({ name: anyText, results: some(someResults) }));
+const someScenarios = s.list(s.openObject({ name: anyText, results: some(someResults) }));
 
 /**
  * Several scenarios beside each other, compared with the first; each was run with one or more seeds.

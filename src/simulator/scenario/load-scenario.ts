@@ -6,8 +6,7 @@ import { isCollection, isMap, isNode, isScalar, isSeq, LineCounter, type Node, t
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { Problems } from '../../base/problems.js';
-import { callable, object, optional, parse, record, value } from '../../base/schema/element.js';
-import { flag, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
@@ -56,14 +55,14 @@ export interface Scenario {
 const flowSections = ['plugins', 'saturationDetector', 'flowControl'] as const;
 const heading = 'EndpointPickerConfig: ';
 
-const optionsSchema = object({
-  readFile: optional(callable<(path: string) => string>()),
+const optionsSchema = s.object({
+  readFile: s.optional(s.callable<(path: string) => string>()),
   registry: registryOption,
-  rows: optional(value('rows of a trace', (given): given is readonly TraceRow[] => Array.isArray(given))),
-  skipBadLines: optional(flag()),
+  rows: s.optional(s.value('rows of a trace', (given): given is readonly TraceRow[] => Array.isArray(given))),
+  skipBadLines: s.optional(s.flag()),
 });
 
-const traceColumns = object({ columns: optional(record(text('a name of ours'))) });
+const traceColumns = s.object({ columns: s.optional(s.record(s.text('a name of ours'))) });
 
 /**
  * Reads a scenario: YAML text, or a parsed object.
@@ -73,7 +72,7 @@ const traceColumns = object({ columns: optional(record(text('a name of ours'))) 
  * 'utf8') }); console.log(simulate(options).all.ttft.p99Ms);
  */
 export function loadScenario(source: string | object, options: LoadScenarioOptions = {}): Scenario {
-  parse(optionsSchema, options, 'loadScenario');
+  s.parse(optionsSchema, options, 'loadScenario');
   const reading = new Reading(options);
   const scenario = reading.scenario(source);
   const { issues, warnings } = reading.problems;
@@ -136,7 +135,7 @@ class Reading {
     if (text === undefined) return entry;
     const trace = this.problems.during(
       () => {
-        const { columns } = parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
+        const { columns } = s.parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
         return readTrace(text, { skipBadLines: this.options.skipBadLines, columns });
       },
       (path) => `${String(file)}, ${path}`,

@@ -1,19 +1,20 @@
 /** What editors know of a scenario file. */
-import { anything, object, type Schema } from '../../base/schema/element.js';
+
 import { row } from '../../base/schema/json-schema.js';
+import * as s from '../../base/schema/schema.js';
 import { flowSectionsJson } from '../../config/index.js';
 import { scenarioTable } from '../engine/simulation-options.js';
 
 const { plugins, saturationDetector, flowControl } = flowSectionsJson;
 
 /** @internal Made for each call, so that the bundle of a program that does not call it is without what it needs. */
-export function scenarioFileTable(): Schema<unknown> {
-  return object({
+export function scenarioFileTable(): s.Schema<unknown> {
+  return s.object({
     ...scenarioTable,
-    gateway: row('A gateway file, whose flow control is that of the scenario.', anything({ type: 'string' })),
-    plugins: row('Policies and detectors, as in a gateway file.', anything(plugins)),
-    saturationDetector: row('The older place for `flowControl.saturationDetector`.', anything(saturationDetector)),
-    flowControl: row('Bands, limits and policies, as in a gateway file.', anything(flowControl)),
+    gateway: row('A gateway file, whose flow control is that of the scenario.', s.anything({ type: 'string' })),
+    plugins: row('Policies and detectors, as in a gateway file.', s.anything(plugins)),
+    saturationDetector: row('The older place for `flowControl.saturationDetector`.', s.anything(saturationDetector)),
+    flowControl: row('Bands, limits and policies, as in a gateway file.', s.anything(flowControl)),
   });
 }
 

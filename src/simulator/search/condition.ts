@@ -1,7 +1,7 @@
 /** Conditions on a result: `ttft.p99(premium) < 1s and completed(batch) >= 1000`. */
 
 import { parseDuration } from '../../base/schema/duration.js';
-import { list, objectWith } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
@@ -15,7 +15,7 @@ export interface Condition {
   miss(figure: number): number;
 }
 
-const someConditions = list(objectWith<Condition>('a condition, as parseConditions returns it', 'miss'));
+const someConditions = s.list(s.objectWith<Condition>('a condition, as parseConditions returns it', 'miss'));
 
 const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': 'most', '>': 'least', '>=': 'least' };
 

@@ -8,8 +8,7 @@
  * Invariant: no value that was tried in the range told fails. Others that hold, beyond one that fails, are ranges of
  * their own.
  */
-import { callable, object, parse } from '../../base/schema/element.js';
-import { flag, number } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 
 export interface FindOptions {
   readonly from: number;
@@ -43,11 +42,11 @@ export interface FoundValues {
   readonly curve: readonly TriedValue[];
 }
 
-const options = object({
-  from: number(),
-  to: number(),
-  isInteger: flag(),
-  miss: callable<FindOptions['miss']>('a function of a value'),
+const options = s.object({
+  from: s.number(),
+  to: s.number(),
+  isInteger: s.flag(),
+  miss: s.callable<FindOptions['miss']>('a function of a value'),
 } satisfies Record<keyof FindOptions, unknown>);
 
 const gridPoints = 9;
@@ -62,7 +61,7 @@ const refinements = 8;
  * @throws FlowConfigError
  */
 export function findValue(given: FindOptions): FoundValues {
-  const { from, to, isInteger, miss } = parse(options, given, 'findValue');
+  const { from, to, isInteger, miss } = s.parse(options, given, 'findValue');
   const missOf = new Map<number, number>();
   const attempt = (given: number): TriedValue => {
     const value = isInteger ? Math.round(given) : given;

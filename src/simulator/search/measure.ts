@@ -1,6 +1,6 @@
 /** Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `utilization`. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
-import { objectWith } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { FlowConfigError, type Schema } from '../../index.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
@@ -19,7 +19,7 @@ export interface Measure {
   read(result: SimulationResult): number;
 }
 
-const oneMeasure: Schema<Measure> = objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
+const oneMeasure: Schema<Measure> = s.objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
 
 const latencies = ['ttft', 'perToken', 'total', 'queued'] as const;
 const statistics = { mean: 'meanMs', p50: 'p50Ms', p95: 'p95Ms', p99: 'p99Ms', max: 'maxMs' } as const;

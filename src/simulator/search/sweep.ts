@@ -1,5 +1,5 @@
 /** A grid of values: every combination is simulated. */
-import { anything, list, openObject } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
 
@@ -35,7 +35,7 @@ function range(from: number, to: number, step: number): number[] {
   return values;
 }
 
-const someAxes = list(openObject({ values: list(anything()) }));
+const someAxes = s.list(s.openObject({ values: s.list(s.anything()) }));
 
 /** Every combination, the last axis changing fastest. @throws FlowConfigError */
 export function combinations(axes: readonly SweepAxis[]): (number | string)[][] {

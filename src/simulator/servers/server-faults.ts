@@ -7,8 +7,7 @@
  * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none
  * does.
  */
-import { object, optional, withKeys } from '../../base/schema/element.js';
-import { aboveZero, duration, durationAboveZero, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { FlowConfigError, type Schema } from '../../index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { SimServer } from './sim-server.js';
@@ -30,14 +29,14 @@ export interface Slowdown extends Outage {
 }
 
 const shape = {
-  server: text('the name of a server'),
-  at: duration('20s'),
-  for: optional(durationAboveZero('15s')),
+  server: s.text('the name of a server'),
+  at: s.duration('20s'),
+  for: s.optional(s.durationAboveZero('15s')),
 };
 
-export const outageShape: Schema<Outage> = object(shape);
+export const outageShape: Schema<Outage> = s.object(shape);
 
-export const slowdownShape: Schema<Slowdown> = object(withKeys(shape, { factor: aboveZero() }));
+export const slowdownShape: Schema<Slowdown> = s.object(s.withKeys(shape, { factor: s.aboveZero() }));
 
 /** @throws FlowConfigError for a server whose model has one pace only */
 export function scheduleSlowdowns(

@@ -3,7 +3,7 @@
  * otherwise. No gateway has this knowledge. With it the controller acts as the scheduler inside the simulated server,
  * as in papers whose scheduler is inside the engine.
  */
-import { object } from '../../base/schema/element.js';
+import * as s from '../../base/schema/schema.js';
 import { definePlugin, type EndpointView, type SaturationDetector } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
@@ -50,6 +50,6 @@ export function isServerRoomDetector(candidate: unknown): candidate is ServerRoo
 export const serverRoomPlugin: PluginDefinition<'saturationDetector'> = definePlugin({
   kind: 'saturationDetector',
   type: serverRoomType,
-  parameters: object({}),
+  parameters: s.object({}),
   create: () => serverRoomDetector(),
 });

@@ -1,6 +1,5 @@
 /** Servers as a scenario writes them. */
-import { anything, callable, object, optional, record } from '../../base/schema/element.js';
-import { aboveZero, atLeastZero, durationAboveZero, positiveInteger, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { type Distribution, distribution } from '../random/distributions.js';
@@ -28,35 +27,35 @@ export type ServerSpec = Common &
   );
 
 const common = {
-  model: anything(),
-  count: optional(positiveInteger()),
-  name: optional(text('a name')),
-  labels: optional(record(text())),
+  model: s.anything(),
+  count: s.optional(s.positiveInteger()),
+  name: s.optional(s.text('a name')),
+  labels: s.optional(s.record(s.text())),
 };
-const timeAboveZero: Schema<Distribution> = distribution(durationAboveZero('100ms'));
+const timeAboveZero: Schema<Distribution> = distribution(s.durationAboveZero('100ms'));
 
 const shapes: Shapes<ServerSpec['model']> = {
-  slots: object({ ...common, slots: positiveInteger(), serviceTime: optional(timeAboveZero) }),
-  'continuous-batching': object({
+  slots: s.object({ ...common, slots: s.positiveInteger(), serviceTime: s.optional(timeAboveZero) }),
+  'continuous-batching': s.object({
     ...common,
-    kvTokens: optional(positiveInteger()),
-    blockTokens: optional(positiveInteger()),
-    maxSequences: optional(positiveInteger()),
-    maxBatchedTokens: optional(positiveInteger()),
-    stepMs: optional(aboveZero()),
-    decodeMs: optional(atLeastZero()),
-    kvTokenMs: optional(atLeastZero()),
-    prefillTokenMs: optional(atLeastZero()),
-    overheadMs: optional(atLeastZero()),
+    kvTokens: s.optional(s.positiveInteger()),
+    blockTokens: s.optional(s.positiveInteger()),
+    maxSequences: s.optional(s.positiveInteger()),
+    maxBatchedTokens: s.optional(s.positiveInteger()),
+    stepMs: s.optional(s.aboveZero()),
+    decodeMs: s.optional(s.atLeastZero()),
+    kvTokenMs: s.optional(s.atLeastZero()),
+    prefillTokenMs: s.optional(s.atLeastZero()),
+    overheadMs: s.optional(s.atLeastZero()),
   }),
-  'vtc-serving': object({
+  'vtc-serving': s.object({
     ...common,
-    kvTokens: optional(positiveInteger()),
-    maxPromptTokens: optional(positiveInteger()),
-    stepsBetweenBatches: optional(positiveInteger()),
-    timeFactor: optional(aboveZero()),
+    kvTokens: s.optional(s.positiveInteger()),
+    maxPromptTokens: s.optional(s.positiveInteger()),
+    stepsBetweenBatches: s.optional(s.positiveInteger()),
+    timeFactor: s.optional(s.aboveZero()),
   }),
-  custom: object({ ...common, create: callable<ServerFactory>() }),
+  custom: s.object({ ...common, create: s.callable<ServerFactory>() }),
 };
 
 export const serverSpec: Schema<ServerSpec> = oneOfShapes('model', shapes);

@@ -7,8 +7,7 @@
  *
  * Further tokens alone do not tell what a prompt costs where answers seldom overlap, and never the overhead.
  */
-import { object, optional } from '../../base/schema/element.js';
-import { positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { checkArguments } from '../check-arguments.js';
 import { continuousBatchingDefaults } from '../servers/continuous-batching.js';
 import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
@@ -47,7 +46,7 @@ const mostRequests = 2000;
 /** The interval in which an answer's prompt was computed depends on the overhead: it is found again so often. */
 const rounds = 4;
 
-const ofOptions = object({ servers: optional(positiveInteger()) });
+const ofOptions = s.object({ servers: s.optional(s.positiveInteger()) });
 
 /**
  * Undefined when too few rows have times: arrival, `ttftMs` and `totalMs`, and tokens. O(n log n).

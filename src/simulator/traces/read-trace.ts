@@ -3,8 +3,7 @@
  * told to.
  */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
-import { object, optional, record, value } from '../../base/schema/element.js';
-import { flag, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { type ConfigIssue, FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
@@ -47,11 +46,11 @@ const mostIssues = 20;
 /** A figure that one line has must be in all lines; logs apart. */
 const figuresOfAll: readonly RowFigure[] = ['promptTokens', 'outputTokens', 'serviceMs'];
 
-const ofOptions = object({
-  skipBadLines: optional(flag()),
-  columns: optional(record(text('a name of ours'))),
+const ofOptions = s.object({
+  skipBadLines: s.optional(s.flag()),
+  columns: s.optional(s.record(s.text('a name of ours'))),
 } satisfies Record<keyof ReadTraceOptions, unknown>);
-const aTrace = value('a trace, as readTrace returns it', (given): given is ReadTrace => {
+const aTrace = s.value('a trace, as readTrace returns it', (given): given is ReadTrace => {
   const { rows, warnings }: Record<string, unknown> = { ...Object(given) };
   return Array.isArray(rows) && Array.isArray(warnings);
 });

@@ -1,6 +1,5 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
-import { object, optional } from '../../base/schema/element.js';
-import { positiveInteger, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
 import { type CalibrateOptions, calibrate, serversOf } from './calibrate.js';
@@ -13,10 +12,10 @@ export interface ScenarioFromTraceOptions extends CalibrateOptions {
   readonly maxConcurrency?: number | undefined;
 }
 
-const ofOptions = object({
-  servers: optional(positiveInteger()),
-  name: optional(text()),
-  maxConcurrency: optional(positiveInteger()),
+const ofOptions = s.object({
+  servers: s.optional(s.positiveInteger()),
+  name: s.optional(s.text()),
+  maxConcurrency: s.optional(s.positiveInteger()),
 } satisfies Record<keyof ScenarioFromTraceOptions, unknown>);
 
 /**

@@ -1,6 +1,5 @@
 /** One recorded request. */
-import { list, object, optional } from '../../base/schema/element.js';
-import { atLeastZero, integer, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 
 export interface TraceRow {
@@ -20,17 +19,17 @@ export interface TraceRow {
   readonly totalMs?: number | undefined;
 }
 
-const traceRow: Schema<TraceRow> = object({
-  arrivalMs: atLeastZero(),
-  tenant: optional(text()),
-  priority: optional(integer()),
-  promptTokens: optional(atLeastZero()),
-  outputTokens: optional(atLeastZero()),
-  server: optional(text()),
-  serviceMs: optional(atLeastZero()),
-  queuedMs: optional(atLeastZero()),
-  ttftMs: optional(atLeastZero()),
-  totalMs: optional(atLeastZero()),
+const traceRow: Schema<TraceRow> = s.object({
+  arrivalMs: s.atLeastZero(),
+  tenant: s.optional(s.text()),
+  priority: s.optional(s.integer()),
+  promptTokens: s.optional(s.atLeastZero()),
+  outputTokens: s.optional(s.atLeastZero()),
+  server: s.optional(s.text()),
+  serviceMs: s.optional(s.atLeastZero()),
+  queuedMs: s.optional(s.atLeastZero()),
+  ttftMs: s.optional(s.atLeastZero()),
+  totalMs: s.optional(s.atLeastZero()),
 });
 
-export const someRows: Schema<readonly TraceRow[]> = list(traceRow);
+export const someRows: Schema<readonly TraceRow[]> = s.list(traceRow);

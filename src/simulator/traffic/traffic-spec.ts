@@ -1,17 +1,5 @@
 /** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
-import { anything, object, optional } from '../../base/schema/element.js';
-import {
-  aboveZero,
-  atLeastZero,
-  duration,
-  durationAboveZero,
-  flag,
-  integer,
-  oneOf,
-  positiveInteger,
-  ratio,
-  text,
-} from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { type Distribution, distribution } from '../random/distributions.js';
@@ -124,65 +112,65 @@ export interface TrafficSpec {
   readonly endAt?: number | undefined;
 }
 
-const span = durationAboveZero('30s');
-const times: Schema<Distribution> = distribution(duration('100ms'));
-const type = anything();
-const counts: Schema<Distribution> = distribution(atLeastZero());
+const span = s.durationAboveZero('30s');
+const times: Schema<Distribution> = distribution(s.duration('100ms'));
+const type = s.anything();
+const counts: Schema<Distribution> = distribution(s.atLeastZero());
 
 const arrivalShapes: Shapes<Arrivals['type']> = {
-  poisson: object({ type, rate: rate() }),
-  gamma: object({ type, rate: rate(), cv: aboveZero() }),
-  fixed: object({ type, rate: rate(), offset: optional(ratio()) }),
-  'closed-loop': object({
+  poisson: s.object({ type, rate: rate() }),
+  gamma: s.object({ type, rate: rate(), cv: s.aboveZero() }),
+  fixed: s.object({ type, rate: rate(), offset: s.optional(s.ratio()) }),
+  'closed-loop': s.object({
     type,
-    threads: positiveInteger(),
-    think: optional(times),
-    stagger: optional(duration('1ms')),
-    requestsPerThread: optional(positiveInteger()),
+    threads: s.positiveInteger(),
+    think: s.optional(times),
+    stagger: s.optional(s.duration('1ms')),
+    requestsPerThread: s.optional(s.positiveInteger()),
   }),
-  sessions: object({ type, rate: rate(), turns: counts, toolTime: optional(times) }),
-  trace: object({ type, rows: someRows, speed: optional(aboveZero()) }),
+  sessions: s.object({ type, rate: rate(), turns: counts, toolTime: s.optional(times) }),
+  trace: s.object({ type, rows: someRows, speed: s.optional(s.aboveZero()) }),
 };
 
 const arrivals: Schema<Arrivals> = oneOfShapes('type', arrivalShapes);
 
-const retries: Schema<RetrySpec> = object({
-  max: optional(integer({ from: 0 })),
-  initial: optional(span),
-  longest: optional(span),
-  obeysRetryAfter: optional(flag()),
-  budget: optional(atLeastZero()),
+const retries: Schema<RetrySpec> = s.object({
+  max: s.optional(s.integer({ from: 0 })),
+  initial: s.optional(span),
+  longest: s.optional(span),
+  obeysRetryAfter: s.optional(s.flag()),
+  budget: s.optional(s.atLeastZero()),
 });
 
-const client: Schema<ClientSpec> = object({
-  patience: optional(times),
-  deadline: optional(times),
-  tellsGateway: optional(flag()),
-  retries: optional(retries),
+const client: Schema<ClientSpec> = s.object({
+  patience: s.optional(times),
+  deadline: s.optional(times),
+  tellsGateway: s.optional(s.flag()),
+  retries: s.optional(retries),
 });
 
-const slo: Schema<SloSpec> = object({ ttft: optional(span), perToken: optional(span), total: optional(span) });
+const slo: Schema<SloSpec> = s.object({ ttft: s.optional(span), perToken: s.optional(span), total: s.optional(span) });
 
-export const trafficSpec: Schema<TrafficSpec> = object(
+export const trafficSpec: Schema<TrafficSpec> = s.object(
   {
-    tenant: optional(text('the name of a tenant')),
-    tenants: optional(positiveInteger()),
-    priority: optional(integer()),
-    class: optional(text('the name of a class')),
+    tenant: s.optional(s.text('the name of a tenant')),
+    tenants: s.optional(s.positiveInteger()),
+    priority: s.optional(s.integer()),
+    class: s.optional(s.text('the name of a class')),
     arrivals,
-    promptTokens: optional(counts),
-    outputTokens: optional(counts),
-    serviceTime: optional(distribution(durationAboveZero('100ms'))),
-    seats: optional(counts),
-    tokens: optional(oneOf('prompt', 'seats', 'total')),
-    bytes: optional(integer({ from: 0 })),
-    ttl: optional(times),
-    sloTtft: optional(times),
-    ttlMargin: optional(duration('10ms')),
-    slo: optional(slo),
-    client: optional(client),
-    startAt: optional(duration('0s')),
-    endAt: optional(span),
+    promptTokens: s.optional(counts),
+    outputTokens: s.optional(counts),
+    serviceTime: s.optional(distribution(s.durationAboveZero('100ms'))),
+    seats: s.optional(counts),
+    tokens: s.optional(s.oneOf('prompt', 'seats', 'total')),
+    bytes: s.optional(s.integer({ from: 0 })),
+    ttl: s.optional(times),
+    sloTtft: s.optional(times),
+    ttlMargin: s.optional(s.duration('10ms')),
+    slo: s.optional(slo),
+    client: s.optional(client),
+    startAt: s.optional(s.duration('0s')),
+    endAt: s.optional(span),
   },
   ({ arrivals: given, tenants, sloTtft, ttlMargin }, report) => {
     if (ttlMargin !== undefined && sloTtft === undefined) report('nothing, or also `sloTtft`', ['ttlMargin']);

@@ -7,8 +7,7 @@
  * meanwhile.
  */
 import { define } from '../../base/policy-definition.js';
-import { element, object, optional, parse, readBy, record } from '../../base/schema/element.js';
-import { positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
 
 const type = 'weighted-band-selection-policy';
@@ -24,10 +23,10 @@ export interface WeightedBandsOptions {
   weights?: Readonly<Record<string, number>> | undefined;
 }
 
-const parameters = object({
-  weights: optional(
-    element<Readonly<Record<string, number>>>((given, report) => {
-      const read = readBy(record(positiveInteger()), given, report);
+const parameters = s.object({
+  weights: s.optional(
+    s.element<Readonly<Record<string, number>>>((given, report) => {
+      const read = s.readBy(s.record(s.positiveInteger()), given, report);
       const wrong = Object.keys(read ?? {}).filter(
         (name) => !Number.isSafeInteger(Number(name)) || String(Number(name)) !== name,
       );
@@ -44,7 +43,7 @@ const parameters = object({
  * @throws FlowConfigError
  */
 export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPolicy {
-  const { weights } = parse(parameters, options, 'weightedBands');
+  const { weights } = s.parse(parameters, options, 'weightedBands');
   const given = weights && new Map(Object.entries(weights).map(([priority, weight]) => [Number(priority), weight]));
   /** Turns used in this round. */
   const used = new Map<number, number>();

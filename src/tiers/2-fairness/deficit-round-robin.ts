@@ -1,7 +1,6 @@
 /** Fair by cost in rounds: O(1) for any number of tenants, at the price of waits of up to a round. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse, withKeys } from '../../base/schema/element.js';
-import { number } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costShape, mostCost } from './by-cost/cost-options.js';
@@ -23,10 +22,10 @@ interface QuantumOption {
 
 export interface DeficitRoundRobinOptions extends CostOptions, QuantumOption {}
 
-const quantum = optional(number(quantumRange));
+const quantum = s.optional(s.number(quantumRange));
 
-const fileParameters = object(withKeys(costShape, { quantum }));
-const codeOptions = object(withKeys(costCodeShape, { quantum }));
+const fileParameters = s.object(s.withKeys(costShape, { quantum }));
+const codeOptions = s.object(s.withKeys(costCodeShape, { quantum }));
 
 /**
  * Shares a band by tokens in rounds. In each round a flow may use one quantum per weight, and goes on until it is used
@@ -37,7 +36,7 @@ const codeOptions = object(withKeys(costCodeShape, { quantum }));
  * @throws FlowConfigError
  */
 export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowFairnessPolicy {
-  const { quantum: given, ...costs } = parse(codeOptions, options, 'deficitRoundRobin');
+  const { quantum: given, ...costs } = s.parse(codeOptions, options, 'deficitRoundRobin');
   return costFairPolicy(type, new CostMeter(costs), [() => new DeficitRounds(given)]);
 }
 

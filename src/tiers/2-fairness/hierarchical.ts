@@ -3,8 +3,7 @@
  * what a project has.
  */
 import { define } from '../../base/policy-definition.js';
-import { callable, list, object, optional, parse, type Report, record, withKeys } from '../../base/schema/element.js';
-import { number, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costShape, leastWeight, mostCost } from './by-cost/cost-options.js';
@@ -42,9 +41,9 @@ type PathOf = NonNullable<HierarchicalOptions['pathOf']>;
 const threeLevels: Sharing[] = ['virtual-token-counter', 'virtual-token-counter', 'virtual-token-counter'];
 
 const levelShape = {
-  levels: optional(list(sharing), threeLevels),
-  separator: optional(text(), '/'),
-  weights: optional(record(number({ from: leastWeight, to: mostCost })), {}),
+  levels: s.optional(s.list(sharing), threeLevels),
+  separator: s.optional(s.text(), '/'),
+  weights: s.optional(s.record(s.number({ from: leastWeight, to: mostCost })), {}),
 };
 
 interface GivenLevels {
@@ -55,7 +54,7 @@ interface GivenLevels {
 }
 
 /** `pathOf` may return names with the separator in them: with it, no path is known to be too long. */
-function levelsFit({ levels, separator, weights, pathOf }: GivenLevels, report: Report): void {
+function levelsFit({ levels, separator, weights, pathOf }: GivenLevels, report: s.Report): void {
   if (!Array.isArray(levels)) return;
   if (levels.length < 1 || levels.length > mostLevels) {
     report(`one to ${mostLevels} policies`, ['levels'], String(levels.length));
@@ -68,9 +67,9 @@ function levelsFit({ levels, separator, weights, pathOf }: GivenLevels, report: 
   }
 }
 
-const fileParameters = object(withKeys(costShape, levelShape), levelsFit);
-const codeOptions = object(
-  withKeys(withKeys(costCodeShape, levelShape), { pathOf: optional(callable<PathOf>()) }),
+const fileParameters = s.object(s.withKeys(costShape, levelShape), levelsFit);
+const codeOptions = s.object(
+  s.withKeys(s.withKeys(costCodeShape, levelShape), { pathOf: s.optional(s.callable<PathOf>()) }),
   levelsFit,
 );
 
@@ -102,7 +101,7 @@ function isPath(path: unknown): path is string[] {
  * const fairness = hierarchical({ levels: ['virtual-token-counter', 'virtual-token-counter'], weights: { acme: 2 } });
  */
 export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPolicy {
-  const { levels, separator, weights, pathOf, ...costs } = parse(codeOptions, options, 'hierarchical');
+  const { levels, separator, weights, pathOf, ...costs } = s.parse(codeOptions, options, 'hierarchical');
   const meter = new CostMeter(costs);
   const weightByPath = new Map(Object.entries(weights));
   const orders = levels.map((sharing) => () => shareOrder(sharing));

@@ -3,8 +3,7 @@
 import type { output } from 'zod/v4/core';
 import { jainIndex } from '../../base/jain-index.js';
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { BandView, FlowView } from '../views.js';
 import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 import { leastAttainedService } from './least-attained-service.js';
@@ -41,17 +40,17 @@ export interface ProgramAwareOptions {
   completionTokenWeight?: number | undefined;
 }
 
-const parameters = object({
-  strategy: optional(oneOf('las', 'turn-priority'), 'las'),
-  lasWeightService: optional(atLeastZero(), 0.8),
-  lasWeightHeadWait: optional(atLeastZero(), 0.2),
-  lasHalfLifeSeconds: optional(atLeastZero(), 60),
-  turnPriorityTimeWeight: optional(atLeastZero(), 0.05),
-  turnPriorityInactivitySeconds: optional(atLeastZero(), 120),
-  evictionTtlSeconds: optional(atLeastZero(), 3600),
-  evictionSweepSeconds: optional(aboveZero(), 300),
-  promptTokenWeight: optional(atLeastZero(), 1),
-  completionTokenWeight: optional(atLeastZero(), 2),
+const parameters = s.object({
+  strategy: s.optional(s.oneOf('las', 'turn-priority'), 'las'),
+  lasWeightService: s.optional(s.atLeastZero(), 0.8),
+  lasWeightHeadWait: s.optional(s.atLeastZero(), 0.2),
+  lasHalfLifeSeconds: s.optional(s.atLeastZero(), 60),
+  turnPriorityTimeWeight: s.optional(s.atLeastZero(), 0.05),
+  turnPriorityInactivitySeconds: s.optional(s.atLeastZero(), 120),
+  evictionTtlSeconds: s.optional(s.atLeastZero(), 3600),
+  evictionSweepSeconds: s.optional(s.aboveZero(), 300),
+  promptTokenWeight: s.optional(s.atLeastZero(), 1),
+  completionTokenWeight: s.optional(s.atLeastZero(), 2),
 });
 
 type Settings = output<typeof parameters>;
@@ -112,7 +111,7 @@ function programAwareSelector(
  * @throws FlowConfigError
  */
 export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePolicy {
-  const settings = parse(parameters, options, 'programAware');
+  const settings = s.parse(parameters, options, 'programAware');
   const programs = new ProgramTable(settings.evictionTtlSeconds * 1000, settings.evictionSweepSeconds * 1000);
   const strategy = strategyOf(settings);
   return {

@@ -1,7 +1,6 @@
 /** Fair by cost among queues instead of tenants: a fixed number of queues, whatever the number of tenants. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse, type Report, value, withKeys } from '../../base/schema/element.js';
-import { integer, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costShape } from './by-cost/cost-options.js';
 import { ShardedSelector } from './by-cost/sharded-selector.js';
@@ -29,18 +28,18 @@ interface Sharding {
 export interface ShuffleShardedOptions extends CostOptions, Sharding {}
 
 const shardingShape = {
-  queues: optional(integer({ from: 1, to: mostQueues }), 64),
-  handSize: optional(positiveInteger(), 8),
-  policy: optional(sharing, 'start-time-fair-queueing'),
-  salt: optional(
-    value('text', (candidate) => typeof candidate === 'string'),
+  queues: s.optional(s.integer({ from: 1, to: mostQueues }), 64),
+  handSize: s.optional(s.positiveInteger(), 8),
+  policy: s.optional(sharing, 'start-time-fair-queueing'),
+  salt: s.optional(
+    s.value('text', (candidate) => typeof candidate === 'string'),
     '',
   ),
 };
 
 function handIsDealt(
   { queues, handSize }: { readonly queues: number; readonly handSize: number },
-  report: Report,
+  report: s.Report,
 ): void {
   if (handSize > queues) report(`at most ${queues}, the number of queues`, ['handSize'], String(handSize));
   else if (requiredHashBits(queues, handSize) > mostHashBits) {
@@ -52,8 +51,8 @@ function handIsDealt(
   }
 }
 
-const fileParameters = object(withKeys(costShape, shardingShape), handIsDealt);
-const codeOptions = object(withKeys(costCodeShape, shardingShape), handIsDealt);
+const fileParameters = s.object(s.withKeys(costShape, shardingShape), handIsDealt);
+const codeOptions = s.object(s.withKeys(costCodeShape, shardingShape), handIsDealt);
 
 /**
  * Shares a band by tokens among `queues`: each tenant has a hand of them, and each request stands in the least loaded
@@ -64,7 +63,7 @@ const codeOptions = object(withKeys(costCodeShape, shardingShape), handIsDealt);
  * @throws FlowConfigError
  */
 export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnessPolicy {
-  const { queues, handSize, policy, salt, ...costs } = parse(codeOptions, options, 'shuffleSharded');
+  const { queues, handSize, policy, salt, ...costs } = s.parse(codeOptions, options, 'shuffleSharded');
   const meter = new CostMeter(costs);
   return {
     type,

@@ -1,7 +1,6 @@
 /** Fair by cost: the tenant that has received least for its weight goes next; and two presets of where one begins. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse, withKeys } from '../../base/schema/element.js';
-import { oneOf } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costOptions, costParameters, costShape } from './by-cost/cost-options.js';
@@ -23,10 +22,10 @@ const type = 'virtual-token-counter-fairness-policy';
 const typeOfStartTimes = 'start-time-fair-queueing-fairness-policy';
 const typeOfLeastService = 'least-service-fairness-policy';
 
-const lift = optional(oneOf('floor', 'vtc', 'none'), 'floor');
+const lift = s.optional(s.oneOf('floor', 'vtc', 'none'), 'floor');
 
-const fileParameters = object(withKeys(costShape, { lift }));
-const codeOptions = object(withKeys(costCodeShape, { lift }));
+const fileParameters = s.object(s.withKeys(costShape, { lift }));
+const codeOptions = s.object(s.withKeys(costCodeShape, { lift }));
 
 /**
  * Shares a band by tokens: the flow with the least cost received per weight goes next, costs being charged at dispatch
@@ -38,7 +37,7 @@ const codeOptions = object(withKeys(costCodeShape, { lift }));
  * const fairness = virtualTokenCounter({ promptTokenPrice: 1, completionTokenPrice: 3 });
  */
 export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): FlowFairnessPolicy {
-  const { lift: chosen, ...costs } = parse(codeOptions, options, 'virtualTokenCounter');
+  const { lift: chosen, ...costs } = s.parse(codeOptions, options, 'virtualTokenCounter');
   return costFairPolicy(type, new CostMeter(costs), [() => new VirtualCounters(chosen)]);
 }
 
@@ -49,7 +48,7 @@ export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): F
  * @throws FlowConfigError
  */
 export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPolicy {
-  const costs = parse(costOptions, options, 'startTimeFairQueueing');
+  const costs = s.parse(costOptions, options, 'startTimeFairQueueing');
   return costFairPolicy(typeOfStartTimes, new CostMeter(costs), [() => new VirtualCounters('floor')]);
 }
 
@@ -59,7 +58,7 @@ export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPo
  * @throws FlowConfigError
  */
 export function leastService(options: CostOptions = {}): FlowFairnessPolicy {
-  const costs = parse(costOptions, options, 'leastService');
+  const costs = s.parse(costOptions, options, 'leastService');
   return costFairPolicy(typeOfLeastService, new CostMeter(costs), [() => new VirtualCounters('none')]);
 }
 

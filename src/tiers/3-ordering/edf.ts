@@ -1,7 +1,6 @@
 /** Earliest deadline first; where asked for, requests that cannot meet theirs any more make room for those that can. */
 import { define } from '../../base/policy-definition.js';
-import { object, optional, parse } from '../../base/schema/element.js';
-import { flag, positiveDuration } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../views.js';
 import { FirstTokenTimes } from './first-token-times.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
@@ -27,10 +26,10 @@ export interface EdfParameters {
   maxWait?: number | string | undefined;
 }
 
-const parameters = object({
-  dropInfeasible: optional(flag(), false),
-  firstTokenAfter: optional(positiveDuration('200ms')),
-  maxWait: optional(positiveDuration('5m')),
+const parameters = s.object({
+  dropInfeasible: s.optional(s.flag(), false),
+  firstTokenAfter: s.optional(s.positiveDuration('200ms')),
+  maxWait: s.optional(s.positiveDuration('5m')),
 });
 
 /**
@@ -43,7 +42,7 @@ const parameters = object({
  * @throws FlowConfigError
  */
 export function edf(options: EdfParameters = {}): OrderingPolicy {
-  const { dropInfeasible, firstTokenAfter, maxWait = Number.POSITIVE_INFINITY } = parse(parameters, options, 'edf');
+  const { dropInfeasible, firstTokenAfter, maxWait = Number.POSITIVE_INFINITY } = s.parse(parameters, options, 'edf');
   const deadlineOf = (item: ItemView): number => {
     const end = item.enqueuedAtMs + item.ttlMs;
     const deadline = dropInfeasible ? Math.min(end, item.ttftDeadlineAtMs) : end;

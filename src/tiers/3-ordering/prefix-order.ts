@@ -1,7 +1,6 @@
 /** The request whose beginning is most likely cached goes first, and no request is passed for long. */
 import { define } from '../../base/policy-definition.js';
-import { callable, object, optional, parse, withKeys } from '../../base/schema/element.js';
-import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../views.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
@@ -25,13 +24,13 @@ export interface PrefixOrderOptions extends PrefixOrderParameters {
 }
 
 const shape = {
-  by: optional(oneOf('affinityKey', 'fairnessId'), 'affinityKey'),
-  overtakings: optional(integer({ from: 0 }), 8),
-  lookahead: optional(positiveInteger(), 32),
+  by: s.optional(s.oneOf('affinityKey', 'fairnessId'), 'affinityKey'),
+  overtakings: s.optional(s.integer({ from: 0 }), 8),
+  lookahead: s.optional(s.positiveInteger(), 32),
 };
 
-const fileParameters = object(shape);
-const codeOptions = object(withKeys(shape, { prefixScore: optional(callable<(item: ItemView) => number>()) }));
+const fileParameters = s.object(shape);
+const codeOptions = s.object(s.withKeys(shape, { prefixScore: s.optional(s.callable<(item: ItemView) => number>()) }));
 
 /** Keys that went lately, the longest ago first. More than servers keep in their caches. */
 const mostKeys = 4096;
@@ -67,7 +66,7 @@ class LatestKeys {
  * const band = { priority: 0, fairness: virtualTokenCounter(), ordering: prefixOrder() };
  */
 export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
-  const { by, overtakings, lookahead, prefixScore } = parse(codeOptions, options, 'prefixOrder');
+  const { by, overtakings, lookahead, prefixScore } = s.parse(codeOptions, options, 'prefixOrder');
   const compare = (a: ItemView, b: ItemView): number => a.sequence - b.sequence;
   if (prefixScore !== undefined)
     return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score: prefixScore } };

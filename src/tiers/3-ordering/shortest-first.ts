@@ -1,7 +1,6 @@
 /** Shortest predicted request first, and waiting makes up for length. */
 import { define } from '../../base/policy-definition.js';
-import { callable, object, objectWith, optional, parse, withKeys } from '../../base/schema/element.js';
-import { aboveZero } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { OutputPredictor } from '../2-fairness/by-cost/output-predictor.js';
 import type { ItemView } from '../views.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
@@ -33,18 +32,20 @@ export interface ShortestFirstOptions extends ShortestFirstParameters {
 }
 
 const shape = {
-  aging: optional(aboveZero(), 10),
-  promptTokensPerSecond: optional(aboveZero(), 5000),
-  completionTokensPerSecond: optional(aboveZero(), 50),
+  aging: s.optional(s.aboveZero(), 10),
+  promptTokensPerSecond: s.optional(s.aboveZero(), 5000),
+  completionTokensPerSecond: s.optional(s.aboveZero(), 50),
 };
 
-const fileParameters = object(shape);
-const codeOptions = object(
-  withKeys(shape, {
-    predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
-    modelOf: optional(callable<(item: ItemView) => string | undefined>()),
-    secondsOf: optional(callable<(item: ItemView) => number>()),
-    weightOf: optional(callable<(item: ItemView) => number>()),
+const fileParameters = s.object(shape);
+const codeOptions = s.object(
+  s.withKeys(shape, {
+    predictor: s.optional(
+      s.objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe'),
+    ),
+    modelOf: s.optional(s.callable<(item: ItemView) => string | undefined>()),
+    secondsOf: s.optional(s.callable<(item: ItemView) => number>()),
+    weightOf: s.optional(s.callable<(item: ItemView) => number>()),
   }),
 );
 
@@ -66,7 +67,7 @@ function modelName(model: unknown): string {
  * @throws FlowConfigError
  */
 export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolicy {
-  const settings = parse(codeOptions, options, 'shortestFirst');
+  const settings = s.parse(codeOptions, options, 'shortestFirst');
   const { aging, promptTokensPerSecond, completionTokensPerSecond, predictor, modelOf, secondsOf, weightOf } = settings;
   /** Work by weight. A request that has left is still compared for a while, when its payload is gone. */
   const known = new WeakMap<ItemView, number>();

@@ -1,6 +1,5 @@
 /** The options of `watchHealth`, as given and as resolved. */
-import { callable, object, optional, parse } from '../../base/schema/element.js';
-import { aboveZero, clock, oneOf, positiveInteger, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type Clock, type EndpointView, realClock } from '../../index.js';
 import { platformFetch } from '../platform-fetch.js';
 
@@ -42,20 +41,20 @@ export type HealthSettings = {
   readonly [K in Exclude<keyof HealthOptions, 'urlOf'>]-?: NonNullable<HealthOptions[K]>;
 } & Pick<HealthOptions, 'urlOf'>;
 
-const healthOptions = object({
-  intervalMs: optional(aboveZero(), 2000),
-  timeoutMs: optional(aboveZero(), 1000),
-  failures: optional(positiveInteger(), 3),
-  successes: optional(positiveInteger(), 1),
-  whenAllSilent: optional(oneOf('keep', 'ill'), 'keep'),
-  path: optional(text('a path such as "/health"'), '/health'),
-  urlOf: optional(callable<NonNullable<HealthOptions['urlOf']>>()),
-  fetch: optional(callable<HealthFetch>()),
-  clock: optional(clock(), realClock),
+const healthOptions = s.object({
+  intervalMs: s.optional(s.aboveZero(), 2000),
+  timeoutMs: s.optional(s.aboveZero(), 1000),
+  failures: s.optional(s.positiveInteger(), 3),
+  successes: s.optional(s.positiveInteger(), 1),
+  whenAllSilent: s.optional(s.oneOf('keep', 'ill'), 'keep'),
+  path: s.optional(s.text('a path such as "/health"'), '/health'),
+  urlOf: s.optional(s.callable<NonNullable<HealthOptions['urlOf']>>()),
+  fetch: s.optional(s.callable<HealthFetch>()),
+  clock: s.optional(s.clock(), realClock),
 });
 
 /** @throws FlowConfigError */
 export function resolveHealthOptions(options: HealthOptions): HealthSettings {
-  const settings = parse(healthOptions, options, 'watchHealth');
+  const settings = s.parse(healthOptions, options, 'watchHealth');
   return { ...settings, fetch: settings.fetch ?? platformFetch('watchHealth') };
 }

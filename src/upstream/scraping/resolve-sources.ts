@@ -1,7 +1,6 @@
 /** From the profile that a host chose to selectors, once for each endpoint. */
 import { describeValue } from '../../base/faults/flow-config-error.js';
-import { element, object, optional, parse } from '../../base/schema/element.js';
-import { text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import type { EndpointView, Schema } from '../../index.js';
 import type { LoadSources } from './load-reading.js';
 import { type MetricSelector, parseSelector } from './metric-selector.js';
@@ -17,7 +16,7 @@ export type ProfileOption = ProfileChoice | ((endpoint: EndpointView) => Profile
 
 /** Selectors of one figure: several where the host named several sources. */
 function source(): Schema<readonly MetricSelector[]> {
-  return element((candidate, report) => {
+  return s.element((candidate, report) => {
     const listed: readonly unknown[] = Array.isArray(candidate) ? candidate : [candidate];
     const selectors = listed.map(selectorOf).filter((selector) => selector !== undefined);
     if (selectors.length > 0 && selectors.length === listed.length) return selectors;
@@ -36,17 +35,17 @@ function selectorOf(candidate: unknown): MetricSelector | undefined {
   return typeof metric === 'string' && typeof valueLabel === 'string' ? parseSelector(metric, valueLabel) : undefined;
 }
 
-const ownSources = object({
+const ownSources = s.object({
   waitingQueueSize: source(),
-  runningRequests: optional(source()),
-  kvCacheUsage: optional(source()),
-  activeDecodeBlocks: optional(source()),
-  kvUsedBlocks: optional(source()),
-  activePrefillTokens: optional(source()),
-  totalBlocks: optional(source()),
-  maxNumBatchedTokens: optional(source()),
-  loraAdapters: optional(source()),
-  rankLabel: optional(text('the name of a label')),
+  runningRequests: s.optional(source()),
+  kvCacheUsage: s.optional(source()),
+  activeDecodeBlocks: s.optional(source()),
+  kvUsedBlocks: s.optional(source()),
+  activePrefillTokens: s.optional(source()),
+  totalBlocks: s.optional(source()),
+  maxNumBatchedTokens: s.optional(source()),
+  loraAdapters: s.optional(source()),
+  rankLabel: s.optional(s.text('the name of a label')),
 });
 
 const engines = Object.keys(metricProfiles) as readonly MetricProfile[];
@@ -56,12 +55,12 @@ const expectedProfile = `one of ${engines.map((engine) => `"${engine}"`).join(',
 export function resolveChoice(choice: unknown, subject: string): LoadSources {
   const isEngine = engines.some((engine) => engine === choice);
   const named = isEngine ? metricProfiles[choice as MetricProfile] : choice;
-  const profile = element((candidate, report) => {
+  const profile = s.element((candidate, report) => {
     if (typeof candidate === 'object' && candidate !== null) return candidate;
     report(expectedProfile, [], describeValue(choice));
     return undefined;
   });
-  const { loraAdapters, rankLabel, ...selectors } = parse(ownSources, parse(profile, named, subject), subject);
+  const { loraAdapters, rankLabel, ...selectors } = s.parse(ownSources, s.parse(profile, named, subject), subject);
   return { name: isEngine ? String(choice) : 'of its own', selectors, loraAdapters: loraAdapters?.[0], rankLabel };
 }
 

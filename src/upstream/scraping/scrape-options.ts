@@ -1,6 +1,5 @@
 /** The options of `scrape`, as given and as resolved. */
-import { anything, callable, object, optional, parse, value } from '../../base/schema/element.js';
-import { aboveZero, clock, positiveInteger, randomSource, ratio, text } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { type Clock, type EndpointView, realClock, type Schema } from '../../index.js';
 import { platformFetch } from '../platform-fetch.js';
 import type { MetricsFetch } from './read-exposition.js';
@@ -81,29 +80,29 @@ const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<strin
   candidate !== null &&
   Object.values(candidate).every((entry) => typeof entry === 'string');
 
-const scrapeOptions = object({
-  intervalMs: optional(aboveZero(), 50),
-  isIdle: optional(callable<NonNullable<ScrapeOptions['isIdle']>>()),
-  idleIntervalMs: optional(aboveZero(), 1000),
-  timeoutMs: optional(aboveZero(), 1000),
-  concurrency: optional(positiveInteger(), 64),
-  jitter: optional(ratio(), 0.1),
-  maxBackoffMs: optional(aboveZero(), 1000),
-  maxResponseBytes: optional(positiveInteger(), 4_194_304),
-  path: optional(text('a path such as "/metrics"'), '/metrics'),
-  urlOf: optional(callable<NonNullable<ScrapeOptions['urlOf']>>()),
-  headers: optional(value('an object of texts', isRecordOfTexts), {}),
-  profile: optional(anything() as Schema<ProfileOption>),
-  stalenessThresholdMs: optional(aboveZero(), 200),
-  onWarning: optional(callable<NonNullable<ScrapeOptions['onWarning']>>()),
-  fetch: optional(callable<MetricsFetch>()),
-  clock: optional(clock(), realClock),
-  random: optional(randomSource(), Math.random),
+const scrapeOptions = s.object({
+  intervalMs: s.optional(s.aboveZero(), 50),
+  isIdle: s.optional(s.callable<NonNullable<ScrapeOptions['isIdle']>>()),
+  idleIntervalMs: s.optional(s.aboveZero(), 1000),
+  timeoutMs: s.optional(s.aboveZero(), 1000),
+  concurrency: s.optional(s.positiveInteger(), 64),
+  jitter: s.optional(s.ratio(), 0.1),
+  maxBackoffMs: s.optional(s.aboveZero(), 1000),
+  maxResponseBytes: s.optional(s.positiveInteger(), 4_194_304),
+  path: s.optional(s.text('a path such as "/metrics"'), '/metrics'),
+  urlOf: s.optional(s.callable<NonNullable<ScrapeOptions['urlOf']>>()),
+  headers: s.optional(s.value('an object of texts', isRecordOfTexts), {}),
+  profile: s.optional(s.anything() as Schema<ProfileOption>),
+  stalenessThresholdMs: s.optional(s.aboveZero(), 200),
+  onWarning: s.optional(s.callable<NonNullable<ScrapeOptions['onWarning']>>()),
+  fetch: s.optional(s.callable<MetricsFetch>()),
+  clock: s.optional(s.clock(), realClock),
+  random: s.optional(s.randomSource(), Math.random),
 });
 
 /** Warns of what is probably not meant. @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
-  const settings = parse(scrapeOptions, options, 'scrape');
+  const settings = s.parse(scrapeOptions, options, 'scrape');
   const { profile } = settings;
   const fetch = settings.fetch ?? platformFetch('scrape');
   if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');

@@ -2,8 +2,7 @@
  * Reads the usage from a response while it passes, and reports it to the lease: the token counts of OpenAI's and of
  * Anthropic's interfaces.
  */
-import { callable, object, optional, parse, value } from '../../base/schema/element.js';
-import { flag, positiveInteger } from '../../base/schema/types.js';
+import * as s from '../../base/schema/schema.js';
 import { contentPieces, fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';
 import { TextPieces } from '../../base/stream/text-pieces.js';
@@ -33,17 +32,17 @@ const longestUsage = 65_536;
 /** The body of an answer that has been read already: what follows it means nothing. */
 const wholeAnswer = { value: undefined, push(): void {} };
 
-const options = object({
-  lease: optional(
-    value(
+const options = s.object({
+  lease: s.optional(
+    s.value(
       'a lease',
       (lease): lease is Pick<Lease, 'report'> => typeof lease === 'object' && lease !== null && 'report' in lease,
     ),
   ),
-  cachedTokens: optional(flag(), false),
-  reportEveryTokens: optional(positiveInteger(), 32),
-  longestEvent: optional(positiveInteger(), 1_048_576),
-  now: optional(callable<() => number>(), () => performance.now()),
+  cachedTokens: s.optional(s.flag(), false),
+  reportEveryTokens: s.optional(s.positiveInteger(), 32),
+  longestEvent: s.optional(s.positiveInteger(), 1_048_576),
+  now: s.optional(s.callable<() => number>(), () => performance.now()),
 });
 
 /** Every option with its value, but the lease, which may be missing. */
@@ -200,10 +199,10 @@ export function usageReader(given: UsageReaderOptions = {}): UsageReader {
   const { lease, cachedTokens } = given;
   // Every answer of a gateway is read so, and a check by the schema would cost as much as to read a small answer.
   if (cachedTokens === true && typeof lease?.report === 'function' && hasNoOthers(given)) {
-    withCached ??= parse(options, { cachedTokens }, 'usageReader');
+    withCached ??= s.parse(options, { cachedTokens }, 'usageReader');
     return new UsageReader(withCached, lease);
   }
-  const settings = parse(options, given, 'usageReader');
+  const settings = s.parse(options, given, 'usageReader');
   return new UsageReader(settings, settings.lease);
 }
 

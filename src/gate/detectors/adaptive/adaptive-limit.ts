@@ -5,16 +5,7 @@
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import {
-  type Output,
-  object,
-  optional,
-  type Report,
-  type Schema,
-  type Shape,
-  withKeys,
-} from '../../../base/schema/element.js';
-import { aboveZero, oneOf, positiveInteger } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
 import { type LatencyStatistic, type LatencyWindow, LatencyWindowCollector } from './latency-window.js';
@@ -73,28 +64,28 @@ export interface AdaptiveLimitOptions {
 
 const defaultMaxLimit = 1000;
 
-type ShapeOf<T> = { readonly [K in keyof T]-?: Schema<T[K]> };
+type ShapeOf<T> = { readonly [K in keyof T]-?: s.Schema<T[K]> };
 
 const limitShape: ShapeOf<AdaptiveLimitOptions> = {
-  initialLimit: optional(positiveInteger()),
-  minLimit: optional(positiveInteger()),
-  maxLimit: optional(positiveInteger()),
-  windowMs: optional(aboveZero()),
-  minSamples: optional(positiveInteger()),
-  signal: optional(oneOf('ttft', 'ttft-per-prompt-token')),
-  statistic: optional(oneOf('mean', 'p50', 'p90')),
+  initialLimit: s.optional(s.positiveInteger()),
+  minLimit: s.optional(s.positiveInteger()),
+  maxLimit: s.optional(s.positiveInteger()),
+  windowMs: s.optional(s.aboveZero()),
+  minSamples: s.optional(s.positiveInteger()),
+  signal: s.optional(s.oneOf('ttft', 'ttft-per-prompt-token')),
+  statistic: s.optional(s.oneOf('mean', 'p50', 'p90')),
 };
 
 /** The common options and those of one detector. */
 // @__NO_SIDE_EFFECTS__
-export function adaptiveOptions<S extends Shape>(own: S): Schema<Output<Omit<typeof limitShape, keyof S> & S>> {
-  return object(withKeys(limitShape, own), limitsInOrder);
+export function adaptiveOptions<S extends s.Shape>(own: S): s.Schema<s.Output<Omit<typeof limitShape, keyof S> & S>> {
+  return s.object(s.withKeys(limitShape, own), limitsInOrder);
 }
 
 /** The limits that were given are in order. */
 function limitsInOrder(
   { initialLimit, minLimit = 1, maxLimit = defaultMaxLimit }: AdaptiveLimitOptions,
-  report: Report,
+  report: s.Report,
 ): void {
   if (minLimit > maxLimit) report(`an integer of at most maxLimit (${maxLimit})`, ['minLimit']);
   else if (initialLimit !== undefined && initialLimit < minLimit)

@@ -3,8 +3,7 @@
  */
 
 import { define } from '../../../base/policy-definition.js';
-import { optional, parse } from '../../../base/schema/element.js';
-import { aboveZero, number } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
 import {
   type AdaptiveDetector,
@@ -24,8 +23,8 @@ export interface AimdLatencyOptions extends AdaptiveLimitOptions {
 }
 
 const parameters = adaptiveOptions({
-  targetMs: aboveZero(),
-  backoffRatio: optional(number({ from: 0.5, to: 0.99 }), 0.9),
+  targetMs: s.aboveZero(),
+  backoffRatio: s.optional(s.number({ from: 0.5, to: 0.99 }), 0.9),
 });
 
 /**
@@ -40,7 +39,7 @@ const parameters = adaptiveOptions({
  * @throws FlowConfigError
  */
 export function aimdLatency(options: AimdLatencyOptions): AdaptiveDetector {
-  const { targetMs, backoffRatio, ...limits } = parse(parameters, options, 'aimdLatency');
+  const { targetMs, backoffRatio, ...limits } = s.parse(parameters, options, 'aimdLatency');
   return adaptiveDetector('aimd-latency-detector', limits, ({ limit, latency = 0, drops, peakInFlight }) => {
     if (drops > 0 || latency > targetMs) return Math.floor(backoffRatio * limit);
     return peakInFlight * 2 >= limit ? limit + 1 : limit;

@@ -1,7 +1,6 @@
 /** Saturation from a limit that follows the ratio of long-term to recent latency. */
 import { define } from '../../../base/policy-definition.js';
-import { optional, parse } from '../../../base/schema/element.js';
-import { atLeastZero, number, positiveInteger, ratioAboveZero } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
 import {
   type AdaptiveDetector,
@@ -32,12 +31,12 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
 }
 
 const parameters = adaptiveOptions({
-  maxLimit: positiveInteger(),
-  maxFactor: optional(number({ from: 1.2 }), 5),
-  tolerance: optional(number({ from: 1 }), 1.5),
-  longWindows: optional(positiveInteger(), 600),
-  smoothing: optional(ratioAboveZero(), 0.2),
-  queueSize: optional(atLeastZero(), 4),
+  maxLimit: s.positiveInteger(),
+  maxFactor: s.optional(s.number({ from: 1.2 }), 5),
+  tolerance: s.optional(s.number({ from: 1 }), 1.5),
+  longWindows: s.optional(s.positiveInteger(), 600),
+  smoothing: s.optional(s.ratioAboveZero(), 0.2),
+  queueSize: s.optional(s.atLeastZero(), 4),
 });
 
 /** Windows until the long run is an exponential average; before, it is the mean. */
@@ -58,7 +57,7 @@ const steepest = 0.5;
  * @throws FlowConfigError
  */
 export function gradient2(options: Gradient2Options): AdaptiveDetector {
-  const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = parse(
+  const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = s.parse(
     parameters,
     options,
     'gradient2',

@@ -1,7 +1,6 @@
 /** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
 import { define } from '../../../base/policy-definition.js';
-import { optional, parse, withKeys } from '../../../base/schema/element.js';
-import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
 import {
   type AdaptiveDetector,
@@ -30,9 +29,9 @@ export interface VegasOptions extends VegasParameters {
   random?: (() => number) | undefined;
 }
 
-const shape = { maxLimit: positiveInteger(), probeMultiplier: optional(aboveZero(), 30) };
+const shape = { maxLimit: s.positiveInteger(), probeMultiplier: s.optional(s.aboveZero(), 30) };
 
-const optionsSchema = adaptiveOptions(withKeys(shape, { random: optional(randomSource(), () => 1) }));
+const optionsSchema = adaptiveOptions(s.withKeys(shape, { random: s.optional(s.randomSource(), () => 1) }));
 
 /**
  * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since
@@ -45,7 +44,7 @@ const optionsSchema = adaptiveOptions(withKeys(shape, { random: optional(randomS
  * @throws FlowConfigError
  */
 export function vegas(options: VegasOptions): AdaptiveDetector {
-  const { probeMultiplier, random, ...limits } = parse(optionsSchema, options, 'vegas');
+  const { probeMultiplier, random, ...limits } = s.parse(optionsSchema, options, 'vegas');
   let fastest = Number.POSITIVE_INFINITY;
   let windows = 0;
   let jitter = nextJitter();

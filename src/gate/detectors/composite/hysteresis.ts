@@ -8,8 +8,7 @@
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { define } from '../../../base/policy-definition.js';
 import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
-import { object, optional, parse, withKeys } from '../../../base/schema/element.js';
-import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import { detectorIssue } from '../../read-detector.js';
 import type { DetectorDefinition, DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
 import { NamedDetectors } from './named-detector.js';
@@ -24,12 +23,12 @@ export interface HysteresisOptions {
 }
 
 const shape = {
-  closeAt: optional(aboveZero(), 1),
-  openAt: optional(atLeastZero()),
-  minDwellMs: optional(atLeastZero(), 0),
+  closeAt: s.optional(s.aboveZero(), 1),
+  openAt: s.optional(s.atLeastZero()),
+  minDwellMs: s.optional(s.atLeastZero(), 0),
 };
 
-const optionsSchema = object(shape, opensBelowClosing);
+const optionsSchema = s.object(shape, opensBelowClosing);
 
 const type = 'hysteresis-saturation-detector';
 /** The largest number below 1. */
@@ -59,7 +58,7 @@ export function withHysteresis<D extends SaturationDetector>(
   detector: D,
   options: HysteresisOptions = {},
 ): HysteresisDetector<D> {
-  const { closeAt, openAt = 0.9 * closeAt, minDwellMs } = parse(optionsSchema, options, 'withHysteresis');
+  const { closeAt, openAt = 0.9 * closeAt, minDwellMs } = s.parse(optionsSchema, options, 'withHysteresis');
   const issue = detectorIssue('detector', detector);
   if (issue !== undefined) throw new FlowConfigError('withHysteresis', [issue]);
   const { filter, isBlindTo, seatsOf } = detector;
@@ -105,7 +104,10 @@ export function withHysteresis<D extends SaturationDetector>(
   };
 }
 
-const parameters = object(withKeys({ detector: text('the name of a saturation detector') }, shape), opensBelowClosing);
+const parameters = s.object(
+  s.withKeys({ detector: s.text('the name of a saturation detector') }, shape),
+  opensBelowClosing,
+);
 
 export const hysteresisPlugin: DetectorDefinition = define(
   type,

@@ -1,7 +1,6 @@
 /** The definitions of `maxOf` and `meanOf` for files. Children are names; the loader makes their detectors. */
 import { define } from '../../../base/policy-definition.js';
-import { list, object, optional, type Report, record, type Schema } from '../../../base/schema/element.js';
-import { oneOf, text } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import type { Stage } from '../../../endpoints/endpoint.js';
 import type { DetectorDefinition, DetectorReferences } from '../../saturation-detector.js';
 import { type CompositeChild, type CompositeDetector, maxOf, meanOf } from './max-of.js';
@@ -13,15 +12,15 @@ interface CompositeParameters {
   stages?: Readonly<Record<string, readonly Stage[]>> | undefined;
 }
 
-const parameters: Schema<CompositeParameters> = object(
+const parameters: s.Schema<CompositeParameters> = s.object(
   {
-    detectors: list(text('the name of a saturation detector'), 'an array of names, at least one entry'),
-    stages: optional(record(list(oneOf('prefill', 'decode')))),
+    detectors: s.list(s.text('the name of a saturation detector'), 'an array of names, at least one entry'),
+    stages: s.optional(s.record(s.list(s.oneOf('prefill', 'decode')))),
   },
   checkNames,
 );
 
-function checkNames({ detectors, stages = {} }: CompositeParameters, report: Report): void {
+function checkNames({ detectors, stages = {} }: CompositeParameters, report: s.Report): void {
   if (!Array.isArray(detectors)) return;
   if (detectors.length === 0) report('at least one entry', ['detectors']);
   detectors.forEach((name, index) => {

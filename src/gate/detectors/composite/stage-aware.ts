@@ -6,8 +6,7 @@
 
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { define } from '../../../base/policy-definition.js';
-import { object, optional, type Report, type Schema } from '../../../base/schema/element.js';
-import { text } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';
 import type { DetectorDefinition, DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
@@ -174,14 +173,14 @@ interface StageParameters {
   decode?: string | undefined;
 }
 
-function namesOneOrBoth({ detector, prefill, decode }: StageParameters, report: Report): void {
+function namesOneOrBoth({ detector, prefill, decode }: StageParameters, report: s.Report): void {
   const isOne = detector !== undefined && prefill === undefined && decode === undefined;
   const isTwo = detector === undefined && prefill !== undefined && decode !== undefined;
   if (!isOne && !isTwo) report('either "detector", or both "prefill" and "decode"');
 }
 
-const parameters: Schema<StageParameters> = object(
-  { detector: optional(text()), prefill: optional(text()), decode: optional(text()) },
+const parameters: s.Schema<StageParameters> = s.object(
+  { detector: s.optional(s.text()), prefill: s.optional(s.text()), decode: s.optional(s.text()) },
   namesOneOrBoth,
 );
 

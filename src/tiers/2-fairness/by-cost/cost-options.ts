@@ -1,15 +1,5 @@
 /** The cost of a request: its work, and the options by which the policies that share by cost put a price on it. */
-import {
-  callable,
-  object,
-  objectWith,
-  optional,
-  type Schema,
-  validate,
-  value,
-  withKeys,
-} from '../../../base/schema/element.js';
-import { aboveZero, oneOf } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import type { ItemView } from '../../views.js';
 import type { OutputPredictor } from './output-predictor.js';
 
@@ -78,33 +68,33 @@ export const leastWeight = 1e-6;
 /** The largest cost, weight and prediction. */
 export const mostCost: number = 2 ** 53;
 
-const costUnit = oneOf('tokens', 'requests', 'seat-seconds');
+const costUnit = s.oneOf('tokens', 'requests', 'seat-seconds');
 
-type ShapeOf<O> = { readonly [K in keyof O]-?: Schema<O[K]> };
+type ShapeOf<O> = { readonly [K in keyof O]-?: s.Schema<O[K]> };
 
 /** The options that files may have. */
 export const costShape: ShapeOf<CostParameters> = {
-  cost: optional(costUnit),
-  promptTokenPrice: optional(aboveZero()),
-  completionTokenPrice: optional(aboveZero()),
-  charge: optional(oneOf('predict', 'stream', 'settle')),
-  expectedCompletionTokens: optional(aboveZero()),
-  expectedSeatSeconds: optional(aboveZero()),
+  cost: s.optional(costUnit),
+  promptTokenPrice: s.optional(s.aboveZero()),
+  completionTokenPrice: s.optional(s.aboveZero()),
+  charge: s.optional(s.oneOf('predict', 'stream', 'settle')),
+  expectedCompletionTokens: s.optional(s.aboveZero()),
+  expectedSeatSeconds: s.optional(s.aboveZero()),
 };
 
 function isCost(candidate: unknown): candidate is NonNullable<CostOptions['cost']> {
-  return typeof candidate === 'function' || validate(costUnit, candidate).ok;
+  return typeof candidate === 'function' || s.validate(costUnit, candidate).ok;
 }
 
 /** The same with what only code can say. */
-export const costCodeShape: ShapeOf<CostOptions> = /* @__PURE__ */ withKeys(costShape, {
-  cost: optional(value('"tokens", "requests", "seat-seconds", or a function of the work', isCost)),
-  predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
-  workOf: optional(callable()),
-  modelOf: optional(callable()),
-  weightOf: optional(callable()),
+export const costCodeShape: ShapeOf<CostOptions> = /* @__PURE__ */ s.withKeys(costShape, {
+  cost: s.optional(s.value('"tokens", "requests", "seat-seconds", or a function of the work', isCost)),
+  predictor: s.optional(s.objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
+  workOf: s.optional(s.callable()),
+  modelOf: s.optional(s.callable()),
+  weightOf: s.optional(s.callable()),
 });
 
 /** Of policies with no options but those of costs. */
-export const costParameters: Schema<CostParameters> = /* @__PURE__ */ object(costShape);
-export const costOptions: Schema<CostOptions> = /* @__PURE__ */ object(costCodeShape);
+export const costParameters: s.Schema<CostParameters> = /* @__PURE__ */ s.object(costShape);
+export const costOptions: s.Schema<CostOptions> = /* @__PURE__ */ s.object(costCodeShape);

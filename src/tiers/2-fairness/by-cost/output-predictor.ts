@@ -1,6 +1,5 @@
 /** How long will the answer be? A moving average for each fairness ID and model, in a table that does not grow. */
-import { object, optional, parse } from '../../../base/schema/element.js';
-import { aboveZero, positiveInteger } from '../../../base/schema/types.js';
+import * as s from '../../../base/schema/schema.js';
 import { textHash } from '../../../base/text-hash.js';
 import type { ItemView } from '../../views.js';
 
@@ -22,7 +21,7 @@ export interface OutputPredictorOptions {
   initialTokens?: number | undefined;
 }
 
-const options = object({ window: optional(positiveInteger(), 5), initialTokens: optional(aboveZero(), 256) });
+const options = s.object({ window: s.optional(s.positiveInteger(), 5), initialTokens: s.optional(s.aboveZero(), 256) });
 
 /**
  * A power of 2; 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only.
@@ -64,7 +63,7 @@ function cellOf(keyHash: number, part: string): number {
  * @throws FlowConfigError
  */
 export function outputPredictor(given: OutputPredictorOptions = {}): OutputPredictor {
-  const { window, initialTokens } = parse(options, given, 'outputPredictor');
+  const { window, initialTokens } = s.parse(options, given, 'outputPredictor');
   const table = new AverageTable(window, initialTokens);
   return {
     predict: ({ fairnessId }, model) => table.at(textHash(fairnessId), model),
