@@ -1,5 +1,4 @@
 /** May a request come in at all? The contract of admission policies, which decide before the queue. */
-
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { PoolView } from '../endpoints/endpoint.js';
@@ -17,10 +16,7 @@ export interface AdmissionView {
   readonly pool: PoolView;
   /** Requests waiting in the controller; 0 for a policy used alone. */
   readonly waiting: number;
-  /**
-   * How full the pool is, 1 and more is full; an empty pool is full. Read on the first call, then remembered for this
-   * decision.
-   */
+  /** How full the pool is; full from 1 up and without endpoints. Measured once for each decision. */
   saturation(): number;
 }
 
@@ -49,10 +45,7 @@ export interface Rejection {
 export interface AdmissionPolicy<R = unknown> {
   readonly type: string;
   admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Rejection;
-  /**
-   * `nowMs` is the instant of the end on the controller's clock; undefined where the policy is used alone and its user
-   * does not say.
-   */
+  /** `nowMs`: the end on the controller's clock; undefined where the policy's user does not say. */
   released?(request: R, key: AdmissionKey, usage: Usage | undefined, nowMs?: number): void;
 }
 

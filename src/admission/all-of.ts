@@ -1,5 +1,4 @@
 /** Several policies in a row: a request comes in when all of them admit it. */
-
 import { pluginOfShape } from '../base/plugin-shape.js';
 import * as s from '../base/schema/schema.js';
 import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';

@@ -6,15 +6,9 @@ import { meanUtilization } from './mean-utilization.js';
 
 /** Without either threshold, the controller's saturation detector says how full the pool is. */
 export interface GaieLegacyOptions {
-  /**
-   * Requests waiting in a server's own queue at which it is full, above 0.
-   * @default 5 where the other threshold is given
-   */
+  /** Waiting requests at which a server is full, above 0. @default 5 with the other threshold */
   queueDepthThreshold?: number | undefined;
-  /**
-   * Share of the KV cache at which a server is full, above 0 and at most 1.
-   * @default 0.8 where the other threshold is given
-   */
+  /** KV cache at which a server is full, above 0, at most 1. @default 0.8 with the other threshold */
   kvCacheUtilThreshold?: number | undefined;
 }
 

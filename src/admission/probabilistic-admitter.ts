@@ -1,5 +1,4 @@
 /** Rejects some sheddable requests before the pool is full: the fuller the pool, the fewer come in. */
-
 import { define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
 import { seededRandom } from '../base/seeded-random.js';

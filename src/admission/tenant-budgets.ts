@@ -3,7 +3,6 @@
  *
  * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
  */
-
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';

@@ -4,7 +4,6 @@
  * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling
  * charged later.
  */
-
 import { GcraWindow } from '../base/gcra-window.js';
 import { define } from '../base/policy-definition.js';
 import { requestField } from '../base/request-field.js';

@@ -33,11 +33,7 @@ export interface WorkerLease {
   [Symbol.dispose](): void;
 }
 
-/**
- * - `queue-full`: N run and Q wait.
- * - `queue-delay`: it waited for `maxQueueDelay`.
- * - `cancelled`: its signal aborted.
- */
+/** `queue-full`: N run and Q wait; `queue-delay`: it waited `maxQueueDelay`; `cancelled`: its signal aborted. */
 export type WorkerRejectionReason = 'queue-full' | 'queue-delay' | 'cancelled';
 
 export type WorkerOutcome =

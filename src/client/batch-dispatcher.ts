@@ -32,15 +32,9 @@ export interface BatchDispatcherOptions extends RetryPolicy {
   max?: number | undefined;
   /** The growth of the window with each window of answers, above 0. @default 1 */
   increase?: number | undefined;
-  /**
-   * The part of the window that a refusal leaves, above 0 and below 1. Refusals of requests that were sent together
-   * count once. @default 0.5
-   */
+  /** The part of the window that refusals of requests sent together leave, above 0, below 1. @default 0.5 */
   decrease?: number | undefined;
-  /**
-   * How long nothing is sent after the gateway told of no headroom, while nothing is in flight; ms above 0.
-   * @default 1000
-   */
+  /** The pause after an answer of no headroom while nothing is in flight; ms above 0. @default 1000 */
   probeMs?: number | undefined;
   /** How often a request is sent at most, an integer from 1 up. @default 10 */
   maxAttempts?: number | undefined;
@@ -49,10 +43,7 @@ export interface BatchDispatcherOptions extends RetryPolicy {
 }
 
 export interface BatchDispatcher {
-  /**
-   * Waits for its turn, and again after a refusal. The place in flight is free when the answer's body was read, or
-   * cancelled.
-   */
+  /** Waits for its turn, and again after a refusal. The place is free when the body was read, or cancelled. */
   readonly fetch: Fetch;
   /** Requests that may be in flight, as learnt from answers. */
   readonly window: number;
@@ -106,10 +97,7 @@ class Dispatcher implements BatchDispatcher {
   window: number;
   headroom: number | undefined = undefined;
   inFlight = 0;
-  /**
-   * Requests that were refused, which go first, and the others. Each entry is a function that lets one go. In the order
-   * of a set.
-   */
+  /** Refused requests go first. Entries let a request go, in the order of a set. */
   private readonly refused = new Set<() => void>();
   private readonly fresh = new Set<() => void>();
   private closedUntilMs = Number.NEGATIVE_INFINITY;

@@ -13,10 +13,7 @@ export interface RefusedResponse {
 }
 
 export interface RetryPolicy {
-  /**
-   * After a refusal that cost no model any work, or does not say.
-   * @default fullJitter({ initialMs: 500, maxMs: 10_000 })
-   */
+  /** After refusals that cost no work, or do not say. @default fullJitter({ initialMs: 500, maxMs: 10_000 }) */
   rejected?: Backoff | undefined;
   /** After an eviction, which threw work away. @default fullJitter({ initialMs: 4000, maxMs: 30_000 }) */
   evicted?: Backoff | undefined;

@@ -21,10 +21,7 @@ export interface LoadBlisPolicyOptions {
 }
 
 export interface BlisPolicy {
-  /**
-   * For the FlowController's option of that name. With tenant budgets and a capacity, the budgets stand before the
-   * policy.
-   */
+  /** For the FlowController's option of that name; tenant budgets with a capacity stand before the policy. */
   readonly admission: AdmissionPolicy;
   /** Classes with the overrides of `slo_priorities`; gives a request its priority. */
   readonly sloClasses: SloClasses;

@@ -1,5 +1,4 @@
 /** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
-
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import type { Problems } from '../base/problems.js';
 import { below, joinPath } from '../base/schema/path.js';

@@ -3,7 +3,6 @@
  * a host passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports
  * an error.
  */
-
 import * as s from '../base/schema/schema.js';
 import { busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
 import type { BusyThresholds } from '../types/index.js';

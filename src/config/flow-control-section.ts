@@ -328,10 +328,7 @@ function warnOfDefaults(section: Section, problems: Problems, at: string): void 
   }
 }
 
-/**
- * Bands that together may hold more than the queue can fill it, so that a higher band is rejected, unless others are
- * evicted for it.
- */
+/** Bands that may hold more than the queue: a full queue rejects a higher band, unless others are evicted for it. */
 function warnOfSums(section: Section, problems: Problems, at: string): void {
   if (section.overflow === 'fair') return;
   const bands = (section.priorityBands ?? []).filter(({ priority }) => section.overflow === 'reject' || priority >= 0);

@@ -1,5 +1,4 @@
 /** InferenceObjective documents: names that requests may carry, and the priority that each stands for. */
-
 import type { Problems } from '../base/problems.js';
 import * as s from '../base/schema/schema.js';
 import type { Schema } from '../index.js';

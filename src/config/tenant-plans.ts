@@ -4,7 +4,6 @@
  *     plans:   { free: { maxInFlight: 4 }, team: { weight: 4, maxInFlight: { requests: 32, tokens: 200k } } }
  *     tenants: { acme: team, '*': free }                               '*': the plan of every tenant that has no other
  */
-
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import { row } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';

@@ -4,7 +4,6 @@
  *
  * Invariant: an endpoint added again under the same name starts from zero.
  */
-
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
 import * as s from '../base/schema/schema.js';
@@ -65,10 +64,7 @@ export class EndpointPool extends SeatPool {
     return this.events.on(event, listener);
   }
 
-  /**
-   * Adds a model server.
-   * @throws FlowConfigError when `id` is empty or a member already, or an option is wrong.
-   */
+  /** @throws FlowConfigError for an `id` that is empty or a member's, and for wrong options */
   add(id: string, options: EndpointOptions = {}): EndpointView {
     if (typeof id !== 'string' || id === '' || this.members.has(id)) {
       throw new FlowConfigError('EndpointPool.add', [
@@ -92,10 +88,7 @@ export class EndpointPool extends SeatPool {
     return true;
   }
 
-  /**
-   * Changes the options of `add`: `labels` replaces all labels; options that are left out stay.
-   * @throws FlowConfigError when an option is wrong.
-   */
+  /** Changes options of `add`; `labels` replaces all labels. @throws FlowConfigError for wrong options */
   update(server: string | EndpointView, change: EndpointOptions): boolean {
     const parsed = s.parse(endpointOptions, change, `EndpointPool.update(${idOf(server)})`);
     const endpoint = this.member(server);

@@ -3,9 +3,7 @@ import { rankFigures } from '../base/rank-figures.js';
 import * as s from '../base/schema/schema.js';
 import type { EndpointMetrics, RankLoad } from './endpoint.js';
 
-/**
- * The report of one rank: a figure that is left out stays as last reported, null says that it is not known any more.
- */
+/** One rank's report: a figure left out stays as it was; null is not known any more. */
 export type RankReport = { readonly [K in keyof RankLoad]: RankLoad[K] | null };
 
 /** A report without a sample time was sampled now. */

@@ -93,16 +93,10 @@ export class SeatPool implements PoolView {
   private clock: Pick<Clock, 'now'> = performance;
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
-  /**
-   * @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by
-   * `onceActive`.
-   */
+  /** @internal Called when requests begin after a rest, within the operation. Written by `onceActive`. */
   onDemand: (() => void) | undefined = undefined;
 
-  /**
-   * Rises with every change of members, labels, weights, states and overload marks; not with metrics and seats, nor
-   * when a mark runs out.
-   */
+  /** Rises when members, labels, weights, states or overload marks change; not when a mark runs out. */
   get version(): number {
     return this.changes;
   }

@@ -13,10 +13,7 @@ export interface ContextStorage<T> {
   getStore(): T | undefined;
 }
 
-/**
- * The notes that a host leaves in `context`: the flow, and when calls should stop. The option `context` of the adapters
- * leaves a whole one.
- */
+/** What a host leaves in `context`: the flow, and when calls stop. The adapters' `context` leaves all of it. */
 export interface CallContext extends Partial<Classification> {
   readonly signal?: AbortSignal | undefined;
 }
@@ -29,15 +26,9 @@ export interface FetchTimeouts {
   firstToken?: Duration | undefined;
   /** The same for single models, by the name in the request: reasoning models think for longer. */
   firstTokenByModel?: Readonly<Record<string, Duration>> | undefined;
-  /**
-   * From its dispatch to the head of the answer; for the last attempt of a stream in place of `firstToken`.
-   * @default none
-   */
+  /** From dispatch to the answer's head; for a stream's last attempt in place of `firstToken`. @default none */
   firstByte?: Duration | undefined;
-  /**
-   * The longest time in which nothing of an answer passes, from the server or to the caller. Then the answer is broken
-   * off, and the seat comes back. @default 5 minutes
-   */
+  /** The longest silence of an answer on either side; then it is broken off. @default 5 minutes */
   idle?: Duration | undefined;
 }
 
@@ -70,30 +61,18 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
    * request that caused the call.
    */
   context?: ContextStorage<CallContext> | undefined;
-  /**
-   * True for calls that need no lease. They go to `fetch` untouched: without a wait, and with all of their headers.
-   * @default none does
-   */
+  /** True for calls that need no lease: they go to `fetch` at once, with all of their headers. @default none does */
   skip?: ((call: FetchCall) => boolean) | undefined;
-  /**
-   * Tokens to book for a request; undefined books none.
-   * @default the prompt at four bytes a token and the answer, for JSON bodies
-   */
+  /** Tokens to book; undefined books none. @default a JSON body's prompt at four bytes a token, and its answer */
   estimate?: ((call: FetchCall) => number | undefined) | undefined;
   /** Whether answers are read for their usage while they pass. @default true */
   usage?: boolean | undefined;
   /** When a request is sent again without the caller's doing. `false` is never. */
   retry?: FetchRetry | false | undefined;
   timeouts?: FetchTimeouts | undefined;
-  /**
-   * `respond`: a drop is answered by the error contract. `throw`: the call rejects with a FlowControlError.
-   * @default 'respond'
-   */
+  /** A drop is answered by the error contract, or rejects with a FlowControlError. @default 'respond' */
   onDrop?: 'respond' | 'throw' | undefined;
-  /**
-   * The URL for an endpoint of the pool.
-   * @default the call's path and query at the endpoint's `url` or `address` label, else at its id
-   */
+  /** An endpoint's URL. @default path and query of the call at its `url` or `address` label, else at its id */
   route?: ((endpoint: EndpointView, call: FetchCall) => string | URL) | undefined;
   /** Headers for an endpoint of the pool, beside the caller's and in their place: its API key. */
   headersFor?: ((endpoint: EndpointView, call: FetchCall) => Readonly<Record<string, string>>) | undefined;

@@ -10,10 +10,7 @@ export interface CallFacts extends Pick<FlowRequest, 'byteSize' | 'signal'> {
   readonly maxOutputTokens?: number | undefined;
 }
 
-/**
- * Asks, as often as it is called. Tokens are those that the host names, else what `estimate` says, else those of the
- * call.
- */
+/** Asks whenever called. Tokens are those that the host names, else those of `estimate`, else the call's. */
 export function turnFor<R extends FlowRequest & PlacementHints>(
   flow: AdapterGate<R>,
   named: Classification,

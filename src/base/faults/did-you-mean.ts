@@ -43,10 +43,7 @@ function coreOf(name: string): string {
   return lower.replace(/(?<=.)(?:policy)?(?:(?:plugin)?refs?)?$|(?<=.)ms$/, '').replace(/s$/, '');
 }
 
-/**
- * The other spelling of `word`; or the nearest candidate; or `word` with "max" before it (`maxConcurrency`); or the
- * only one that begins with it.
- */
+/** Another spelling of `word`, else the nearest, else "max" before it, else the only one that begins with it. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const best =
     candidates.find((candidate) => word.length <= 60 && coreOf(candidate) === coreOf(word)) ??

@@ -54,16 +54,10 @@ function describe(value: unknown): string {
   return `${String(value)} (${typeof value})`;
 }
 
-/**
- * Of URLs: a word with a name or a password, or with a query. Linear in the length, because clients may send what is
- * described.
- */
+/** Of URLs: a word with a name or a password, or a query. Linear time, because clients may send the text. */
 const secret = /^[^:]*:[^@]*@|^[^/]*\/[^?]*\?/;
 
-/**
- * The beginning, which may be shown, and the rest of its last word: the sign that a word holds a key may stand far
- * behind.
- */
+/** The beginning and the rest of its last word: the sign that a word holds a key may stand far behind. */
 const beginning = /^.{0,80}\S*/s;
 
 /** Nothing is shown from a word on that may hold a key. */

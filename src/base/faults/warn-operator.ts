@@ -2,7 +2,6 @@
  * Writes faults that have no listener to the console, which is stderr in Node and the log on other runtimes. Invariant:
  * what repeats is written once, so that a fault on the request path cannot flood the log.
  */
-
 import { textOf } from './foreign-values.js';
 
 /** A remark on what was probably meant otherwise. */

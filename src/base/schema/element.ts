@@ -152,10 +152,7 @@ function checkOfObject(check: (payload: ParsePayload) => void): $ZodCheck<never>
   return checkBy(check, ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value));
 }
 
-/**
- * A shape and more keys. Use it instead of a spread: bundlers take a spread for a side effect and keep unused schemas,
- * but drop an unused call of this.
- */
+/** A shape and more keys. Not a spread, which bundlers take for a side effect, so that unused schemas stay. */
 // @__NO_SIDE_EFFECTS__
 export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): Omit<A, keyof B> & B {
   return { ...shape, ...more };
@@ -215,10 +212,7 @@ export type Verdict<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
 
-/**
- * The parsed value.
- * @throws FlowConfigError that lists every problem; `subject` opens its message and says what was being read.
- */
+/** The parsed value. @throws FlowConfigError that lists every problem; `subject` opens its message. */
 export function parse<T>(schema: Schema<T>, value: unknown, subject: string): T {
   const verdict = validate(schema, value);
   if (!verdict.ok) throw new FlowConfigError(subject, verdict.issues);

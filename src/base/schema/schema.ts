@@ -1,5 +1,3 @@
-/**
- * Schemas of options, as one namespace: `import * as s`, so that tables read as those of zod do, `s.optional(s.flag(), false)`.
- */
+/** All schemas of options under one name, so that tables read as zod's do: `s.optional(s.flag(), false)`. */
 export * from './element.js';
 export * from './types.js';

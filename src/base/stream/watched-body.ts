@@ -1,6 +1,4 @@
-/**
- * A response body that tells when it ends: when its source has, which is known of a short one although nobody reads it.
- */
+/** A response body that tells when its source has ended; of a short one also when nobody reads it. */
 import { ReadAhead } from './read-ahead.js';
 
 /** `isSent`: to the last byte. Otherwise it was cancelled, or failed with `error`. */

@@ -1,5 +1,4 @@
 /** The contract of endpoint filters: which endpoints a request may go to at all. */
-
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../../tiers/views.js';

@@ -8,10 +8,7 @@ import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter
 export interface LabelFilterParameters {
   /** The label's name. Its value may be a list: an endpoint with `a, b` serves both. */
   label: string;
-  /**
-   * The field of the request that the label is compared with. A request without text there may go anywhere.
-   * @default the label's name
-   */
+  /** The request's field to compare; without text there it may go anywhere. @default the label's name */
   field?: string | undefined;
   /** In place of a field: every request goes to endpoints with one of these values. */
   validValues?: readonly string[] | undefined;
@@ -20,10 +17,7 @@ export interface LabelFilterParameters {
 }
 
 export interface LabelFilterOptions<R = unknown> extends LabelFilterParameters {
-  /**
-   * In place of a field: a function that returns the text to compare the label with. Undefined or empty text: the
-   * request may go anywhere.
-   */
+  /** In place of a field: returns the text to compare. Undefined or empty: the request may go anywhere. */
   of?: ((request: R) => string | undefined) | undefined;
 }
 

@@ -5,9 +5,7 @@ import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 
-/**
- * Addresses, as a list or as one text with commas. Undefined and null are no hint; no addresses at all allow nothing.
- */
+/** Addresses, as a list or a text with commas. Undefined and null are no hint; an empty list allows nothing. */
 export type SubsetHint = readonly string[] | string | null | undefined;
 
 export interface SubsetHintOptions<R = unknown> {
@@ -57,10 +55,7 @@ export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>
   return endpoints.filter(({ id, labels }) => hosts.has(hostOf(labels.address ?? id)));
 }
 
-/**
- * A hint that came as one text, `10.0.0.1:8000, 10.0.0.2:8000`. An empty text is a hint without addresses; none is no
- * hint.
- */
+/** Addresses of a text, `10.0.0.1:8000, 10.0.0.2:8000`. An empty text has none, and is a hint all the same. */
 export function subsetHintFromText(text: string | undefined | null): readonly string[] | undefined {
   if (text === undefined || text === null) return undefined;
   return text
@@ -69,10 +64,7 @@ export function subsetHintFromText(text: string | undefined | null): readonly st
     .filter((entry) => entry !== '');
 }
 
-/**
- * `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. Several colons without brackets are IPv6 without a
- * port.
- */
+/** `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. Colons without brackets: IPv6 without a port. */
 function hostOf(address: string): string {
   const authority = address
     .trim()

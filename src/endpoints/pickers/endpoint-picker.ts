@@ -1,5 +1,4 @@
 /** The contract of endpoint pickers: which endpoint a dispatched request gets. */
-
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../../tiers/views.js';

@@ -56,10 +56,7 @@ export interface ModelRequest
 }
 
 export interface FlowMiddlewareOptions extends ErrorResponseOptions {
-  /**
-   * Names the flow. Anything that it leaves out comes from `providerOptions.headgate`, else from `context`.
-   * Synchronous.
-   */
+  /** Names the flow, at once; the rest comes from `providerOptions.headgate`, else from `context`. */
   classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
   /**
    * An `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the call as its own
@@ -68,15 +65,9 @@ export interface FlowMiddlewareOptions extends ErrorResponseOptions {
   context?: ContextStorage<CallContext> | undefined;
   /** Tokens to book for a call. @default the prompt at four letters a token, and the answer */
   estimate?: ((params: CallParams) => number | undefined) | undefined;
-  /**
-   * How often a call that was evicted before its answer, or put off by its server, waits again, an integer from 0 up.
-   * @default 1
-   */
+  /** How often an evicted or put-off call waits again, an integer from 0 up. @default 1 */
   maxRetries?: number | undefined;
-  /**
-   * The longest time in which nothing of a stream passes; then it is broken off, and the seat comes back.
-   * @default 5 minutes
-   */
+  /** The longest silence of a stream; then it is broken off, and the seat comes back. @default 5 minutes */
   idleTimeout?: Duration | undefined;
 }
 

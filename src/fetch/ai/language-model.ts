@@ -1,7 +1,4 @@
-/**
- * The part of the AI SDK's language models, specifications 3 and 4, that the middleware uses. Structural: nothing of
- * the SDK is imported.
- */
+/** What the middleware uses of the AI SDK's language models, specifications 3 and 4; nothing of it is imported. */
 import type { Lease } from '../../index.js';
 import type { AnswerReader } from '../lease-end.js';
 

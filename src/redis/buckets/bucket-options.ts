@@ -13,10 +13,7 @@ export interface BucketOptions extends StoreOptions {
   readonly replicas?: number | (() => number) | undefined;
   /** Whether keys hold a hash of the payer's, or the group's, name, and not the name. @default false */
   readonly hashKeys?: boolean | undefined;
-  /**
-   * While the store is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
-   * `closed`. @default 'share'
-   */
+  /** While the store is away, `share`: limit / replicas; `full`: all of it in each replica. @default 'share' */
   readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;
 }
 

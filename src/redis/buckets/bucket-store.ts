@@ -94,10 +94,7 @@ export class BucketStore {
     return this.link.figures;
   }
 
-  /**
-   * One purchase for each key, in one step. A call with a `mark` counts once; `onLate` gets a late answer.
-   * @throws (rejects) StoreError
-   */
+  /** One purchase for each key, in one step; a `mark` counts once. @throws (rejects) StoreError */
   buy(
     keys: readonly string[],
     purchases: readonly Purchase[],

@@ -46,17 +46,11 @@ export interface GuardedFlow<R extends FlowRequest> extends FlowGate<R> {
 }
 
 export interface SharedBudgets<R = unknown> {
-  /**
-   * Takes the estimate of a request from all budgets, or from none. One round trip, or at most `callTimeout`. Never
-   * rejects.
-   */
+  /** Takes a request's estimate from all budgets or none, within one round trip or `callTimeout`. Never rejects. */
   take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal>;
   /** The rest of the budgets of a payer; undefined while the store is away. */
   peek(payer: string): Promise<BudgetBalance | undefined>;
-  /**
-   * The gate with the budgets in front: refused requests are `RejectedCapacity` by policy `shared-budgets`; the others
-   * settle at release.
-   */
+  /** The gate behind the budgets: refused requests are `RejectedCapacity`, the others settle at release. */
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q>;
   readonly store: LinkFigures;
   /** Calls `listener` for each kind of problem; returns a function that stops this. */
@@ -252,10 +246,7 @@ function dropOf(fairnessId: string, priority: number, { reason: detail, retryAft
   };
 }
 
-/**
- * What payers take while the store is away: of each rate a part. It takes all costs or none, and returns the ms until
- * the request would pass; 0 when it did. O(rates).
- */
+/** A part of each rate while the store is away. Takes all costs or none; returns ms to wait, 0 if it took. O(rates) */
 function fallbackShares(settings: BudgetSettings): (payer: string, costs: readonly number[]) => number {
   const { rates, clock, maxPayers, fallbackPart } = settings;
   const byPayer = new Map<string, { readonly part: number; readonly ofRates: readonly FallbackShare[] }>();

@@ -27,10 +27,7 @@ export interface SharedFairnessOptions extends StoreOptions {
   readonly interval?: Duration | undefined;
   /** Whether the store sees a hash of fairness IDs, and not the names. @default false */
   readonly hashKeys?: boolean | undefined;
-  /**
-   * The most flows of one exchange; only waiting flows take part, and the rest takes part later. An integer from 1 up.
-   * @default 2000
-   */
+  /** The most waiting flows of one exchange; the rest takes part later. An integer from 1 up. @default 2000 */
   readonly maxFlows?: number | undefined;
 }
 

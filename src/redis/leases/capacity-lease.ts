@@ -106,10 +106,7 @@ export class CapacityLease {
     this.isAsked = false;
   }
 
-  /**
-   * What a call reports after its number, in the script's order. What is not wanted is given back at once where others
-   * lack it.
-   */
+  /** The call's figures, in the script's order. What is not wanted goes back at once where others lack it. */
   tell(nowMs: number, { inFlight, wants }: LeaseDemand, isRemembered: boolean): number[] {
     this.firstSentAtMs ??= nowMs;
     const needed = Math.max(inFlight, wants);

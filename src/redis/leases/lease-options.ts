@@ -14,15 +14,9 @@ export interface LeaseOptions extends StoreOptions {
    * NODE_APP_INSTANCE or PORT. @default found, or random
    */
   replica?: string | undefined;
-  /**
-   * This replica's part compared with others of weight 1, when not all get what they want; an integer from 1 up.
-   * @default 1
-   */
+  /** This replica's part when not all get what they want; an integer from 1 up. @default 1 */
   weight?: number | undefined;
-  /**
-   * The most that this replica ever uses; bounds what a split store can do. ⌈1.5 · limit / replicas⌉ is a good one.
-   * @default no bound
-   */
+  /** The most that this replica ever uses, say ⌈1.5 · limit / replicas⌉: bounds a split store. @default no bound */
   maxShare?: number | undefined;
   /**
    * The limit after a whole lease without an answer. `safe`: a share that fits for all replicas together. `closed`: 0.

@@ -14,10 +14,7 @@ import { HeldLeases, type LeasedDetector } from './leased-detector.js';
 export interface SharedConcurrencyOptions extends LeaseOptions {
   /** Requests in flight at which the pool is full, of all replicas together. Either this or `maxTokens`. */
   maxConcurrency?: number | undefined;
-  /**
-   * Tokens in flight at which the pool is full. The gate looks before it dispatches, so each replica may exceed the
-   * limit by its last request.
-   */
+  /** Tokens in flight at which the pool is full; each replica may exceed it by its last request. */
   maxTokens?: number | undefined;
 }
 

@@ -33,10 +33,7 @@ export interface SharedQuotas extends QuotaSource {
   readonly store: LinkFigures;
   /** Calls `listener` for each kind of problem; returns a function that stops this. */
   onProblem(listener: (problem: StoreProblem) => void): () => void;
-  /**
-   * Gives back the units that were bought and not used; afterwards no request passes. Close the controller first. Never
-   * rejects.
-   */
+  /** Gives back what was not used; no request passes then. Close the controller first. Never rejects. */
   close(): Promise<void>;
 }
 

@@ -23,10 +23,7 @@ import { longestName, mostSessions, readMessage, type SessionMessage } from './s
 export interface SharedSessionsOptions {
   /** Replicas with this name share their sessions. */
   readonly name: string;
-  /**
-   * Whether messages hold a hash of sessions and shared prefixes, and not their names: the same in all replicas.
-   * @default false
-   */
+  /** Whether messages hold hashes of sessions and shared prefixes; the same in all replicas. @default false */
   readonly hashKeys?: boolean | undefined;
   /**
    * The most sessions of other replicas that are counted here, an integer from 1 up. It bounds the memory that a faulty

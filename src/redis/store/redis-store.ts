@@ -1,7 +1,4 @@
-/**
- * The store on Redis or Valkey, through a client that the host brings: node-redis, ioredis or iovalkey, single, cluster
- * or Sentinel, by the methods that are used.
- */
+/** The store on Redis or Valkey, by the methods of a client that the host brings: node-redis, ioredis or iovalkey. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { hexDigest } from './digest.js';
@@ -19,10 +16,7 @@ export interface IoRedisClient {
   eval(script: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/**
- * Nothing is imported from any of them, so every version with these methods will do. The host connects it and closes
- * it.
- */
+/** Any version with these methods will do, because nothing is imported. The host connects and closes it. */
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** A connection that publishes: any client. */

@@ -89,10 +89,7 @@ export class StoreLink {
     return this.isOpen ? Math.max(0, this.retryAtMs - this.settings.clock.now()) : 0;
   }
 
-  /**
-   * The script's answer. `onLate` gets an answer that came after the time limit.
-   * @throws (rejects) StoreError
-   */
+  /** The script's answer; `onLate` gets one that came after the time limit. @throws (rejects) StoreError */
   run(
     script: StoreScript,
     keys: readonly string[],
@@ -109,11 +106,7 @@ export class StoreLink {
     return this.connection(keys).then(send);
   }
 
-  /**
-   * The script's answer as `read` understands it; one of which it makes nothing is a miss. `onLate` gets an answer that
-   * came after the time limit.
-   * @throws (rejects) StoreError
-   */
+  /** `run`, and what `read` makes of the answer; if that is nothing, the call missed. @throws (rejects) StoreError */
   async ask<T>(
     script: StoreScript,
     keys: readonly string[],

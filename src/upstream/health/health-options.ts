@@ -12,10 +12,7 @@ export type HealthFetch = (
 export interface HealthOptions {
   /** From one round of questions to the next. A server that has not answered yet is left out. @default 2000 */
   intervalMs?: number | undefined;
-  /**
-   * How long an answer may take; longer where the others take longer: twice the median of their last answers.
-   * @default 1000
-   */
+  /** How long an answer may take, ms; at least twice the median of the others' last answers. @default 1000 */
   timeoutMs?: number | undefined;
   /** Checks that fail in a row before a server is ill. @default 3, as kubelet's failureThreshold */
   failures?: number | undefined;

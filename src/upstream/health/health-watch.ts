@@ -72,10 +72,7 @@ export class HealthWatch {
     this.timer = letProcessEnd(settings.clock.setTimeout(() => this.round(), 0));
   }
 
-  /**
-   * Calls `listener` for checks and what follows from them. A listener that fails harms nobody; `listenerError` tells.
-   * Returns a function that stops this.
-   */
+  /** Calls `listener` from now on; returns what stops that. If it fails, only `listenerError` tells. */
   on<E extends keyof HealthEvents>(event: E, listener: (payload: HealthEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }

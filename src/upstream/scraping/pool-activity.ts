@@ -1,7 +1,4 @@
-/**
- * Tells whether requests run or wait for a pool, and when that begins. Invariant: `onDemand` of a pool is set exactly
- * while somebody listens.
- */
+/** Whether a pool has requests, and when that begins. Invariant: `onDemand` is set exactly while somebody listens. */
 import type { EndpointPool } from '../../index.js';
 
 const listenersByPool = new WeakMap<EndpointPool, Set<() => void>>();

@@ -13,10 +13,7 @@ export interface ScrapeWarning {
 }
 
 export interface ScrapeOptions {
-  /**
-   * From the beginning of one scrape of an endpoint to the beginning of the next, unless that took longer.
-   * @default 50, as llm-d's router
-   */
+  /** From the start of an endpoint's scrape to the next, or its end if later. @default 50, as llm-d's router */
   intervalMs?: number | undefined;
   /**
    * True while no request needs the servers: they are then asked every `idleIntervalMs`. Asked at each scrape; an
@@ -38,10 +35,7 @@ export interface ScrapeOptions {
   concurrency?: number | undefined;
   /** Share of the interval by which each scrape is early or late, 0…1, so that they spread out. @default 0.1 */
   jitter?: number | undefined;
-  /**
-   * An endpoint that fails is asked at doubling intervals up to this one, and at least at every interval.
-   * @default 1000
-   */
+  /** The longest of the doubling intervals at which a failing endpoint is asked. @default 1000 */
   maxBackoffMs?: number | undefined;
   /** Longest answer. @default 4194304 */
   maxResponseBytes?: number | undefined;
@@ -53,10 +47,7 @@ export interface ScrapeOptions {
   headers?: Readonly<Record<string, string>> | undefined;
   /** Which metrics an endpoint has. @default by its label `llm-d.ai/engine-type`, else found out */
   profile?: ProfileOption | undefined;
-  /**
-   * The detector's; older metrics count as stale in `stats`, and intervals beyond it are warned of.
-   * @default 200, as utilizationDetector's
-   */
+  /** The detector's: older metrics are stale; longer intervals are warned of. @default 200, as utilizationDetector's */
   stalenessThresholdMs?: number | undefined;
   /** Told at once, before `scrape` returns. */
   onWarning?: ((warning: ScrapeWarning) => unknown) | undefined;

@@ -31,10 +31,7 @@ export interface ScraperStats {
   /** Endpoints that are asked. */
   readonly targets: number;
   readonly failing: number;
-  /**
-   * Targets whose metrics are missing or older than `stalenessThresholdMs`. Stale and not failing: the answers come too
-   * slowly.
-   */
+  /** Targets without metrics within `stalenessThresholdMs`. Stale and not failing: answers come too slowly. */
   readonly stale: number;
   readonly underWay: number;
   /** Answers ever taken, and attempts that brought none. */

@@ -60,10 +60,7 @@ export class Scraper {
     for (const endpoint of pool.endpoints) this.begin(endpoint);
   }
 
-  /**
-   * Calls `listener` for outages and recoveries. A listener that fails harms nobody; `listenerError` tells. Returns a
-   * function that stops this.
-   */
+  /** Calls `listener` from now on; returns what stops that. If it fails, only `listenerError` tells. */
   on<E extends keyof ScraperEvents>(event: E, listener: (payload: ScraperEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }

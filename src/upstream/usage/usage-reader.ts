@@ -1,7 +1,4 @@
-/**
- * Reads the usage from a response while it passes, and reports it to the lease: the token counts of OpenAI's and of
- * Anthropic's interfaces.
- */
+/** Reads the usage from responses of OpenAI's and Anthropic's interfaces as they pass, and reports it to the lease. */
 import * as s from '../../base/schema/schema.js';
 import { contentPieces, fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';
@@ -17,10 +14,7 @@ export interface UsageReaderOptions {
   cachedTokens?: boolean | undefined;
   /** @default 32 */
   reportEveryTokens?: number | undefined;
-  /**
-   * Characters of one event beyond which it is passed over, as a bound of the memory for each stream.
-   * @default 1048576
-   */
+  /** Characters of an event beyond which it is passed over, to bound a stream's memory. @default 1048576 */
   longestEvent?: number | undefined;
   /** The instant of the first token is taken from here, in ms. @default the platform's monotonic clock */
   now?: (() => number) | undefined;
@@ -87,10 +81,7 @@ export class UsageReader {
     return usage;
   }
 
-  /**
-   * True while `completionTokens` contains pieces of content that were counted as one token each, since the server has
-   * not told.
-   */
+  /** True while `completionTokens` counts pieces of content as one token each, as the server has not told. */
   get isEstimate(): boolean {
     return this.countedTokens > 0;
   }
