@@ -32,7 +32,7 @@ export interface BatchDispatcherOptions extends RetryPolicy {
   max?: number | undefined;
   /** The growth of the window with each window of answers, above 0. @default 1 */
   increase?: number | undefined;
-  /** The part of the window that refusals of requests sent together leave, above 0, below 1. @default 0.5 */
+  /** The part of the window that one refusal or several at a time leave, above 0 and below 1. @default 0.5 */
   decrease?: number | undefined;
   /** The pause after an answer of no headroom while nothing is in flight; ms above 0. @default 1000 */
   probeMs?: number | undefined;

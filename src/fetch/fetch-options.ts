@@ -70,7 +70,7 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
   /** When a request is sent again without the caller's doing. `false` is never. */
   retry?: FetchRetry | false | undefined;
   timeouts?: FetchTimeouts | undefined;
-  /** A drop is answered by the error contract, or rejects with a FlowControlError. @default 'respond' */
+  /** `respond`: by the error contract. `throw`: the call rejects with a FlowControlError. @default 'respond' */
   onDrop?: 'respond' | 'throw' | undefined;
   /** An endpoint's URL. @default path and query of the call at its `url` or `address` label, else at its id */
   route?: ((endpoint: EndpointView, call: FetchCall) => string | URL) | undefined;

@@ -14,7 +14,7 @@ export interface LeaseOptions extends StoreOptions {
    * NODE_APP_INSTANCE or PORT. @default found, or random
    */
   replica?: string | undefined;
-  /** This replica's part when not all get what they want; an integer from 1 up. @default 1 */
+  /** This replica's part beside others of weight 1 while seats are short; an integer from 1 up. @default 1 */
   weight?: number | undefined;
   /** The most that this replica ever uses, say ⌈1.5 · limit / replicas⌉: bounds a split store. @default no bound */
   maxShare?: number | undefined;
