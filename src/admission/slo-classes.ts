@@ -15,13 +15,7 @@ export interface SloClasses {
   invertedPriorityOf(sloClass: string | undefined): number;
 }
 
-const defaults: Readonly<Record<string, number>> = {
-  critical: 4,
-  standard: 3,
-  batch: -1,
-  sheddable: -2,
-  background: -3,
-};
+const defaults = { critical: 4, standard: 3, batch: -1, sheddable: -2, background: -3 };
 
 /** The priority of empty and unknown classes; overriding `standard` does not move it. */
 const otherwise = 3;

@@ -1,17 +1,11 @@
 /**
  * A tenant's sheddable requests may hold only a share of the capacity, waiting and running together.
- *
  * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
  */
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
-import {
-  type AdmissionDefinition,
-  type AdmissionPolicy,
-  admissionPolicyShape,
-  type Rejection,
-} from './admission-policy.js';
+import { type AdmissionDefinition, type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
 
 export interface TenantBudgetsOptions {
   /** Fairness ID → share of the capacity, 0…1. Fairness IDs without an entry are not limited. */
@@ -72,7 +66,7 @@ export function tenantBudgets<R = unknown>(
         // The text has no fairness ID, because a client may read it.
         if (isUsedUp) return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
       }
-      let answer: 'admit' | Rejection | undefined;
+      let answer: ReturnType<AdmissionPolicy['admit']> | undefined;
       try {
         answer = inner?.admit(request, key, view) ?? 'admit';
       } finally {

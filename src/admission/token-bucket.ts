@@ -1,6 +1,5 @@
 /**
  * A rate with bursts: every request costs tokens, and tokens come back at a constant rate up to a capacity.
- *
  * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling
  * charged later.
  */

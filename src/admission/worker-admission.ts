@@ -181,13 +181,7 @@ export class WorkerAdmission {
 
   stats(): WorkerAdmissionStats {
     const { engineRequestLimit, requestQueueLimit } = this.settings;
-    return {
-      running: this.running,
-      waiting: this.waiting.size,
-      engineRequestLimit,
-      requestQueueLimit,
-      ...this.counts,
-    };
+    return { running: this.running, waiting: this.waiting.size, engineRequestLimit, requestQueueLimit, ...this.counts };
   }
 
   private wait(nowMs: number, signal: AbortSignal | undefined): Promise<WorkerOutcome> {

@@ -12,6 +12,8 @@ export interface FullJitterOptions {
   maxMs: number;
 }
 
+const jitterOptions = s.object({ initialMs: msAboveZero(), maxMs: msAboveZero() });
+
 /**
  * A random pause between 0 and a bound that doubles, so that clients that were refused together do not come back
  * together. `random() · min(maxMs, initialMs · 2^attempt)`. Source: Brooker, "Exponential Backoff And Jitter", AWS
@@ -19,11 +21,7 @@ export interface FullJitterOptions {
  * @throws FlowConfigError
  */
 export function fullJitter(options: FullJitterOptions): Backoff {
-  const { initialMs, maxMs } = s.parse(
-    s.object({ initialMs: msAboveZero(), maxMs: msAboveZero() }),
-    options,
-    'fullJitter',
-  );
+  const { initialMs, maxMs } = s.parse(jitterOptions, options, 'fullJitter');
   return (attempt, random) => random() * Math.min(maxMs, initialMs * 2 ** attempt);
 }
 

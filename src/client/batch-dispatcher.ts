@@ -81,7 +81,6 @@ const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
  * cannot be sent again, has the refusal for its answer; no other failure is retried. Source: Chiu and Jain, "Analysis
  * of the Increase and Decrease Algorithms for Congestion Avoidance" (1989).
  * @throws FlowConfigError
- *
  * @example
  * const batch = batchDispatcher();
  * await Promise.all(prompts.map(async (body) => (await batch.fetch(url, { method: 'POST', body })).json()));

@@ -1,6 +1,5 @@
 /**
  * How many retries all requests of a client may cost together, so that retries cannot double an overload.
- *
  * Invariant: over any span, retries <= capacity + ratio · requests + minPerSecond · seconds.
  */
 import * as s from '../base/schema/schema.js';

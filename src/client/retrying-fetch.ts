@@ -84,7 +84,6 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
 
 /**
  * The platform's fetch with retries.
- *
  * @example
  * const client = new OpenAI({ baseURL, fetch: retryingFetch(), maxRetries: 0 });
  */

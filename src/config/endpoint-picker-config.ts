@@ -1,7 +1,7 @@
 /** An EndpointPickerConfig document: feature gates, plugins, and the options that they and `flowControl` make. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import type { Problems } from '../base/problems.js';
-import { row } from '../base/schema/json-schema.js';
+import { option, row } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';
 import type { FlowControllerOptions, PluginRegistry, Schema } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
@@ -56,7 +56,7 @@ function ownKeys(sections: Partial<Record<Section, s.Json>>) {
     kind: row('`EndpointPickerConfig`.', s.anything({ const: 'EndpointPickerConfig' })),
     metadata: row('Its name.', s.anything({ type: 'object' })),
     featureGates: row('`flowControl` switches flow control on.', s.optional(s.list(featureGate), [])),
-    plugins: row('Policies and detectors.', s.optional(s.value('an array', Array.isArray, sections.plugins))),
+    plugins: option('Policies and detectors.', s.value('an array', Array.isArray, sections.plugins)),
     saturationDetector: row('The older place for the detector.', s.anything(sections.saturationDetector)),
     flowControl: row('Bands, limits and policies.', s.anything(sections.flowControl)),
   };

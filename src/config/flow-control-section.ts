@@ -1,6 +1,5 @@
 /**
  * The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become.
- *
  * Longer than most files, because one table has every field.
  */
 import type { output } from 'zod/v4/core';
@@ -12,7 +11,7 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
-import { row } from '../base/schema/json-schema.js';
+import { option, row } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';
 import {
   type BandTemplate,
@@ -53,142 +52,120 @@ export const silentParameters: Record<ConfigDefaults, Readonly<Record<string, ob
 type References = Pick<DeclaredPlugins, 'reference'>;
 
 const gate = {
-  closeAt: row('The saturation at which the gate closes; 1 without it.', s.optional(s.aboveZero())),
-  openAt: row('The saturation at which it opens again; `closeAt` without it.', s.optional(s.atLeastZero())),
-  failValue: row('The saturation that a failing detector is read as; 1 without it.', s.optional(s.atLeastZero())),
-  recheckInterval: row('How often a closed gate asks a detector; `10ms` without it.', s.optional(interval('10ms'))),
+  closeAt: option('The saturation at which the gate closes; 1 without it.', s.aboveZero()),
+  openAt: option('The saturation at which it opens again; `closeAt` without it.', s.atLeastZero()),
+  failValue: option('The saturation that a failing detector is read as; 1 without it.', s.atLeastZero()),
+  recheckInterval: option('How often a closed gate asks a detector; `10ms` without it.', interval('10ms')),
 };
 
 /** A band, and the templates of bands. */
 function bandTable(plugins: References, defaults: ConfigDefaults) {
   return {
-    maxRequests: row(
-      'Requests that may wait in the band; 5000 without it.',
-      s.optional(quantity('the default', '500')),
-    ),
-    maxBytes: row('The bytes of their bodies; 1e9 without it.', s.optional(quantity('the default', '1Gi'))),
+    maxRequests: option('Requests that may wait in the band; 5000 without it.', quantity('the default', '500')),
+    maxBytes: option('The bytes of their bodies; 1e9 without it.', quantity('the default', '1Gi')),
     fairnessPolicyRef: row('Which flow of it goes next.', plugins.reference('fairness', silence[defaults].fairness)),
     orderingPolicyRef: row('Which request of a flow goes next.', plugins.reference('ordering', 'fcfs-ordering-policy')),
-    defaultRequestTTL: row('How long a request may wait in the band; the global one without it.', s.optional(ttl())),
-    saturationDetectorRef: row(
+    defaultRequestTTL: option('How long a request may wait in the band; the global one without it.', ttl()),
+    saturationDetectorRef: option(
       'Judges this band alone; that of the section without it.',
-      s.optional(plugins.reference('saturationDetector')),
+      plugins.reference('saturationDetector'),
     ),
-    flowLimits: row('Limits of each flow of the band; unlimited without it.', s.optional(flowLimits())),
-    maxInFlightPerFlow: row('What each flow may run at a time; unlimited without it.', s.optional(inFlight())),
-    minShare: row('The part of all dispatches that the band gets while it waits; 0 without it.', s.optional(s.ratio())),
+    flowLimits: option('Limits of each flow of the band; unlimited without it.', flowLimits()),
+    maxInFlightPerFlow: option('What each flow may run at a time; unlimited without it.', inFlight()),
+    minShare: option('The part of all dispatches that the band gets while it waits; 0 without it.', s.ratio()),
   };
 }
 
 /** Everything but `enableEviction` says nothing while that is off. */
 function evictionTable(plugins: References) {
   return {
-    enableEviction: row(
-      'Running requests give up seats for more important ones; false without it.',
-      s.optional(s.flag()),
-    ),
-    evictionFilterPluginRef: row(
+    enableEviction: option('Running requests give up seats for more important ones; false without it.', s.flag()),
+    evictionFilterPluginRef: option(
       'Which requests may be evicted; `sheddable-eviction-filter` without it.',
-      s.optional(plugins.reference('evictionFilter')),
+      plugins.reference('evictionFilter'),
     ),
-    evictionOrderingPluginRef: row(
+    evictionOrderingPluginRef: option(
       'Which of them is first; `priority-then-time-eviction-order-policy` without it.',
-      s.optional(plugins.reference('evictionOrdering')),
+      plugins.reference('evictionOrdering'),
     ),
-    maxRevocationsPerDecision: row('Requests evicted by one decision; 2 without it.', s.optional(s.positiveInteger())),
-    evictionConfirmationGrace: row(
+    maxRevocationsPerDecision: option('Requests evicted by one decision; 2 without it.', s.positiveInteger()),
+    evictionConfirmationGrace: option(
       'How long a freed seat needs to show in the saturation. Without it: `0s`, or `500ms` for a detector that reads reports.',
-      s.optional(ttl()),
+      ttl(),
     ),
-    evictionConfirmationTimeout: row(
-      'After it a victim that stays is written off; `10s` without it.',
-      s.optional(interval('10s')),
-    ),
-    evictionReserve: row('How long lower bands leave that room to a higher one; `1s` without it.', s.optional(ttl())),
+    evictionConfirmationTimeout: option('When a victim that stays is written off; `10s` without it.', interval('10s')),
+    evictionReserve: option('How long lower bands leave that room to a higher one; `1s` without it.', ttl()),
   };
 }
 
 /** What single tenants have. */
 function tenantTable() {
   return {
-    flows: row('Settings of single tenants.', s.optional(s.record(flowSettings()))),
-    plans: row('Settings that several tenants share, by name.', s.optional(s.record(flowSettings()))),
-    tenants: row(
-      'Tenants and their plans; `"*"`: whoever has no other.',
-      s.optional(s.record(s.text('the name of a plan'))),
-    ),
+    flows: option('Settings of single tenants.', s.record(flowSettings())),
+    plans: option('Settings that several tenants share, by name.', s.record(flowSettings())),
+    tenants: option('Tenants and their plans; `"*"`: whoever has no other.', s.record(s.text('the name of a plan'))),
   };
 }
 
 /** The table of the section: each field with what it takes, and one sentence. */
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
+  const { overflow } = silence[defaults];
   const shape = {
-    maxRequests: row('Requests that may wait in all; unlimited without it.', s.optional(quantity('unlimited', '1k'))),
-    maxBytes: row('The bytes of their bodies; unlimited without it.', s.optional(quantity('unlimited', '10Gi'))),
-    defaultRequestTTL: row('How long a request may wait; `60s` without it.', s.optional(ttl())),
-    noEndpointRequestTTL: row(
+    maxRequests: option('Requests that may wait in all; unlimited without it.', quantity('unlimited', '1k')),
+    maxBytes: option('The bytes of their bodies; unlimited without it.', quantity('unlimited', '10Gi')),
+    defaultRequestTTL: option('How long a request may wait; `60s` without it.', ttl()),
+    noEndpointRequestTTL: option(
       'The same while there is no server. Without it: its TTL, at most `5s` while none was ever ready.',
-      s.optional(ttl()),
+      ttl(),
     ),
     defaultPriorityBand: row('The template of bands that are made on first use.', s.orEmpty(s.object(band))),
-    defaultNegativePriorityBand: row('The same for negative priorities.', s.optional(s.object(band))),
-    priorityBands: row(
+    defaultNegativePriorityBand: option('The same for negative priorities.', s.object(band)),
+    priorityBands: option(
       'One entry for each priority, in any order.',
-      s.optional(
-        s.list(s.object({ priority: row('Higher goes first; negative is sheddable.', s.integer()), ...band })),
-      ),
+      s.list(s.object({ priority: row('Higher goes first; negative is sheddable.', s.integer()), ...band })),
     ),
     usageLimitPolicyPluginRef: row(
       'Up to which saturation each band may dispatch.',
       plugins.reference('usageLimit', 'static-usage-limit-policy'),
     ),
-    bandSelectionPolicyPluginRef: row('`bandOrder` as a policy.', s.optional(plugins.reference('bandOrder'))),
-    saturationDetector: row(
+    bandSelectionPolicyPluginRef: option('`bandOrder` as a policy.', plugins.reference('bandOrder')),
+    saturationDetector: option(
       'How full the pool is; `utilization-detector` without it.',
-      s.optional(s.object({ pluginRef: s.optional(plugins.reference('saturationDetector')) })),
+      s.object({ pluginRef: s.optional(plugins.reference('saturationDetector')) }),
     ),
-    constraintPluginRefs: row('Judge each request by itself.', s.optional(s.list(plugins.reference('constraint')))),
+    constraintPluginRefs: option('Judge each request by itself.', s.list(plugins.reference('constraint'))),
     ...evictionTable(plugins),
-    mode: row(
+    mode: option(
       '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped; `queue` without it.',
-      s.optional(s.oneOf('queue', 'admission', 'shadow')),
+      s.oneOf('queue', 'admission', 'shadow'),
     ),
-    admissionPolicyPluginRef: row('Rejects requests before all else.', s.optional(plugins.reference('admission'))),
-    endpointPickerPluginRef: row(
+    admissionPolicyPluginRef: option('Rejects requests before all else.', plugins.reference('admission')),
+    endpointPickerPluginRef: option(
       'Chooses the server at dispatch; `least-loaded-picker` without it.',
-      s.optional(plugins.reference('endpointPicker')),
+      plugins.reference('endpointPicker'),
     ),
-    endpointFilterPluginRefs: row(
-      'Where a request may go at all.',
-      s.optional(s.list(plugins.reference('endpointFilter'))),
-    ),
-    headroom: row(
+    endpointFilterPluginRefs: option('Where a request may go at all.', s.list(plugins.reference('endpointFilter'))),
+    headroom: option(
       '`preferred`: a request goes to a server that is full, when all are. Without it: `required` with filters of servers, else `preferred`.',
-      s.optional(s.oneOf('preferred', 'required')),
+      s.oneOf('preferred', 'required'),
     ),
-    holBlocking: row(
+    holBlocking: option(
       'Which requests wait behind one whose servers have no room; `band` without it.',
-      s.optional(s.oneOf('band', 'flow', 'none')),
+      s.oneOf('band', 'flow', 'none'),
     ),
-    overflow: row(
-      'Who leaves full queues.',
-      s.optional(s.oneOf('reject', 'displace', 'fair'), silence[defaults].overflow),
-    ),
-    bandOrder: row('Which band goes next; `strict` without it.', s.optional(s.oneOf('strict', 'fifo', 'aging'))),
-    bandPromotion: row('Waiting that is worth one band, for `aging`; `60s` without it.', s.optional(ttl())),
-    minShareUnit: row(
-      'What `minShare` is a part of; `requests` without it.',
-      s.optional(s.oneOf('requests', 'tokens')),
-    ),
+    overflow: row('Who leaves full queues.', s.optional(s.oneOf('reject', 'displace', 'fair'), overflow)),
+    bandOrder: option('Which band goes next; `strict` without it.', s.oneOf('strict', 'fifo', 'aging')),
+    bandPromotion: option('Waiting that is worth one band, for `aging`; `60s` without it.', ttl()),
+    minShareUnit: option('What `minShare` is a part of; `requests` without it.', s.oneOf('requests', 'tokens')),
     ...tenantTable(),
-    gate: row('When dispatch stops and goes on.', s.optional(s.object(gate, opensBelowClosing))),
-    maxBands: row('Bands that may exist; 64 without it.', s.optional(s.integer({ from: 1, to: mostBands }))),
-    maxFlows: row('Flows that may exist; 100000 without it.', s.optional(s.positiveInteger())),
-    flowIdleTimeout: row('How long an idle flow is remembered; `5m` without it.', s.optional(interval('5m'))),
-    bandIdleTimeout: row('How long an idle band is kept; `10m` without it.', s.optional(interval('10m'))),
-    maxLease: row('A request that holds its seat longer is told of; never without it.', s.optional(interval('45m'))),
-    overdueLeases: row('Whether its seat is taken back; `warn` without it.', s.optional(s.oneOf('warn', 'release'))),
+    gate: option('When dispatch stops and goes on.', s.object(gate, opensBelowClosing)),
+    maxBands: option('Bands that may exist; 64 without it.', s.integer({ from: 1, to: mostBands })),
+    maxFlows: option('Flows that may exist; 100000 without it.', s.positiveInteger()),
+    flowIdleTimeout: option('How long an idle flow is remembered; `5m` without it.', interval('5m')),
+    bandIdleTimeout: option('How long an idle band is kept; `10m` without it.', interval('10m')),
+    maxLease: option('A request that holds its seat longer is told of; never without it.', interval('45m')),
+    overdueLeases: option('Whether its seat is taken back; `warn` without it.', s.oneOf('warn', 'release')),
   };
   return s.object(
     shape,

@@ -5,7 +5,7 @@
  *     tenants: { acme: team, '*': free }                               '*': the plan of every tenant that has no other
  */
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { row } from '../base/schema/json-schema.js';
+import { option } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';
 import type { FlowControllerOptions, FlowSettings, Schema } from '../index.js';
 import type { InFlightOptions } from '../types/index.js';
@@ -64,9 +64,9 @@ export function inFlight(): Schema<InFlightOptions> {
 
 export function flowSettings(): Schema<FileFlow> {
   return s.object({
-    weight: row('Turns in each round, or its share beside others; 1 without it.', s.optional(s.positiveInteger())),
-    limits: row('What of it may wait in each band; 0: unlimited.', s.optional(flowLimits())),
-    maxInFlight: row('What it may run at a time, in all bands together.', s.optional(inFlight())),
+    weight: option('Turns in each round, or its share beside others; 1 without it.', s.positiveInteger()),
+    limits: option('What of it may wait in each band; 0: unlimited.', flowLimits()),
+    maxInFlight: option('What it may run at a time, in all bands together.', inFlight()),
   });
 }
 

@@ -1,7 +1,6 @@
 /**
  * The available part of a pool: its members without those that are ill, draining or marked as overloaded. These others
  * give no capacity, and requests that run on them take none of it. Each controller has one, and judges its pool by it.
- *
  * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that are available at that instant. It is
  * another array whenever members, labels, weights, states or marks have changed.
  */

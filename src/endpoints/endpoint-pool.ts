@@ -1,7 +1,6 @@
 /**
  * The model servers and their last reported load, as hosts tell of them. The seats taken on each are counted below, in
  * `SeatPool`: a controller without a pool needs no more.
- *
  * Invariant: an endpoint added again under the same name starts from zero.
  */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';

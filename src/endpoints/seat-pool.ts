@@ -1,6 +1,5 @@
 /**
  * The endpoints of a controller, and the seats taken on each.
- *
  * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it.
  */
 import type { Clock } from '../base/clock.js';

@@ -1,6 +1,5 @@
 /**
  * One attempt of a call, from its dispatch to an answer for the caller, or to the reason for another attempt.
- *
  * Invariant: the lease ends here, or goes with the body of the answer; nothing of an attempt that is given up reaches
  * the caller.
  */

@@ -58,7 +58,6 @@ export interface FlowFetch extends Fetch {
  * of the error contract, `Retry-After` and `retry-after-ms`, so that the client's own retries work. A caller that
  * aborts gets its own reason, as from fetch.
  * @throws FlowConfigError for options that cannot be right.
- *
  * @example
  * const openai = new OpenAI({ fetch: flowFetch(flow, { classify: () => ({ fairnessId: tenant.id, priority: 10 }) }) });
  */

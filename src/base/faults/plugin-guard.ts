@@ -1,6 +1,5 @@
 /**
  * The one place that contains foreign code: it reports exceptions and wrong answers of plugins, and stops them there.
- *
  * Invariant: no method throws, whatever the plugin did, and no rejected promise of a plugin ends the process.
  */
 import { disown, textOf } from './foreign-values.js';

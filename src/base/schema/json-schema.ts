@@ -1,10 +1,15 @@
 /** What editors know of a file: JSON Schema, made of the tables that read it. */
 import { clone, toJSONSchema } from 'zod/v4/core';
-import { type Json, type Keywords, type Schema, typed } from './element.js';
+import { type Json, type Keywords, optional, type Schema, typed } from './element.js';
 
 /** A row of a table: what the option is, in one sentence, and what it takes. */
 export function row<T>(sentence: string, schema: Schema<T>): Schema<T> {
   return typed(clone(schema, { ...schema._zod.def, ...{ sentence } }));
+}
+
+/** A row that may be left out. */
+export function option<T>(sentence: string, schema: Schema<T>): Schema<T | undefined> {
+  return row(sentence, optional(schema));
 }
 
 /** What elements and rows add to zod's definitions. */

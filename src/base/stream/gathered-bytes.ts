@@ -1,7 +1,6 @@
 /**
  * Bytes that come in pieces of any size and are kept for a while. A buffer costs its holder some three hundred bytes,
  * however little it holds, so short pieces are copied into blocks.
- *
  * Invariant: what is held is at most twice `length`, and one piece more.
  */
 

@@ -1,7 +1,6 @@
 /**
  * Sends requests that belong together to one endpoint, where their prefix is in the cache, unless this endpoint has
  * more than its share of the work.
- *
  * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests
  * in flight⌉.
  */
@@ -53,7 +52,6 @@ function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number 
  * The first endpoint in the key's own order of the pool that is below its cap. The weight of an endpoint says for how
  * many keys it comes first. When an endpoint joins or leaves, only its own keys move. Requests without a key go to the
  * least loaded. O(endpoints · length of their names), and the length of the key.
- *
  * Source: rendezvous hashing, Thaler and Ravishankar (1998), with the weights of Schindelhauer and Schomaker (2005);
  * bounded loads, Mirrokni, Thorup and Zadimoghaddam (2016).
  * @throws FlowConfigError

@@ -106,7 +106,6 @@ const optionsSchema = s.object({
  * ended, was cancelled or failed. A drop is a FlowControlError that the SDK takes for a provider's, with
  * `retry-after-ms`, so that its own retries work.
  * @throws FlowConfigError for options that cannot be right.
- *
  * @example
  * const model = wrapLanguageModel({ model: provider('llama'), middleware: flowMiddleware(flow) });
  * await generateText({ model, prompt, providerOptions: { headgate: { fairnessId: 'tenant-a', priority: 10 } } });

@@ -35,8 +35,8 @@ export interface WindowSettings extends BucketSettings {
    */
   readonly isStrict: boolean;
   /**
-   * The amount that is bought ahead, as ms of the rate. Undefined: half a refresh of this replica's part, or two
-   * requests if that is more; all chunks together are at most a part of the burst.
+   * Bought ahead, as ms of the rate; all chunks are at most a part of the burst. Undefined: half a refresh of this
+   * replica's part, or two requests if more.
    */
   readonly chunkMs?: number | undefined;
 }

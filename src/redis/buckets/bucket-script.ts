@@ -110,10 +110,7 @@ function bucketInMemory(memory: object, keys: readonly string[], args: readonly 
   const next = (): number => Number(args[at++]);
   const visited = keys.map((key) => {
     const [rate, burst, charge, floor, least, most, undo] = [next(), next(), next(), next(), next(), next(), next()];
-    const { epoch, window } = table.get(key, nowUs) ?? {
-      epoch: String(nowUs),
-      window: new GcraWindow(rate, 1, burst),
-    };
+    const { epoch, window } = table.get(key, nowUs) ?? { epoch: String(nowUs), window: new GcraWindow(rate, 1, burst) };
     window.limit = rate;
     for (let returns = next(); returns > 0; returns--) {
       const isOfThis = args[at++] === epoch;

@@ -1,6 +1,5 @@
 /**
  * The part of a bucket that a replica takes by itself while the store is away.
- *
  * Invariant: it begins with this part of what was used by then; in the end it charges the store a burst at most.
  */
 import { GcraWindow } from '../../base/gcra-window.js';

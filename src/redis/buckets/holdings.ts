@@ -1,6 +1,5 @@
 /**
  * What a replica holds of one bucket: batches that are not used, the oldest first; what it gives back; its debt.
- *
  * Invariant: `balance` is the sum of the batches; each unit was bought once, and is drawn or given back once.
  */
 import { anywhere, type Sale, type SoldPart } from './bucket-store.js';

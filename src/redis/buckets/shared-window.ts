@@ -1,6 +1,6 @@
 /**
- * A bucket from which all replicas take. This replica buys units ahead, lets requests go with them, and gives back what
- * they did not use.
+ * A bucket of all replicas. This one buys units ahead, lets requests go with them, and gives back what they did not
+ * use.
  *
  *     store ── chunk ──► holdings ── a request takes ──► settled ── what is too much ──► store
  *
@@ -181,8 +181,8 @@ export class SharedWindow implements QuotaWindow {
   }
 
   /**
-   * What is reserved is there once all that was sold before it, and itself, fit into the bucket. It is there for the
-   * request that it was bought for, so that smaller ones do not take it away, unless that one does not come.
+   * It is there once all that was sold before and itself fit into the bucket: for its request, unless that does not
+   * come.
    */
   private redeem(nowMs: number, amount = Number.POSITIVE_INFINITY): void {
     const { holdings, account, settings } = this;

@@ -3,9 +3,8 @@
  *
  *     store ── chunk ──► holdings of the payer here ── cost ──► requests
  *
- * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk, and a second of the
- * rate if requests are larger than a chunk, plus what running requests give back. A payer that is new here begins with
- * one chunk on credit, which the store is charged for at once.
+ * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk (a second of the rate
+ * if requests are larger), plus what running ones give back. A new payer has a chunk on credit, charged at once.
  */
 import * as s from '../../base/schema/schema.js';
 import type { AdmissionPolicy, Usage } from '../../index.js';
@@ -48,9 +47,8 @@ interface Payer<R> {
 const refreshMs = 1_000;
 
 /**
- * Admission by shared budgets without a round trip. Rejects when this replica has bought nothing more, with the time
- * when it may; what is missing is bought meanwhile, exactly, and kept for a second. O(budgets) for each request; one
- * call of the store for each chunk.
+ * Admission by shared budgets without a round trip. A rejection says when this replica may have bought what is missing,
+ * exactly, kept for a second. O(budgets) for each request; one call of the store for each chunk.
  * @throws FlowConfigError
  */
 export function sharedBudgetAdmission<R = unknown>(

@@ -1,6 +1,5 @@
 /**
  * Budgets that all replicas share, exactly: one round trip for each request, before it comes in.
- *
  * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later. A
  * taking has a name: when its answer is lost, its end gives back what was granted, or keeps it from being granted.
  */

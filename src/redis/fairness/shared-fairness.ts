@@ -1,11 +1,9 @@
 /**
- * Fair by cost over all replicas: once a second, each charges its flows with the cost that they received in other
- * replicas.
+ * Fair by cost over all replicas: once a second, each charges its flows with what they received in the others.
  *
  *     counter here = what was charged here + what others have told since this replica knows the flow
  *
- * Invariant: no request waits for an exchange; without the store every replica is fair by itself. Each cost is told to
- * the others once.
+ * Invariant: no request waits for an exchange; without the store each replica is fair by itself. A cost is told once.
  */
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';

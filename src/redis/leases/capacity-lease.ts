@@ -4,8 +4,7 @@
  *     answered ── grant ──► send time + lease ── no answer ──► fallback: safe share, 0, or a limit of its own
  *                                                  closed ──► 0
  *
- * Invariant: the limit rises by an answer to the latest call alone; older answers promise seats that a later call has
- * given back.
+ * Invariant: only an answer to the latest call raises the limit; older ones promise seats that were given back since.
  */
 
 export type LeaseFallback = 'safe' | 'closed' | number;
@@ -155,9 +154,8 @@ export class CapacityLease {
   }
 
   /**
-   * A call got no answer. A replica that got no answer for a whole lease uses its first share from now on. It must not
-   * do so sooner, because a connection takes time, and a replica that replaces a dead one would use seats that are
-   * still kept for it.
+   * A replica without an answer for a whole lease uses its first share. No sooner: a connection takes time, and seats
+   * may still be kept for the dead replica that it replaces.
    */
   missed(nowMs: number): void {
     if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs)

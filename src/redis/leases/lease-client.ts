@@ -1,10 +1,7 @@
 /**
- * The protocol of capacity leases, the replica's side: one call for each refresh, one at a time, for all leases
- * together.
- *
+ * The replica's side of the protocol of capacity leases: one call for each refresh, one at a time, for all of them.
  * Invariant: an answer counts only if it names the latest call, and it counts from the moment at which that call was
  * sent. So the clocks of other machines do not matter, nor do slow, lost, repeated or swapped answers.
- *
  * Longer than most files, because when a call is made, what it says and what its answer means are one protocol.
  */
 import { letProcessEnd } from '../../base/clock.js';
@@ -201,11 +198,8 @@ export class LeaseClient {
     const answers = grantsOf(reply, incarnation, asked);
     if (answers === undefined || answers.some(({ sequence }) => sequence !== this.sequence)) return undefined;
     const rivals = answers.findIndex((answer) => answer.rivals > 0);
-    if (rivals >= 0)
-      this.meetRival(
-        asked[rivals] as CapacityLease,
-        answers.some((answer) => answer.rivals > 1),
-      );
+    const hasLost = answers.some((answer) => answer.rivals > 1);
+    if (rivals >= 0) this.meetRival(asked[rivals] as CapacityLease, hasLost);
     if (answers.some(isRepeated)) return true;
     this.asked = undefined;
     const nowMs = clock.now();

@@ -1,6 +1,5 @@
 /**
  * The lease script's form for the memory of a process: the same steps in the same order, see `lease-script.ts`.
- *
  * Longer than most files, because it is one step of the store.
  */
 import { type LocalTable, localTables } from '../store/local-table.js';
@@ -252,13 +251,9 @@ function figuresOf({ sums, limits }: Pool, limit: number, { isLearning, absent }
   return { grant: 0, safe: 0, smallest, largest: Math.max(...all), kept, target: 0 };
 }
 
-function leave(
-  pool: Pool,
-  mine: Replica,
-  { now, self, drain }: Caller,
-  { limit, inFlight }: Told,
-  learning: Learning,
-): Figures {
+function leave(pool: Pool, mine: Replica, caller: Caller, told: Told, learning: Learning): Figures {
+  const { now, self, drain } = caller;
+  const { limit, inFlight } = told;
   if (inFlight > 0) mine.ghostEnd = Math.max(mine.ghostEnd, now + drain);
   hold(pool, mine, 0, mine.ghost + inFlight);
   const forgetEnd = mine.ghost > 0 ? mine.ghostEnd : now - 1;

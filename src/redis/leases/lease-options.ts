@@ -10,8 +10,8 @@ export interface LeaseOptions extends StoreOptions {
   /** The name of the pool: all replicas with this name share one limit. */
   pool: string;
   /**
-   * The name of this replica, kept over restarts. Found is HEADGATE_REPLICA, else the pod's name, or the host's with
-   * NODE_APP_INSTANCE or PORT. @default found, or random
+   * This replica's name, kept over restarts. @default HEADGATE_REPLICA; the pod's; host and NODE_APP_INSTANCE or PORT;
+   * random
    */
   replica?: string | undefined;
   /** This replica's part beside others of weight 1 while seats are short; an integer from 1 up. @default 1 */

@@ -94,13 +94,8 @@ export class HeldLeases {
 
   lease(endpoint: string | undefined, limit: number, demand: () => LeaseDemand): CapacityLease {
     const { prefix, pool: name, weight, maxShare, fallback, replicas, leaseDuration: leaseMs } = this.options;
-    const lease = new CapacityLease(leaseKey({ prefix, name }, endpoint), demand, {
-      limit,
-      weight,
-      leaseMs,
-      fallback,
-      replicas,
-    });
+    const terms = { limit, weight, leaseMs, fallback, replicas };
+    const lease = new CapacityLease(leaseKey({ prefix, name }, endpoint), demand, terms);
     if (maxShare !== undefined) lease.maxShare = maxShare;
     this.client.add(lease);
     return lease;

@@ -1,6 +1,5 @@
 /**
  * By what name a replica is known to the others: it is told, found, or drawn.
- *
  * Invariant: no two detectors of one process have the same found name for the same pool.
  */
 import { env as environment } from 'node:process';

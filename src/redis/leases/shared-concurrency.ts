@@ -1,6 +1,5 @@
 /**
  * One limit for a pool that many replicas of the gateway send to: this replica's part of it, as a saturation detector.
- *
  * Invariant: the detector asks nobody; it compares what is in flight here with the last grant.
  */
 import * as s from '../../base/schema/schema.js';
@@ -27,9 +26,8 @@ export interface SharedConcurrency extends LeasedDetector {
 }
 
 /**
- * A saturation detector for pools that several replicas share. The limit is one limit, however many replicas there are;
- * each replica holds a lease on its part, and no request waits for the network. O(1) for each request; one call of the
- * store for each `refreshInterval`.
+ * A saturation detector for pools that several replicas share: each holds a lease on its part of one limit, and no
+ * request waits for the network. O(1) for each request; one call of the store for each `refreshInterval`.
  *
  * While replicas reach the store, the requests in flight over all replicas never exceed the limit, whatever answers
  * are lost or late. If `drainDuration` is as long as the longest request, this holds also while they do not reach it.

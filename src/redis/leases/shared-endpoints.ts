@@ -1,6 +1,5 @@
 /**
  * One limit for each model server that many replicas of the gateway send to, as a saturation detector.
- *
  * Invariant: the endpoints of the pool's last view have a lease each, and no others have; one call serves them all.
  */
 import * as s from '../../base/schema/schema.js';

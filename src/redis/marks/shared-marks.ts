@@ -1,6 +1,5 @@
 /**
  * Replicas tell each other by publish and subscribe which model servers refuse, so that all spare them.
- *
  * Invariant: a mark from elsewhere is not sent on; a mark runs out by itself, so a lost message costs one refusal.
  */
 import type { output } from 'zod/v4/core';

@@ -1,8 +1,6 @@
 /**
  * Quotas of hosted models that all replicas share: a source for `quotaDetector().drawFrom`.
- *
- * Invariant: each quota is one bucket of the store, under a key of its own; the breaker and the figures of calls are
- * common to all.
+ * Invariant: each quota is one bucket under a key of its own; the breaker and the figures of calls are common to all.
  */
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
 import * as s from '../../base/schema/schema.js';
@@ -37,18 +35,14 @@ export interface SharedQuotas extends QuotaSource {
   close(): Promise<void>;
 }
 
-const optionsSchema = s.object({
-  ...bucketShape,
-  refreshInterval: s.optional(s.positiveDuration('1s'), 1_000),
-});
+const optionsSchema = s.object({ ...bucketShape, refreshInterval: s.optional(s.positiveDuration('1s'), 1_000) });
 
 /** Quotas that are remembered when nothing of them is used any more. */
 const mostKnown = 10_000;
 
 /**
- * One quota for many replicas, as a source that a quota detector draws from. Requests wait as they do for a quota of
- * one process. None waits for the network while the chunk that was bought ahead lasts. A chunk is half a
- * `refreshInterval` of this replica's part, or one request if that is more.
+ * One quota for many replicas, as a source that a quota detector draws from. No request waits for the network while the
+ * chunk that was bought ahead lasts: half a `refreshInterval` of this replica's part, or one request if more.
  *
  * Over any span of time replicas dispatch at most burst + rate · span, if there are no more than `replicas`; each
  * further one may add a chunk. At most replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
@@ -61,12 +55,8 @@ export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasO
   const { refreshInterval: refreshMs, ...parsed } = s.parse(optionsSchema, options, 'sharedQuotas');
   const settings = { ...bucketSettings(parsed), refreshMs, isStrict: true };
   const { name, clock } = settings;
-  const store = new BucketStore(
-    s.parse(storeSchema, client, 'sharedQuotas: client'),
-    settings,
-    `quotas "${name}"`,
-    refreshMs,
-  );
+  const given = s.parse(storeSchema, client, 'sharedQuotas: client');
+  const store = new BucketStore(given, settings, `quotas "${name}"`, refreshMs);
   const windows = new Map<string, SharedWindow>();
   /** The quotas that were given a first chunk on credit: a reload must not give another. */
   const known = new Set<string>();

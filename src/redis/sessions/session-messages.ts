@@ -1,6 +1,5 @@
 /**
  * Messages of replicas about their sessions, as text. They have spans and no instants, because clocks differ.
- *
  * Invariant: everything that is read is bounded: names, numbers, and the number of sessions in one message.
  */
 import type { SessionClaim } from '../../types/index.js';

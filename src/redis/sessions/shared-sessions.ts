@@ -1,11 +1,10 @@
 /**
- * Shares resident sessions between all replicas: each tells the others when a session begins, moves, grows or ends, by
- * publish and subscribe.
+ * All replicas know of resident sessions: each tells by publish and subscribe when one begins, moves, grows or ends.
  *
  *     turn here ──► table ──► message ──► tables of the others, until it is told again, ends, or its time is over
  *
- * Invariant: no request waits for the network, and nothing waits to be sent. A replica does not send on what it heard
- * from others. A lost message is repaired when the session is told again.
+ * Invariant: no request waits for the network, and nothing waits to be sent. What is heard is not sent on. Telling a
+ * session again repairs a lost message.
  */
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
@@ -26,8 +25,7 @@ export interface SharedSessionsOptions {
   /** Whether messages hold hashes of sessions and shared prefixes; the same in all replicas. @default false */
   readonly hashKeys?: boolean | undefined;
   /**
-   * The most sessions of other replicas that are counted here, an integer from 1 up. It bounds the memory that a faulty
-   * replica can fill.
+   * The most sessions of other replicas that count here, from 1 up, so that a faulty one cannot fill the memory.
    * @default 10,000, or twice `maxSessions` where that is more
    */
   readonly maxElsewhere?: number | undefined;
@@ -91,11 +89,9 @@ function naming(hashesAll: boolean): (key: string) => string {
  * and, at its endpoint (by its ID), towards `footprint`. Its turns pass in all. Call it before the first request. All
  * replicas need the same `by`, and should have the same limits.
  *
- * Replicas that see the same free place may all fill it. The pool then exceeds its limit by the sessions that began in
- * the others within the time of one message: at most (replicas − 1) · the free places that each saw. A lost message
- * undercounts until the session is told again, a quarter of `inactivity` later. Costs one message when a session
- * begins, moves to another endpoint or replica, grows by a quarter, or ends. Four times in each `inactivity` it costs
- * one more message for each hundred sessions. A message costs O(1), and no request waits for it.
+ * Replicas that see the same free place may all fill it: within the time of one message at most (replicas − 1) · the
+ * free places that each saw. A lost message undercounts for a quarter of `inactivity`. Costs a message when a session
+ * begins, moves, grows by a quarter, or ends, and four times in each `inactivity` one for each hundred sessions: O(1).
  * @throws FlowConfigError
  * @example
  * const limit = sessionLimit({ maxSessions: 200 });
@@ -123,10 +119,7 @@ class SessionExchange implements SharedSessions {
   private readonly stopListening: () => Promise<void>;
   /** The last message about a session. */
   private readonly told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
-  /**
-   * Sessions that ended and were not told yet. Sessions that take free places here are told first; otherwise replicas
-   * with waiting requests would give the same places away.
-   */
+  /** Sessions that ended and were not told yet: after those that take free places, or others would give these away. */
   private readonly endings = new Map<string, boolean>();
   private retelling: unknown = undefined;
   private newcomer: unknown = undefined;

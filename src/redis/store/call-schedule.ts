@@ -1,6 +1,5 @@
 /**
  * When the next call is made: one at a time, at the earliest of the instants that were asked for.
- *
  * Invariant: a call that is asked for while one is under way is not made; who ends that one asks again.
  */
 import { letProcessEnd } from '../../base/clock.js';

@@ -1,6 +1,5 @@
 /**
  * A store in the memory of this process: for its controllers, for tests, and for processes that one parent speaks for.
- *
  * Invariant: what a script keeps has an end, and is removed some time after it.
  */
 import { type Clock, FlowConfigError, realClock } from '../../index.js';

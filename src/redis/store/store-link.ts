@@ -3,9 +3,8 @@
  *
  *     closed ── 3 misses ──► open ── retry time, jittered and doubling ──► one probe ── answered ──► closed
  *
- * Invariant: `run` settles once and in time, whatever the client does; no more than `mostOutstanding` commands sent
- * since the last answer stand in the client. A connection answers in order: an older command whose reply was lost must
- * not count for ever.
+ * Invariant: `run` settles once and in time, whatever the client does, which holds at most `mostOutstanding` commands
+ * since the last answer. Answers come in order: an older command whose reply was lost does not count for ever.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { StoreFigures } from '../../base/lease-figures.js';

@@ -1,6 +1,5 @@
 /**
  * Where replicas keep what they share: Redis or Valkey (`redisStore`), or the memory of one process (`localStore`).
- *
  * Invariant: a script runs as one step, and its clock is the store's.
  */
 

@@ -25,9 +25,9 @@ interface Held {
 }
 
 /**
- * Serves `store` to a worker, which reaches it by `workerStore`. When the process or the thread has ended, or the port
- * is closed, its part of every limit is free at once: its requests went with it. A store on Redis has one connection
- * then for all workers. Several stores of one port have names. Returns a function that ends it likewise.
+ * Serves `store` to a worker's `workerStore`; several of one port have names. When the process or thread has ended, or
+ * the port is closed, its part of every limit is free at once. A store on Redis has one connection then for all
+ * workers. Returns a function that ends it likewise.
  * @throws FlowConfigError
  * @example
  * const store = localStore();

@@ -5,9 +5,8 @@ import type { Store, StoreMessages } from '../index.js';
 import { type StorePort, type StoreQuestion, storePort } from './channel.js';
 
 /**
- * In a worker: the store that `serveStore` serves on the other end of `port`, by the same `name`. When that end is
- * gone, calls are rejected, and leases fall back to their safe share. End the worker then: a store that begins anew
- * does not know what it runs.
+ * In a worker: the store that `serveStore` serves under this name. When the other end is gone, calls are rejected, and
+ * leases fall back to their safe share. End the worker then: a store that begins anew does not know what it runs.
  * @throws FlowConfigError
  * @example
  * const shared = sharedConcurrency(workerStore(process), { pool: 'chat', maxConcurrency: 64 });

@@ -1,6 +1,5 @@
 /**
  * Asks the endpoints of a pool whether they are well, and keeps work from those that are not.
- *
  * Invariant: an endpoint has at most one question under way; it changes between `ready` and `ill` after so many equal
  * answers in a row, and never while it is `draining`. Silence counts against a server only while another one answers
  * well: when all are silent, the fault is likely to be on this side, and the pool is not emptied for it.

@@ -1,7 +1,6 @@
 /**
  * Keeps a pool's metrics fresh by asking the servers for them: often while requests run or wait, seldom while none
  * does.
- *
  * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line or in the idle round;
  * after `stop` there is none of these, and nothing is reported any more. A sample's time is that of the request, so
  * that seats taken while it was under way count as unsampled. A reading of the idle round tells the pool when the next
@@ -131,11 +130,8 @@ export class Scraper {
       const own = attempt('url', () => urlOf?.(endpoint));
       if (urlOf !== undefined && own === undefined) return undefined;
       const url = own === undefined ? targetUrl(endpoint, path) : httpUrl(String(own));
-      return new Target(
-        endpoint,
-        url,
-        attempt('profile', () => candidatesFor(endpoint, profile)),
-      );
+      const candidates = attempt('profile', () => candidatesFor(endpoint, profile));
+      return new Target(endpoint, url, candidates);
     } catch (error) {
       return new Target(endpoint, asScrapeError(error), []);
     }
