@@ -69,7 +69,7 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
   const { capacity, refillPerSecond, oversized, settle, cost: costOf } = s.parse(schema, options, 'tokenBucket');
   const actualCost = typeof settle === 'function' ? settle : totalTokens;
   const bucket = new GcraWindow(refillPerSecond, 1000, capacity);
-  let atMs = Number.NEGATIVE_INFINITY;
+  let atMs = -Infinity;
 
   /** What the bucket holds. */
   function tokens(nowMs = atMs): number {
@@ -86,7 +86,7 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
       const left = tokens(nowMs);
       const cost = checked(costOf(request, key));
       const isTooLarge = cost > capacity && oversized === 'refuse';
-      const roomAtMs = isTooLarge ? Number.POSITIVE_INFINITY : bucket.roomAtMs(cost, atMs);
+      const roomAtMs = isTooLarge ? Infinity : bucket.roomAtMs(cost, atMs);
       if (roomAtMs <= atMs) {
         bucket.take(cost, atMs);
         return 'admit';
@@ -119,7 +119,7 @@ function totalTokens({ promptTokens, completionTokens }: Usage): number {
 
 /** NaN would poison the balance for ever. */
 function checked(cost: number): number {
-  if (cost >= 0 && cost < Number.POSITIVE_INFINITY) return cost;
+  if (cost >= 0 && cost < Infinity) return cost;
   throw new RangeError(`a cost must be a finite number from 0 up; got ${String(cost)}`);
 }
 

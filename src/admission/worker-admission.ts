@@ -247,8 +247,7 @@ export class WorkerAdmission {
   /** One timer, for the front; it looks again when it comes too early, because the front has left meanwhile. */
   private arm(nowMs: number): void {
     const { first } = this.waiting;
-    if (first === undefined || this.timer !== undefined || this.settings.maxQueueDelay === Number.POSITIVE_INFINITY)
-      return;
+    if (first === undefined || this.timer !== undefined || this.settings.maxQueueDelay === Infinity) return;
     this.timer = this.clock.setTimeout(
       () => {
         this.timer = undefined;

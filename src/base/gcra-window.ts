@@ -21,7 +21,7 @@ export class GcraWindow implements QuotaWindow {
   perMs: number;
   private taken = 0;
   private leaked = 0;
-  private leakedAtMs = Number.NEGATIVE_INFINITY;
+  private leakedAtMs = -Infinity;
 
   constructor(limit: number, perMs: number, burst: number) {
     this.limit = limit;
@@ -65,7 +65,7 @@ export class GcraWindow implements QuotaWindow {
 
   private leak(nowMs: number): void {
     if (!(nowMs > this.leakedAtMs)) return;
-    if (this.leakedAtMs > Number.NEGATIVE_INFINITY) {
+    if (this.leakedAtMs > -Infinity) {
       this.leaked = Math.min(this.taken, this.leaked + ((nowMs - this.leakedAtMs) * this.limit) / this.perMs);
     }
     this.leakedAtMs = nowMs;

@@ -99,7 +99,7 @@ class Dispatcher implements BatchDispatcher {
   /** Refused requests go first. Entries let a request go, in the order of a set. */
   private readonly refused = new Set<() => void>();
   private readonly fresh = new Set<() => void>();
-  private closedUntilMs = Number.NEGATIVE_INFINITY;
+  private closedUntilMs = -Infinity;
   /** Counts decreases: a refusal of what was sent before the last one teaches nothing new. */
   private decreases = 0;
   private timer: unknown = undefined;
@@ -167,7 +167,7 @@ class Dispatcher implements BatchDispatcher {
   /** One request may always go when none is in flight, because only its answer can tell of room. */
   private mayGo(nowMs: number): boolean {
     if (nowMs < this.closedUntilMs) return false;
-    return this.inFlight === 0 || this.inFlight + 1 <= Math.min(this.window, this.headroom ?? Number.POSITIVE_INFINITY);
+    return this.inFlight === 0 || this.inFlight + 1 <= Math.min(this.window, this.headroom ?? Infinity);
   }
 
   /** Resolves when one more may be in flight, and counts it. Rejects with the signal's reason. */

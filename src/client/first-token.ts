@@ -21,7 +21,7 @@ export function awaitsTokenMs(
   body: RequestInit['body'] | undefined,
 ): number {
   const { model, stream } = (typeof body === 'string' && fieldsOf(parseJson(body))) || {};
-  return stream === true ? firstTokenMsOf(model, firstToken, firstTokenByModel) : Number.POSITIVE_INFINITY;
+  return stream === true ? firstTokenMsOf(model, firstToken, firstTokenByModel) : Infinity;
 }
 
 /**
@@ -36,7 +36,7 @@ export async function fetchToFirstToken(
   clock: Clock,
   mayGiveUp: () => boolean,
 ): Promise<Response | undefined> {
-  if (ms === Number.POSITIVE_INFINITY) return fetch(input, init);
+  if (ms === Infinity) return fetch(input, init);
   const late = new AbortController();
   const caller = signalOf(input, init);
   const timer = clock.setTimeout(() => {

@@ -40,7 +40,7 @@ const rounding = 1e-9;
 export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {
   const { ratio, minPerSecond, capacity } = s.parse(optionsSchema, options, 'retryBudget');
   let tokens = capacity;
-  let refilledAtMs = Number.POSITIVE_INFINITY;
+  let refilledAtMs = Infinity;
 
   return {
     requested() {

@@ -64,7 +64,7 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
     budget.requested();
     for (let attempt = 0; ; attempt++) {
       const isLast = attempt + 1 >= mostAttempts;
-      const tokenMs = isLast ? Number.POSITIVE_INFINITY : awaitsTokenMs(timeouts, init?.body);
+      const tokenMs = isLast ? Infinity : awaitsTokenMs(timeouts, init?.body);
       const sent = isLast ? input : replayableInput(input, init);
       const mayGiveUp = (): boolean => clock.now() <= lastAtMs && budget.tryRetry(clock.now());
       const response = await fetchToFirstToken(fetch, sent, init, tokenMs, clock, mayGiveUp);

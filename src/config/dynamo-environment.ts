@@ -98,7 +98,7 @@ function backendGate(env: Environment, automaticLimit: number | undefined): Dyna
   return {
     engineRequestLimit: positive(env, 'DYN_ENGINE_REQUEST_LIMIT') ?? (automaticLimit || 10_000),
     requestQueueLimit: count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 40_000,
-    maxQueueDelay: isOn(env, 'DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY') ? delay : Number.POSITIVE_INFINITY,
+    maxQueueDelay: isOn(env, 'DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY') ? delay : Infinity,
     adaptiveLifo: isOn(env, 'DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO'),
   };
 }
@@ -113,7 +113,7 @@ function tcpChannel(env: Environment): DynamoSettings['worker'] {
       limit === undefined
         ? (count(env, 'DYN_TCP_WORK_QUEUE_SIZE') ?? 40_000)
         : (count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 16),
-    maxQueueDelay: Number.POSITIVE_INFINITY,
+    maxQueueDelay: Infinity,
     adaptiveLifo: false,
   };
 }

@@ -10,7 +10,7 @@ import type { Endpoint, SeatPool } from './seat-pool.js';
 export class AvailablePool implements PoolView {
   endpoints: readonly Endpoint[];
   /** When the next mark of overload ends; Infinity while there is none. */
-  returnsAtMs: number = Number.POSITIVE_INFINITY;
+  returnsAtMs: number = Infinity;
   /** True while every member is available. */
   isWhole = true;
   private changes = 0;
@@ -51,7 +51,7 @@ export class AvailablePool implements PoolView {
     this.isWhole = available.length === members.length;
     this.endpoints = Object.freeze(available);
     const ends = members.map(({ overloadedUntilMs }) => overloadedUntilMs).filter((endMs) => endMs > nowMs);
-    this.returnsAtMs = Math.min(Number.POSITIVE_INFINITY, ...ends);
+    this.returnsAtMs = Math.min(Infinity, ...ends);
   }
 }
 

@@ -59,7 +59,7 @@ export class Attempt {
     this.counts = counts;
     const { firstToken, firstTokenByModel } = settings.timeouts;
     this.firstTokenMs =
-      mayRetry && call.isStream ? firstTokenMsOf(call.model, firstToken, firstTokenByModel) : Number.POSITIVE_INFINITY;
+      mayRetry && call.isStream ? firstTokenMsOf(call.model, firstToken, firstTokenByModel) : Infinity;
   }
 
   /** Rejects as fetch does: when the caller aborts, there is no connection, or no head of an answer comes in time. */
@@ -109,8 +109,7 @@ export class Attempt {
     }
     // An opaque answer of a page tells nothing.
     if (response.status > 0) lease.answered(response);
-    const awaitsToken =
-      this.firstTokenMs < Number.POSITIVE_INFINITY && body !== undefined && isEventStream(response.headers);
+    const awaitsToken = this.firstTokenMs < Infinity && body !== undefined && isEventStream(response.headers);
     if (!awaitsToken) this.stop(this.tokenTimer);
     const held = awaitsToken ? (await readToFirstToken(body)).chunks : [];
     end.signal.throwIfAborted();
@@ -144,9 +143,7 @@ export class Attempt {
   }
 
   private timer(ms: number, reason: () => unknown): unknown {
-    return ms === Number.POSITIVE_INFINITY
-      ? undefined
-      : this.settings.clock.setTimeout(() => this.end.abort(reason()), ms);
+    return ms === Infinity ? undefined : this.settings.clock.setTimeout(() => this.end.abort(reason()), ms);
   }
 
   private stop(timer: unknown): void {

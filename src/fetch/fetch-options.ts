@@ -132,9 +132,9 @@ const optionsSchema: Schema<FetchSettings> = s.object({
   ),
   timeouts: s.orEmpty(
     s.object({
-      firstToken: s.optional(s.positiveDuration('5s'), Number.POSITIVE_INFINITY),
+      firstToken: s.optional(s.positiveDuration('5s'), Infinity),
       firstTokenByModel: s.optional(s.record(s.durationAboveZero('60s')), {}),
-      firstByte: s.optional(s.positiveDuration('5m'), Number.POSITIVE_INFINITY),
+      firstByte: s.optional(s.positiveDuration('5m'), Infinity),
       idle: s.optional(s.durationAboveZero('5m'), longestIdleMs),
     }),
   ),

@@ -59,7 +59,7 @@ export class LeaseEnd<T> {
 
   /** From now on the work ends when nothing of its answer passes for `idleMs`. */
   awaitPieces(clock: Clock, idleMs: number): void {
-    if (idleMs === Number.POSITIVE_INFINITY || this.clock !== undefined) return;
+    if (idleMs === Infinity || this.clock !== undefined) return;
     this.clock = clock;
     this.passedAtMs = clock.now();
     this.awaitPiece(idleMs, idleMs);

@@ -67,7 +67,7 @@ export async function readToFirstToken(reader: ChunkReader): Promise<Beginning> 
 /** How long the streams of a model may go without a content token, ms; Infinity: as long as it takes. */
 export function firstTokenMsOf(
   model: unknown,
-  otherwise: number | undefined = Number.POSITIVE_INFINITY,
+  otherwise: number | undefined = Infinity,
   byModel: Readonly<Record<string, number>> = {},
 ): number {
   return typeof model === 'string' && Object.hasOwn(byModel, model) ? (byModel[model] ?? otherwise) : otherwise;

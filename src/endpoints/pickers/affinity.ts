@@ -72,7 +72,7 @@ export function affinity<R = unknown>(options: AffinityOptions<R> = {}): Endpoin
       }
       const keyHash = textHash(key);
       let best: EndpointView | undefined;
-      let highest = Number.NEGATIVE_INFINITY;
+      let highest = -Infinity;
       for (const endpoint of endpoints) {
         if (endpoint.inFlightRequests >= Math.ceil((loadCap * requests * endpoint.weight) / weights)) continue;
         const score = rendezvousScore(keyHash, endpoint);

@@ -30,7 +30,7 @@ export function leastKvUsage(): EndpointPicker {
     takesSamples: true,
     pick(endpoints) {
       let best: EndpointView | undefined;
-      let least = Number.POSITIVE_INFINITY;
+      let least = Infinity;
       for (const endpoint of endpoints) {
         const usage = expectedUsage(endpoint);
         if (usage > least || (usage === least && best !== undefined && !isLessLoaded(endpoint, best))) continue;

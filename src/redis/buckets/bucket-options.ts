@@ -58,7 +58,7 @@ function guardedCount(given: () => unknown): () => number {
   return () => {
     try {
       const count = given();
-      if (typeof count === 'number' && count >= 1 && count < Number.POSITIVE_INFINITY) last = count;
+      if (typeof count === 'number' && count >= 1 && count < Infinity) last = count;
     } catch {
       // Its last answer holds.
     }
@@ -75,7 +75,7 @@ export const bucketShape: { readonly [K in keyof ParsedBucketOptions]: Schema<Pa
 };
 
 export function bucketSettings({ fallback, ...rest }: ParsedBucketOptions): BucketSettings {
-  const parts = { full: () => 1, unlimited: () => Number.POSITIVE_INFINITY, closed: () => 0 };
+  const parts = { full: () => 1, unlimited: () => Infinity, closed: () => 0 };
   const fallbackPart = fallback === 'share' ? () => 1 / rest.replicas() : parts[fallback];
   return { ...rest, fallbackPart };
 }

@@ -17,7 +17,7 @@ export class FallbackShare {
   /** `part` of the limit, 0…1, or Infinity for no limit; `used` is what all replicas had used. */
   constructor({ limit, perMs, burst }: BucketTerms, part: number, used: number, nowMs: number) {
     this.part = part;
-    this.window = part === Number.POSITIVE_INFINITY ? undefined : new GcraWindow(limit * part, perMs, burst * part);
+    this.window = part === Infinity ? undefined : new GcraWindow(limit * part, perMs, burst * part);
     if (used * part > 0) this.window?.take(used * part, nowMs);
   }
 

@@ -184,7 +184,7 @@ export class SharedWindow implements QuotaWindow {
    * It is there once all that was sold before and itself fit into the bucket: for its request, unless that does not
    * come.
    */
-  private redeem(nowMs: number, amount = Number.POSITIVE_INFINITY): void {
+  private redeem(nowMs: number, amount = Infinity): void {
     const { holdings, account, settings } = this;
     const { reservedEnd, reservedAmount, balance } = holdings;
     if (reservedEnd === undefined) return;
@@ -276,7 +276,7 @@ export class SharedWindow implements QuotaWindow {
     const missing = this.needed - balance - holdings.reservedAmount;
     const chunk = this.chunk();
     // Where requests wait, another replica may give back sooner.
-    const longest = settings.isStrict ? settings.refreshMs : Number.POSITIVE_INFINITY;
+    const longest = settings.isStrict ? settings.refreshMs : Infinity;
     const callFor = (amount: number): void => schedule.callIn(Math.min(this.roomAtMs(amount, nowMs) - nowMs, longest));
     const isMissing = missing > this.slack();
     this.chunks = isMissing && isMet ? Math.min(this.chunks * 2, 2 ** 20) : 1;

@@ -94,7 +94,7 @@ export function costsOf(
 ): number[] {
   return rates.map(({ name, costOf }) => {
     const amount = costOf(request, key, usage);
-    if (amount >= 0 && amount < Number.POSITIVE_INFINITY) return amount;
+    if (amount >= 0 && amount < Infinity) return amount;
     throw new RangeError(`budget ${name}: a cost must be a finite number from 0 up; got ${String(amount)}`);
   });
 }

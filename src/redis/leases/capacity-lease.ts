@@ -42,7 +42,7 @@ export class CapacityLease {
   /** The shared limit; may change at run time. */
   limit: number;
   weight: number;
-  maxShare: number = Number.POSITIVE_INFINITY;
+  maxShare: number = Infinity;
   /** The last answer; undefined before the first. */
   last: Grant | undefined = undefined;
   /** What the last call reported: the demand, the limit, and what this replica uses at most. */
@@ -55,7 +55,7 @@ export class CapacityLease {
   /** The sequence number of the last call that was answered. */
   acknowledged = 0;
   /** The instant at which the call was sent whose answer is in force. */
-  answeredSentAtMs: number = Number.NEGATIVE_INFINITY;
+  answeredSentAtMs: number = -Infinity;
   private readonly leaseMs: number;
   private readonly fallback: LeaseFallback;
   /** The share of a replica that never had an answer, while the store is away. */

@@ -57,7 +57,7 @@ export class LeaseClient {
   private readonly link: StoreLink;
   private readonly schedule: CallSchedule;
   private sequence = 0;
-  private sentAtMs: number = Number.NEGATIVE_INFINITY;
+  private sentAtMs: number = -Infinity;
   /** The leases of the latest call, in its order; undefined once it was answered. */
   private asked: readonly CapacityLease[] | undefined = undefined;
   /** A call is wanted before the next refresh. */
@@ -263,7 +263,7 @@ export class LeaseClient {
   /** Tells of the leases that have ended, and waits for the next. */
   private expire(): void {
     const nowMs = this.settings.clock.now();
-    let nextMs = Number.POSITIVE_INFINITY;
+    let nextMs = Infinity;
     let hasEnded = false;
     for (const lease of this.leases.values()) {
       if (lease.last === undefined || this.expired.has(lease.key)) continue;

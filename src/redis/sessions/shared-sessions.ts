@@ -137,8 +137,7 @@ class SessionExchange implements SharedSessions {
       ended: (session, isUnsent) => this.ended(session, isUnsent),
     });
     const { maxSessions } = this.sharing;
-    this.mostElsewhere =
-      maxElsewhere ?? Math.max(10_000, maxSessions === Number.POSITIVE_INFINITY ? 0 : 2 * maxSessions);
+    this.mostElsewhere = maxElsewhere ?? Math.max(10_000, maxSessions === Infinity ? 0 : 2 * maxSessions);
     this.repeatSessions();
     const begun = (): void => this.send({ kind: 'new', from: this.self });
     this.stopListening = keepListening(messages, this.channel, (text) => this.receive(text), clock, begun);

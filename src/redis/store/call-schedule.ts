@@ -6,8 +6,8 @@ import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
 
 export class CallSchedule {
-  private notBeforeMs: number = Number.NEGATIVE_INFINITY;
-  private dueAtMs: number = Number.POSITIVE_INFINITY;
+  private notBeforeMs: number = -Infinity;
+  private dueAtMs: number = Infinity;
   private isCalling = false;
   private isQueued = false;
   /** Resolves when the last call is over; never rejects. */
@@ -36,7 +36,7 @@ export class CallSchedule {
       const delay = Math.min(atMs - nowMs, 2 ** 31 - 1);
       this.timer = letProcessEnd(
         this.clock.setTimeout(() => {
-          this.dueAtMs = Number.POSITIVE_INFINITY;
+          this.dueAtMs = Infinity;
           void this.call();
         }, delay),
       );
@@ -66,6 +66,6 @@ export class CallSchedule {
 
   stop(): void {
     this.clock.clearTimeout(this.timer);
-    this.dueAtMs = Number.POSITIVE_INFINITY;
+    this.dueAtMs = Infinity;
   }
 }

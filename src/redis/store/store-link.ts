@@ -205,7 +205,7 @@ export class StoreLink {
 
   private connected(): void {
     this.connectionError = undefined;
-    this.retryAtMs = Number.NEGATIVE_INFINITY;
+    this.retryAtMs = -Infinity;
     this.goOn();
     this.listener.connected?.();
   }

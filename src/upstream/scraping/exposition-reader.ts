@@ -136,5 +136,5 @@ export function parseValue(text: string | undefined): number | undefined {
   if (/^nan$/i.test(text)) return Number.NaN;
   const sign = infinity.exec(text)?.[1];
   if (sign === undefined) return undefined;
-  return sign === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  return sign === '-' ? -Infinity : Infinity;
 }

@@ -100,7 +100,7 @@ export class LoadReading implements SampleSink {
 
   /** The engine leaves a series behind for each set of adapters that it ever ran: the newest is true. */
   private noteAdapters(labels: ReadonlyMap<string, string>, value: number): void {
-    if (!(value >= (this.lora?.atValue ?? Number.NEGATIVE_INFINITY))) return;
+    if (!(value >= (this.lora?.atValue ?? -Infinity))) return;
     const max = parseValue(labels.get('max_lora')) ?? Number.NaN;
     const adapters = {
       running: namesIn(labels.get('running_lora_adapters')),

@@ -184,10 +184,7 @@ export class Scraper {
     target.profile = reading.sources.name;
     // A request that was sent just before the question may reach the server after it. The shorter of two round trips,
     // because one in which the server was slow to answer says nothing of the way.
-    const travelMs = Math.min(
-      Math.max(this.pool.now() - sampledAtMs, 0),
-      target.lastDurationMs ?? Number.POSITIVE_INFINITY,
-    );
+    const travelMs = Math.min(Math.max(this.pool.now() - sampledAtMs, 0), target.lastDurationMs ?? Infinity);
     if (this.isCurrent(target)) this.pool.report(endpoint, { ...report, sampledAtMs, travelMs });
   }
 
@@ -277,10 +274,7 @@ export class Scraper {
 
   private statsOf(target: Target): TargetStats {
     const { endpoint, url, profile, failures, lastError, lastDurationMs } = target;
-    const freshFromMs = Math.max(
-      endpoint.metrics?.sampledAtMs ?? Number.NEGATIVE_INFINITY,
-      endpoint.reportDueAtMs ?? Number.NEGATIVE_INFINITY,
-    );
+    const freshFromMs = Math.max(endpoint.metrics?.sampledAtMs ?? -Infinity, endpoint.reportDueAtMs ?? -Infinity);
     return {
       id: endpoint.id,
       url: typeof url === 'string' ? withoutQuery(url) : undefined,
