@@ -5,7 +5,7 @@ import * as s from '../base/schema/schema.js';
 import { defaultRegistry } from '../index.js';
 import { documentTable } from './endpoint-picker-config.js';
 import { flowControlTable } from './flow-control-section.js';
-import { objective } from './inference-objectives.js';
+import { objective } from './load-config.js';
 
 /** Each entry has the parameters of its type. A type that is none of ours is the scheduler's, or one of your own. */
 function pluginsJson(of: (schema: s.Schema<unknown>) => s.Keywords, ...others: readonly s.Keywords[]): s.Keywords {

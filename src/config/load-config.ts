@@ -1,11 +1,10 @@
 /** Reads configuration files into the options of a FlowController. */
 import { Problems } from '../base/problems.js';
 import * as s from '../base/schema/schema.js';
-import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
-import { type ConfigSource, readDocuments } from './documents.js';
+import { defaultRegistry, type FlowControllerOptions, type PluginRegistry, type Schema } from '../index.js';
+import { type ConfigDocument, type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
 import type { ConfigDefaults } from './flow-control-section.js';
-import { readObjectives } from './inference-objectives.js';
 import { registryOption } from './read-yaml.js';
 
 export interface LoadConfigOptions {
@@ -60,4 +59,33 @@ export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}
   const priorities = readObjectives(objectives, problems);
   if (config === undefined || problems.hasIssues) throw problems.toError('configuration');
   return { ...config, objectives: priorities, warnings: problems.warnings };
+}
+
+/** An InferenceObjective: a name that requests may carry, and the priority that it stands for. */
+export const objective: Schema<Objective> = s.openObject({
+  apiVersion: s.oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
+  metadata: s.openObject({ name: s.text('the name of the objective') }),
+  // The pool is the deployment's business; here one controller stands for one pool.
+  spec: s.optional(s.object({ priority: s.optional(s.integer()), poolRef: s.anything() })),
+});
+
+interface Objective {
+  readonly metadata: { readonly name: string };
+  readonly spec?: { readonly priority?: number | undefined } | undefined;
+}
+
+/** Objective name → priority; an objective without one has 0. */
+function readObjectives(documents: readonly ConfigDocument[], problems: Problems): Map<string, number> {
+  const objectives = new Map<string, number>();
+  for (const { at, body } of documents) {
+    const read = problems.check(objective, body, at);
+    if (read === undefined) continue;
+    const { name } = read.metadata;
+    if (objectives.has(name)) {
+      const expected = 'a name that no other InferenceObjective has';
+      problems.add(`${at}metadata.name`, expected, JSON.stringify(name));
+    }
+    objectives.set(name, read.spec?.priority ?? 0);
+  }
+  return objectives;
 }

@@ -8,8 +8,14 @@ export type {
   PoolEvents,
   RankLoad,
 } from '../types/index.js';
-export type { HealthFetch, HealthOptions } from './health/health-options.js';
-export { type HealthEvents, type HealthResult, type HealthWatch, watchHealth } from './health/health-watch.js';
+export {
+  type HealthEvents,
+  type HealthFetch,
+  type HealthOptions,
+  type HealthResult,
+  type HealthWatch,
+  watchHealth,
+} from './health/health-watch.js';
 export {
   type MetricProfile,
   type MetricSource,

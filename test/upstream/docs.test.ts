@@ -65,7 +65,7 @@ describe('docs/endpoints.md', () => {
   });
 
   it('names every option of watchHealth', () => {
-    const names = membersOf('HealthOptions', 'src/upstream/health/health-options.ts');
+    const names = membersOf('HealthOptions', 'src/upstream/health/health-watch.ts');
     expect(names.length).toBeGreaterThan(7);
     for (const name of names) expect(optionsOf('watchHealth')).toMatch(new RegExp(`^\\|.*\`${name}[\`(]`, 'm'));
   });

@@ -59,76 +59,57 @@ export class StoreError extends Error {
   }
 }
 
-/** First match wins. */
-const advice: readonly (readonly [pattern: RegExp, code: StoreProblemCode, what: string, todo: string])[] = [
-  [
+/** What errors say, what that means, and what to do. First match wins. */
+const advice: Partial<Record<StoreProblemCode, readonly [said: RegExp, what: string, todo: string]>> = {
+  auth: [
     /WRONGPASS|NOAUTH|invalid (?:username-)?password|AUTH.*failed/i,
-    'auth',
     'the store rejects the password',
     'set user and password of the client',
   ],
-  [
+  permission: [
     /NOPERM|no permissions|user executing the script can't/i,
-    'permission',
     'the user may not do this',
     'allow it EVALSHA, EVAL, TIME, and reading and writing of these keys',
   ],
-  [
+  tls: [
     /certificate|altnames|SSL routines|ERR_SSL|ERR_TLS|EPROTO/i,
-    'tls',
     'client and store find no TLS that both accept',
     'give the client the ca of the store, a host name that its certificate has, and a certificate of its own where the store asks for one',
   ],
-  [
+  'read-only': [
     /READONLY/i,
-    'read-only',
     'this store is a replica',
     'connect to the primary, or through Sentinel or a cluster client',
   ],
-  [
-    /WRONGTYPE|is not an integer/i,
-    'wrong-type',
-    'the key holds a value of another type',
-    'delete it, or choose another prefix',
-  ],
-  [/\bOOM\b/i, 'out-of-memory', 'maxmemory is reached', 'raise it, and set maxmemory-policy to noeviction'],
-  [
+  'wrong-type': [/WRONGTYPE|is not an integer/i, 'the key holds another type', 'delete it, or choose another prefix'],
+  'out-of-memory': [/\bOOM\b/i, 'maxmemory is reached', 'raise it, and set maxmemory-policy to noeviction'],
+  'script-running': [
     /^BUSY|BUSY Redis|BUSY Valkey/i,
-    'script-running',
     'another script blocks the store',
     'find it with SLOWLOG, end it with SCRIPT KILL',
   ],
-  [
+  'script-killed': [
     /script killed|killed by user/i,
-    'script-killed',
     'somebody killed the script',
     'nothing: the next call runs it again',
   ],
-  [
+  'not-ready': [
     /LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF/i,
-    'not-ready',
     'the store is up but takes no writes',
     'see its log; calls go on',
   ],
-  [
-    /^MOVED|^ASK\b|CROSSSLOT/i,
-    'cluster',
-    'this store is one of a cluster',
-    'use a cluster client: createCluster, or Redis.Cluster',
-  ],
-  [
+  cluster: [/^MOVED|^ASK\b|CROSSSLOT/i, 'this store is one of a cluster', 'use createCluster, or Redis.Cluster'],
+  'old-version': [
     /non deterministic commands|unknown (?:redis )?command|wrong number of arguments/i,
-    'old-version',
     'the store lacks a command',
     'use Redis from 6.2 or Valkey from 7.2 up',
   ],
-  [
+  unreachable: [
     /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|EPIPE|closed|Stream isn't writeable|offline|isn't ready|max retries|timed? ?out connecting|Connection timeout|Socket timeout|root nodes are unavailable|slots cache|sentinels are unreachable/i,
-    'unreachable',
     'the store cannot be reached',
     'check that it runs, the URL of the client, TLS (rediss://) if its port has that and only then, and that the client was connected',
   ],
-];
+};
 
 /** Of an error that tells no cause: the call was not sent, or its connection was cut. */
 export function symptomOf(error: unknown): 'unsent' | 'cut' | undefined {
@@ -146,11 +127,12 @@ export function badReply(where: string, keys: readonly string[]): StoreProblem {
 /** `error` is what the client or the store said; `where` opens the message. */
 export function problemOf(error: unknown, where: string, keys: readonly string[]): StoreProblem {
   const cause = causeOf(error);
-  const found = advice.find(([pattern]) => pattern.test(cause));
-  if (found === undefined)
+  const [code, advised] = Object.entries(advice).find(([, [said]]) => said.test(cause)) ?? ['other'];
+  if (advised === undefined)
     return { code: 'other', message: `${where}: ${cause} (keys ${keys.join(', ')})`, keys, cause };
-  const [, code, what, todo] = found;
-  return { code, message: `${where}: ${what} (${cause}; keys ${keys.join(', ')}): ${todo}`, keys, cause };
+  const [, what, todo] = advised;
+  const message = `${where}: ${what} (${cause}; keys ${keys.join(', ')}): ${todo}`;
+  return { code: code as StoreProblemCode, message, keys, cause };
 }
 
 /** The text of an error, and of those inside it: a refused connection is an AggregateError without a message. */
