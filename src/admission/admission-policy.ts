@@ -37,10 +37,10 @@ export interface Rejection {
 /**
  * Rejects requests before anything is queued.
  *
- * Contract: `admit` decides at once and changes nothing but the policy's own state. Every request that it admits is
- * given back by exactly one call of `released`, however it ends: rejected by a later check, dropped from the queue (no
- * usage), or run (usage as reported). An exception is reported as a plugin error, and the request comes in. Cost: once
- * for each request, O(1) expected. State: its own; one policy object belongs to one controller.
+ * Contract: `admit` decides at once and changes only the policy's own state. Each request that it admits is given back
+ * by one call of `released`, whether it was rejected later or dropped (no usage), or ran (usage as reported). An
+ * exception is a plugin error, and the request comes in. Cost: once for each request, O(1) expected. State: its own;
+ * one policy object belongs to one controller.
  */
 export interface AdmissionPolicy<R = unknown> {
   readonly type: string;

@@ -4,10 +4,9 @@ import * as s from '../base/schema/schema.js';
 import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
 
 /**
- * Calls the policies in their order. The first rejection wins and carries the name of its policy; the policies that had
- * admitted the request get it back (`released`) at once, the last one first. Without any policy, every request is
- * admitted. A policy that throws counts as admitting, as it would alone; its error is thrown after the others were
- * called, unless one rejects.
+ * Calls the policies in their order. The first rejection wins under the name of its policy, and those that had admitted
+ * get the request back (`released`) at once, the last first. Without any policy, all requests come in. A policy that
+ * throws counts as admitting; its error is thrown after the others were called, unless one rejects.
  * @throws FlowConfigError
  */
 export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {

@@ -1,7 +1,4 @@
-/**
- * The admission policy, as the controller calls it. Its faults are contained, and a policy that wants to hear of it is
- * told of the end of every request that it admitted.
- */
+/** The admission policy with its faults contained. One that wants to hear it is told each end of what it admitted. */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
 import { isSamePlugin } from '../base/plugin-origin.js';

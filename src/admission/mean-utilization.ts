@@ -2,9 +2,9 @@
 import type { PoolView } from '../endpoints/endpoint.js';
 
 /**
- * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint
- * that has not reported counts 1, and so does an empty pool. O(endpoints). Unlike `utilizationDetector()`, reports do
- * not grow stale.
+ * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; 1 for an
+ * endpoint without a report, and for an empty pool. O(endpoints). Unlike in `utilizationDetector()`, reports do not
+ * age.
  */
 export function meanUtilization(
   { endpoints }: PoolView,

@@ -5,9 +5,8 @@ import type { AdmissionDefinition, AdmissionPolicy, Rejection } from './admissio
 const rejection: Rejection = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
 /**
- * Rejects every request at saturation ≥ 1; with `busyThresholdDetector()` that is when all workers are busy. A pool
- * without endpoints is not busy; the controller then decides about requests. It costs one reading. Source: Dynamo,
- * request rejection.
+ * Rejects every request at saturation ≥ 1: with `busyThresholdDetector()` when all workers are busy. An empty pool is
+ * not busy; the controller decides then. It costs one reading. Source: Dynamo, request rejection.
  */
 export function refuseWhenAllBusy(): AdmissionPolicy {
   return {

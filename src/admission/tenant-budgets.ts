@@ -38,9 +38,8 @@ interface Budget {
 
 /**
  * Rejects priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count.
- * `inner` is asked after the budget, and only for requests that pass it. If it rejects a request, this takes nothing
- * from the budget. O(1). Differs from BLIS, which counts from routing on, strictly above the budget: a burst passes
- * whole there, and queued work is unseen.
+ * `inner` is asked after the budget; what it rejects takes nothing from that. O(1). Differs from BLIS, which counts
+ * from routing on, strictly above the budget: a burst passes whole there, and queued work is unseen.
  * @throws FlowConfigError
  */
 export function tenantBudgets<R = unknown>(

@@ -1,7 +1,6 @@
 /**
  * A rate with bursts: every request costs tokens, and tokens come back at a constant rate up to a capacity.
- * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling
- * charged later.
+ * Invariant: over any span what was admitted costs at most capacity + refill · span, plus what settling charged later.
  */
 import { GcraWindow } from '../base/gcra-window.js';
 import { define } from '../base/policy-definition.js';

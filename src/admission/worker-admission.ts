@@ -1,12 +1,11 @@
 /**
- * A cap inside a model server: its own process runs at most N requests, lets Q more wait, and rejects the rest at once.
- * It needs no controller and no pool.
+ * A cap inside a model server, without controller or pool: at most N requests run, Q wait, the rest is rejected at
+ * once.
  *
  *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
  *         └────► waiting ──► granted from the front, once from the back after an expiry; expired; cancelled
  *
- * Invariant: no request waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat
- * exactly once.
+ * Invariant: no request waits while a seat is free; each `acquire` settles once; each lease frees its seat once.
  */
 import { type Clock, realClock } from '../base/clock.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';

@@ -7,9 +7,8 @@ export const otherLabel = 'other';
 const longestValue = 256;
 
 /**
- * The first `max` values stand for themselves, for ever; the rest is `other`. Pinned values stand for themselves and
- * take no place; the empty value passes, and `other` takes no place. O(1). Source: llm-d-router, the cardinality guard
- * of its metrics.
+ * The first `max` values stand for themselves, for ever; the rest is `other`. Pinned values, the empty one and `other`
+ * stand for themselves and take no place. O(1). Source: llm-d-router, the cardinality guard of its metrics.
  */
 export class BoundedLabel {
   private readonly admitted = new Set<string>();

@@ -1,8 +1,6 @@
 /**
- * Questions and answers between the two ends of a channel of processes or threads. Every message is marked, because a
- * channel carries those of others as well.
- * Invariant: a question settles, unless the other end lives and says nothing; who asks has a time limit for that. After
- * the end of a channel nothing that came by it is heard.
+ * Questions and answers between two processes or threads. Messages are marked: a channel carries those of others too.
+ * Invariant: a question settles, unless the other end lives and says nothing. After a channel's end nothing is heard.
  */
 
 type Listen = (event: string, listener: (value: unknown) => void) => unknown;

@@ -34,8 +34,7 @@ export function letProcessEnd<T>(timer: T): T {
 }
 
 /**
- * The value of a field before its first instant, so that V8 stores a reference to the number from then on, which all
- * requests of a rush share. A field that only ever held numbers copies them: sixteen bytes for each request (bench:
- * backlog).
+ * The value of a field before its first instant: V8 then stores a reference to the number, which all requests of a rush
+ * share. A field of numbers alone copies them: sixteen bytes for each request (bench: backlog).
  */
 export const neverUnboxed: number = undefined as unknown as number;

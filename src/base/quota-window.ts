@@ -1,11 +1,9 @@
 /**
- * The arithmetic of quotas: how much of a limit is used, and when there is room again. Pure: it knows instants, and no
- * clock.
+ * The arithmetic of quotas: how much of a limit is used, and when there is room again. Pure, without a clock.
  *
  *     room at? ──► take (the estimate) ──► settle (what it really was)
  *
- * Invariant: a caller that asks takes nothing before `roomAtMs` says that there is room. A caller may take without
- * asking; then the window is in debt, and has no room until the debt is paid.
+ * Invariant: whoever asks takes nothing before `roomAtMs`. Who does not may put the window in debt, which comes first.
  */
 
 /** How the limit is counted. */

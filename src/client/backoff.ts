@@ -15,9 +15,8 @@ export interface FullJitterOptions {
 const jitterOptions = s.object({ initialMs: msAboveZero(), maxMs: msAboveZero() });
 
 /**
- * A random pause between 0 and a bound that doubles, so that clients that were refused together do not come back
- * together. `random() · min(maxMs, initialMs · 2^attempt)`. Source: Brooker, "Exponential Backoff And Jitter", AWS
- * Architecture Blog, 2015: full jitter.
+ * A random pause below a bound that doubles, so that refused clients do not come back together: `random() · min(maxMs,
+ * initialMs · 2^attempt)`. Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: full jitter.
  * @throws FlowConfigError
  */
 export function fullJitter(options: FullJitterOptions): Backoff {

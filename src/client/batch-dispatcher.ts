@@ -1,12 +1,10 @@
 /**
- * How many requests of a batch go at a time: as many as the gateway has room for, found by additive increase and
- * multiplicative decrease.
+ * How many requests of a batch go at a time: found by additive increase and multiplicative decrease.
  *
  *     fetch ──► line ──► window, headroom, pause ──► gateway ──► answer: what it tells sets all three
  *
- * Invariant: the requests in flight, from their sending to the end of their answer's body, never exceed the window, nor
- * the last reported headroom. One request may always go when none is in flight and the pause is over, because otherwise
- * no answer would tell of room.
+ * Invariant: the requests in flight, until the end of their answer's body, never exceed the window, nor the reported
+ * headroom. After the pause one may always go when none is in flight, because only an answer tells of room.
  */
 import type { output } from 'zod/v4/core';
 import { realClock } from '../base/clock.js';

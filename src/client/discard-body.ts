@@ -4,9 +4,8 @@
 const mostBytes = 65_536;
 
 /**
- * Reads the body to its end in the background, so that the connection can carry the next attempt: cancelling closes it
- * where the end has not arrived. A body that is too long is cancelled all the same, and so is the rest when the
- * returned function is called.
+ * Reads the body to its end in the background, so that the connection can carry the next attempt, which cancelling
+ * would close. A body that is too long is cancelled all the same; the returned function cancels the rest.
  */
 export function discardBody({ body }: Pick<Response, 'body'>): () => void {
   // React Native has no bodies as streams; a locked one has a reader already.

@@ -38,11 +38,10 @@ const soon = fullJitter({ initialMs: 500, maxMs: 10_000 });
 const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });
 
 /**
- * The pause in ms before the next attempt; undefined when there should be none. `attempt` is the one that was answered
- * so, from 0. Only 429, 503 and 529 are refusals by contract. The pause is the time of `retry-after-ms` or
- * `Retry-After`, plus a back-off, so that clients that were told the same second do not all come back in it. The
- * back-off is that of `evicted` when `x-llm-d-request-dropped-reason` says so, else that of `rejected`. Source: the
- * error contracts of llm-d and of Dynamo.
+ * The pause in ms before the next attempt, after `attempt` (from 0) got this answer; undefined for none. Only 429, 503
+ * and 529 are refusals by contract. It is the time of `retry-after-ms` or `Retry-After`, plus a back-off, so that
+ * clients do not all come back in the same second: `evicted` when `x-llm-d-request-dropped-reason` says so, else
+ * `rejected`. Source: the error contracts of llm-d and of Dynamo.
  */
 export function retryDelayMs(
   { status, headers }: RefusedResponse,

@@ -25,9 +25,8 @@ export interface RetryOptions extends RetryPolicy {
   /** The limit on retries. @default retryBudget(), one for each fetch that is made here */
   budget?: RetryBudget | undefined;
   /**
-   * A stream that brings no content token in time is cancelled and asked for again, while attempts and the budget last.
-   * Comments, keep-alive events and deltas with nothing but a role are no content; nothing of such an attempt reaches
-   * the caller. @default none
+   * A stream without a content token in time is cancelled and asked for again, while attempts and budget last; nothing
+   * of it reaches the caller. Comments, keep-alives and deltas of a role alone are no content. @default none
    */
   timeouts?: FirstTokenTimeouts | undefined;
   /** @default the platform's monotonic clock */
@@ -48,10 +47,10 @@ const shape = {
 const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
 
 /**
- * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller
- * gets the last response as it came. Besides these, only a stream whose first token is late is retried, see `timeouts`.
- * It does not retry another status, a network error, a response whose body breaks off, or a request whose body is a
- * stream. A `Request` with a body is sent as a clone, which keeps that body in memory until the answer is there.
+ * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says, and after a late first token, see `timeouts`. When
+ * it gives up, the caller gets the last response as it came. It does not retry another status, a network error, a
+ * broken body, or a request whose body is a stream. A `Request` with a body is sent as a clone, which keeps that in
+ * memory.
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {

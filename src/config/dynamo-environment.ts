@@ -1,7 +1,6 @@
 /**
- * Reads Dynamo's environment variables for request rejection as options of headgate. Nothing here reads `process.env`:
- * a host passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports
- * an error.
+ * Reads Dynamo's environment variables for request rejection, which a host passes, as options of headgate. What Dynamo
+ * ignores (empty, no number) is ignored here too, except where Dynamo reports an error.
  */
 import * as s from '../base/schema/schema.js';
 import { busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
@@ -12,9 +11,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface DynamoEnvironmentOptions {
   /**
-   * `backend-gate`: the later releases, which resize the limit to the engine and bound how long a request waits.
-   * `tcp-channel`: the releases around 1.2, which hold 16 requests behind a limit unless told otherwise, for as long as
-   * it takes.
+   * `backend-gate`: later releases, which resize the limit to the engine and bound the wait. `tcp-channel`: those
+   * around 1.2, which hold 16 requests behind a limit unless told otherwise, for as long as it takes.
    * @default 'backend-gate'
    */
   release?: 'backend-gate' | 'tcp-channel' | undefined;

@@ -11,9 +11,8 @@ export interface LoadConfigOptions {
   /** Plugin types that files may name. @default defaultRegistry() */
   registry?: PluginRegistry | undefined;
   /**
-   * The meaning of a file that is silent. `llm-d`: as the reference has it, `global-strict-fairness-policy`, `overflow:
-   * reject`, and `queueDepthThreshold: 5`. `headgate`: `round-robin-fairness-policy`, `overflow: fair`, and what stands
-   * in code, as in gateway files.
+   * The meaning of a file that is silent. `llm-d`: `global-strict-fairness-policy`, `overflow: reject`, and
+   * `queueDepthThreshold: 5`. `headgate`: `round-robin-fairness-policy`, `overflow: fair`, and what stands in code.
    * @default 'llm-d'
    */
   defaults?: ConfigDefaults | undefined;

@@ -1,8 +1,7 @@
 /**
- * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, tags and
- * aliases that cannot be resolved, and more than 100 levels of nesting are issues with line and column. No file can
- * make it throw, recurse without end, or fill memory. The parser of the package does not recurse, but the steps after
- * it do, so the depth is checked between the two.
+ * The one reader of YAML, for all files. Text that is not YAML, tags and aliases that cannot be resolved, and more than
+ * 100 levels of nesting are issues with line and column. No file can make it throw, recurse without end, or fill
+ * memory. The package's parser does not recurse, but the steps after it do, so the depth is checked between.
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { describeValue } from '../base/faults/flow-config-error.js';
@@ -135,9 +134,9 @@ interface Copy {
 }
 
 /**
- * A copy without the keys that have no value: they are as good as absent, as in Kubernetes. A value that contains
- * itself, which only a parsed source can hold, is left as it is, and told to `onCycle` with its path. One that lies too
- * deep is reported, once: aliases can make a value deeper than its text. O(size).
+ * A copy without the keys that have no value: they are absent, as in Kubernetes. A value that contains itself, which
+ * only a parsed source can, stays, and `onCycle` gets its path. One that lies too deep is reported once: aliases make
+ * values deeper than their text. O(size).
  */
 export function withoutNulls(
   source: Record<string, unknown>,

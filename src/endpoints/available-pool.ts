@@ -1,6 +1,6 @@
 /**
- * The available part of a pool: its members without those that are ill, draining or marked as overloaded. These others
- * give no capacity, and requests that run on them take none of it. Each controller has one, and judges its pool by it.
+ * The available part of a pool: its members without those that are ill, draining or marked as overloaded, which give no
+ * capacity; what runs on them takes none. Each controller judges its pool by one.
  * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that are available at that instant. It is
  * another array whenever members, labels, weights, states or marks have changed.
  */

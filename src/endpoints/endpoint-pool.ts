@@ -1,6 +1,6 @@
 /**
- * The model servers and their last reported load, as hosts tell of them. The seats taken on each are counted below, in
- * `SeatPool`: a controller without a pool needs no more.
+ * The model servers and their last reported load, as hosts tell. `SeatPool` below counts seats, which is all that a
+ * controller without a pool needs.
  * Invariant: an endpoint added again under the same name starts from zero.
  */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
@@ -102,9 +102,9 @@ export class EndpointPool extends SeatPool {
   }
 
   /**
-   * Takes the load that a model server reported. A report older than the last one is ignored; one from the future
-   * counts as taken now. `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported,
-   * one that is null is not known any more. All of them stay when `ranks` is left out, and so does `loraAdapters`.
+   * Takes the load that a model server reported. A report older than the last is ignored; one from the future counts as
+   * taken now. `ranks` says how many there are; figures that a rank leaves out stay, those that are null are unknown.
+   * All of them stay when `ranks` is left out, and so does `loraAdapters`.
    * @throws FlowConfigError when a figure is negative or no number.
    */
   report(server: string | EndpointView, report: MetricsReport): boolean {
@@ -120,9 +120,9 @@ export class EndpointPool extends SeatPool {
   }
 
   /**
-   * Marks a model server that rejected work: it gets none for `forMs`. A further mark may extend the time, and never
-   * shortens it. The pool sets no timer: the mark lies in the past when it has run out. Source: Dynamo's client, which
-   * inhibits a worker whose reply begins with `Server overloaded:`.
+   * Marks a model server that rejected work: it gets none for `forMs`. A further mark never shortens the time. No
+   * timer: a mark that has run out lies in the past. Source: Dynamo's client, on replies that begin with `Server
+   * overloaded:`.
    * @throws FlowConfigError when `forMs` is not above 0 and finite.
    */
   markOverloaded(server: string | EndpointView, forMs: number): boolean {

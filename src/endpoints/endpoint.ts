@@ -68,9 +68,8 @@ export interface EndpointView {
    */
   readonly unsampledRequests: number;
   /**
-   * Requests that `metrics` counts and that have ended since they were reported; absent in views of your own = 0. The
-   * server may have counted an end of which the controller hears only after the report; it is included until the next
-   * report.
+   * Requests that `metrics` counts and that have ended since; absent in views of your own = 0. An end that the server
+   * counted before the controller heard of it is included until the next report.
    */
   readonly endedSinceReport?: number | undefined;
   /** Requests ever dispatched to it. */

@@ -18,9 +18,8 @@ export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs' | 'ranks'> & {
 };
 
 /**
- * The metrics after a report: `ranks` and `loraAdapters` stay as they were if the report leaves them out. Undefined
- * when the report is older than what is known. A sample from the future counts as taken now, since it would never
- * become stale.
+ * The metrics after a report: `ranks` and `loraAdapters` stay if it leaves them out. Undefined when it is older than
+ * what is known. A sample from the future counts as taken now, since it would never become stale.
  */
 export function mergeReport(
   report: MetricsReport,

@@ -1,7 +1,6 @@
 /**
  * One attempt of a call, from its dispatch to an answer for the caller, or to the reason for another attempt.
- * Invariant: the lease ends here, or goes with the body of the answer; nothing of an attempt that is given up reaches
- * the caller.
+ * Invariant: the lease ends here, or goes with the answer's body; of an attempt that is given up nothing is passed on.
  */
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
@@ -184,9 +183,8 @@ function textOf(chunks: readonly Uint8Array[]): string {
 }
 
 /**
- * The call's path and query at the endpoint's `url` label, else at its `address` label, else at its id, each with or
- * without scheme and path of its own. A path of its own stands before the call's, unless the call's begins with it:
- * `https://host/v1` takes `/v1/models` once.
+ * The call's path and query at the endpoint's `url` label, else `address` label, else id, with or without scheme. A
+ * path of its own comes first, unless the call's begins with it: `https://host/v1` takes `/v1/models` once.
  * @throws TypeError when that makes no URL
  */
 function endpointUrl({ id, labels }: EndpointView, url: string): URL {

@@ -56,9 +56,8 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
    */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
   /**
-   * Where `classify` is not at hand: an `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal
-   * that aborts the call as the caller's own does. With the option `context` of an adapter it holds those of the
-   * request that caused the call.
+   * Where `classify` is not at hand: an `AsyncLocalStorage` with tenant, priority and a signal that aborts the call.
+   * With an adapter's option `context` it holds those of the request that caused the call.
    */
   context?: ContextStorage<CallContext> | undefined;
   /** True for calls that need no lease: they go to `fetch` at once, with all of their headers. @default none does */

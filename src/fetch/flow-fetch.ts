@@ -1,6 +1,5 @@
 /**
- * A fetch whose requests wait for their turn: in front of hosted models, or of model servers, in the process that calls
- * them.
+ * A fetch whose requests wait for their turn in the process that calls hosted models, or model servers.
  *
  *   classify → enqueue ─┬─ Dispatched → attempt ─┬─ answered → the answer, whose body holds the lease
  *                 ▲     └─ drop → answer or error └─ evicted, refused, late ─┐
@@ -52,11 +51,10 @@ export interface FlowFetch extends Fetch {
 }
 
 /**
- * A fetch for the clients of model APIs: `new OpenAI({ fetch: flowFetch(flow) })`. It waits for a lease, sends the
- * request, to the lease's endpoint where there is a pool, and passes the answer on as it comes while it reads its
- * usage. The seat is given back when the body has ended, was cancelled or failed. A drop is an answer with the status
- * of the error contract, `Retry-After` and `retry-after-ms`, so that the client's own retries work. A caller that
- * aborts gets its own reason, as from fetch.
+ * A fetch for the clients of model APIs. It waits for a lease, sends the request, to the lease's endpoint where there
+ * is a pool, and passes the answer on as it comes while it reads its usage. The seat is given back when the body has
+ * ended, was cancelled or failed. A drop is an answer of the error contract with `Retry-After` and `retry-after-ms`, so
+ * that the client's own retries work. A caller that aborts gets its own reason, as from fetch.
  * @throws FlowConfigError for options that cannot be right.
  * @example
  * const openai = new OpenAI({ fetch: flowFetch(flow, { classify: () => ({ fairnessId: tenant.id, priority: 10 }) }) });

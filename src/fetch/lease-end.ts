@@ -47,10 +47,7 @@ export class LeaseEnd<T> {
     return this.work.signal;
   }
 
-  /**
-   * Stops the work. If there is an answer, the seat is given back at once. Before that, the work itself says when it
-   * has ended, and an evicted request may be put back into the queue.
-   */
+  /** Stops the work, and gives the seat of an answer back. Before one, the work ends by itself or is put back. */
   abort(reason: unknown): void {
     if (this.isOver) return;
     this.work.abort(reason);

@@ -1,10 +1,8 @@
 /**
- * A stream that passes through untouched while it holds a lease: until its source has ended, which is known of a short
- * answer although nobody reads it.
- * Invariant: nothing that outlives the reader refers to the stream, so that one that nobody reads can be collected; the
- * lease is given back then. The lease end, what reads ahead and the registry know nothing of the stream. The registry
- * drops the lease end when it is over, because the abort reason of a caller may refer to the stream, for instance by
- * the stack of an error.
+ * A stream that holds a lease until its source has ended, which is known of a short answer although nobody reads it.
+ * Invariant: nothing that outlives the reader refers to the stream, so that an unread one can be collected, which gives
+ * the lease back. The registry drops a lease end that is over, because a caller's abort reason may refer to the stream,
+ * for instance by the stack of an error.
  */
 import { type PieceSource, ReadAhead } from '../base/stream/read-ahead.js';
 import type { LeaseEnd } from './lease-end.js';

@@ -53,8 +53,7 @@ export const controlHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The headers that belong to the gateway and are never copied from a client's request to a model server, in lower case:
- * the control headers, and `content-length`, which the sender of the body computes anew.
- * Source: llm-d-router, its list of system-owned headers.
+ * The gateway's own headers, never copied from a client's request to a model server, in lower case: the control
+ * headers, and `content-length`, which the body's sender computes. Source: llm-d-router, its system-owned headers.
  */
 export const systemOwnedHeaders: ReadonlySet<string> = new Set([...controlHeaders, 'content-length']);

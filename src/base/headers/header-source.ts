@@ -12,9 +12,8 @@ export type HeaderRecord = Readonly<Record<string, string | readonly string[] | 
 export type HeaderSource = WebHeaders | HeaderRecord;
 
 /**
- * The trimmed value under the first of `names` that has one; undefined when none has. A header that came several times
- * is joined with `, `, as Node and browsers do. Differs from llm-d-router: an empty newer name does not hide an older
- * one with a value, because proxies blank headers that way.
+ * The trimmed value under the first of `names` that has one; undefined when none has. Several are joined with `, `.
+ * Differs from llm-d-router: an empty newer name hides no older one with a value, as proxies blank headers that way.
  */
 export function headerValue(headers: HeaderSource, names: HeaderNames): string | undefined {
   for (const name of names) {
@@ -29,11 +28,7 @@ export function headerText(headers: HeaderSource, name: string): string | undefi
   return isWebHeaders(headers) ? (headers.get(name) ?? undefined) : recordValue(headers, name);
 }
 
-/**
- * A copy without the control headers, to send upstream: `fetch(url, { headers: stripFlowHeaders(request.headers) })`.
- * Keeps `content-length`, which is right only while the body goes on unchanged; a proxy that rewrites bodies drops it
- * too.
- */
+/** A copy without the control headers, to send upstream. It keeps `content-length`: drop that if the body changes. */
 export function stripFlowHeaders<H extends HeaderSource>(headers: H): H {
   if (isWebHeaders(headers)) {
     const copy = new Headers(headers as unknown as Headers);

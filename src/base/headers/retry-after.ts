@@ -14,10 +14,9 @@ export function isRefusal(status: number): boolean {
 const decimal = /^\d+(?:\.\d+)?$/;
 
 /**
- * Reads `retry-after-ms`, else `Retry-After`, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined
- * without the headers, and when they are none of these. A date counts from the response's own `Date`, so that a client
- * whose clock is wrong waits as long as it should. Source: RFC 9110 §10.2.3; `retry-after-ms` is what the clients of
- * OpenAI, Anthropic and the AI SDK read first.
+ * Reads `retry-after-ms`, else `Retry-After`, in ms from 0 up: seconds with fractions, or a date, which counts from the
+ * response's own `Date`, because a client's clock may be wrong. Undefined when there is none of these. Source: RFC 9110
+ * §10.2.3; `retry-after-ms` is what the clients of OpenAI, Anthropic and the AI SDK read first.
  */
 export function retryAfterMs(headers: HeaderSource, nowEpochMs: () => number): number | undefined {
   const ms = headerValue(headers, ['retry-after-ms']);

@@ -9,9 +9,8 @@ import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
 const fewFree = 32;
 
 /**
- * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push,
- * peek, shift and remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when nothing
- * is behind it.
+ * Members in the order of their sequence numbers, nearly always that of pushing. push, peek, shift and remove of the
+ * first O(1); discard O(1) amortized. Invariant: `front` is undefined only when nothing is behind it.
  */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   tombstones = 0;

@@ -9,9 +9,8 @@ export interface Queued {
 }
 
 /**
- * A line of waiting members. A member that leaves from the middle stays behind as a tombstone (`isWaiting` false), and
- * is skipped when its turn comes. When there are more tombstones than living members the line is rebuilt, so that
- * removal is O(1) amortized.
+ * A line of waiting members. One that leaves from the middle stays as a tombstone (`isWaiting` false), skipped in its
+ * turn. When tombstones outnumber the living, the line is rebuilt: removal is O(1) amortized.
  */
 export interface ItemQueue<T extends Queued> {
   /** Members, tombstones among them. */

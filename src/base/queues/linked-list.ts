@@ -3,10 +3,9 @@
  *
  *     first ⇄ … ⇄ last        a member is in one list at a time; its links belong to that list
  *
- * Registers of running requests are lists. When members enter and leave a Set or a Map for ever, it makes a new table
- * every few members. An old table keeps the next one alive, and with it all requests of its time, so that short
- * collections of the heap cannot free them (`test/structural/garbage.test.ts`). The links of a member that has left are
- * cleared.
+ * Registers of running requests are lists. A Set or a Map that members enter and leave for ever makes a new table every
+ * few members, and an old one keeps the next alive with all requests of its time, which short collections of the heap
+ * cannot free then (`test/structural/garbage.test.ts`). A member that has left has no links.
  */
 
 /** The links of a member. Written by the list alone. */

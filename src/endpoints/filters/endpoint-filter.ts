@@ -5,13 +5,11 @@ import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 
 /**
- * Restricts a request to some endpoints of the pool: those that serve its model, those that a load balancer in front
- * allows.
+ * Restricts a request to some endpoints: those that serve its model, or that a load balancer in front allows.
  *
- * Contract: requests with the same class may go to the same endpoints; undefined is the class of requests that the
- * filter does not restrict. `keep` depends on the endpoints' names and labels and on the class alone: its answer is
- * used again until the pool changes. Cost: `classOf` once for each request, `keep` once for each class and change of
- * the pool. State: none.
+ * Contract: requests with the same class may go to the same endpoints; undefined is the class of unrestricted requests.
+ * `keep` depends on names and labels of endpoints and on the class alone: its answer is used until the pool changes.
+ * Cost: `classOf` once for each request, `keep` once for each class and change of the pool. State: none.
  */
 export interface EndpointFilter<R = unknown> {
   readonly type: string;

@@ -39,11 +39,10 @@ export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): End
 }
 
 /**
- * The endpoints that a hint allows, in the order of `endpoints`. No hint at all (undefined or null) allows all of them;
- * a hint without addresses allows none. Entries are `ip:port` and compared by the IP alone; entries that are no text
- * are ignored. An endpoint's address is its label `address`, else its `id`, either with or without scheme, port and
- * path. O(endpoints + entries). Source: llm-d-router, the metadata `envoy.lb.subset_hint` with the key
- * `x-gateway-destination-endpoint-subset`.
+ * The endpoints that a hint allows, in the order of `endpoints`: all without one (undefined or null), none for one
+ * without addresses. Entries `ip:port` are compared by the IP; entries that are no text are ignored. An endpoint's
+ * address is its label `address`, else its `id`; scheme, port and path may be there. O(endpoints + entries). Source:
+ * llm-d-router, the metadata `envoy.lb.subset_hint`, key `x-gateway-destination-endpoint-subset`.
  */
 export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>(
   endpoints: readonly E[],

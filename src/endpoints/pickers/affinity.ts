@@ -1,8 +1,7 @@
 /**
- * Sends requests that belong together to one endpoint, where their prefix is in the cache, unless this endpoint has
- * more than its share of the work.
- * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests
- * in flight⌉.
+ * Sends requests that belong together to one endpoint, which has their prefix cached, unless it has more than its
+ * share.
+ * Invariant: a request with a key makes no endpoint hold more than ⌈loadCap · its share by weight of all in flight⌉.
  */
 import { define } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
@@ -18,8 +17,7 @@ export interface AffinityParameters {
   /** The key that requests share: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
   by?: 'affinityKey' | 'fairnessId' | undefined;
   /**
-   * How far above the average an endpoint may be loaded, from 1 up. A lower value spreads load more evenly; a higher
-   * one keeps more requests together.
+   * How far above the average an endpoint may be loaded, from 1 up: lower spreads load, higher keeps more together.
    * @default 1.25
    */
   loadCap?: number | undefined;
@@ -49,9 +47,9 @@ function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number 
 }
 
 /**
- * The first endpoint in the key's own order of the pool that is below its cap. The weight of an endpoint says for how
- * many keys it comes first. When an endpoint joins or leaves, only its own keys move. Requests without a key go to the
- * least loaded. O(endpoints · length of their names), and the length of the key.
+ * The first endpoint in the key's own order of the pool that is below its cap; weights say how often one comes first.
+ * When an endpoint joins or leaves, only its own keys move. Requests without a key go to the least loaded. O(endpoints
+ * · length of their names), and the length of the key.
  * Source: rendezvous hashing, Thaler and Ravishankar (1998), with the weights of Schindelhauer and Schomaker (2005);
  * bounded loads, Mirrokni, Thorup and Zadimoghaddam (2016).
  * @throws FlowConfigError

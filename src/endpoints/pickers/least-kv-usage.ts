@@ -19,10 +19,10 @@ function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: Endpoin
 }
 
 /**
- * Picks the endpoint whose KV cache will be the least full. That is the usage of its last report, and a share for each
- * request that waits there or was dispatched since, so that one report does not draw a herd. An endpoint that has not
- * reported counts as full. Ties: the less loaded. The age of a report is not looked at: a detector's `filter` leaves
- * stale ones out. Of more than 64 endpoints eight are compared, which are drawn.
+ * Picks the endpoint whose KV cache will be the least full: its reported usage, and a share for each request that waits
+ * there or was dispatched since, so that one report draws no herd. Without a report it counts as full. Ties: the less
+ * loaded. Stale reports count: a detector's `filter` leaves them out. Of more than 64 endpoints eight drawn ones are
+ * compared.
  */
 export function leastKvUsage(): EndpointPicker {
   return {

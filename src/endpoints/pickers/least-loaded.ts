@@ -23,9 +23,8 @@ export function leastLoadedOf(endpoints: readonly EndpointView[]): EndpointView 
 }
 
 /**
- * Picks the endpoint with the fewest requests in flight for its weight. Ties go to the fewest tokens in flight, then to
- * the fewest requests ever sent, both for its weight, then to the order of the pool. Of more than 64 endpoints eight
- * are compared, which are drawn.
+ * Picks the endpoint with the fewest requests in flight for its weight; ties go to the fewest tokens, the fewest
+ * requests ever sent, and the order of the pool. Of more than 64 endpoints eight drawn ones are compared.
  */
 export function leastLoaded(): EndpointPicker {
   return { type: 'least-loaded-picker', takesSamples: true, pick: leastLoadedOf };

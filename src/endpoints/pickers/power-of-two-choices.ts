@@ -41,10 +41,9 @@ function drawByWeight(
 }
 
 /**
- * Two different endpoints, each drawn by weight, and of these the less loaded. Gateways that do not know of each
- * other's requests do not all choose the same endpoint, and yet the most loaded endpoint of all gets nothing.
- * O(endpoints). Source: Azar, Broder, Karlin, Upfal, Balanced Allocations (1994); Mitzenmacher, The Power of Two
- * Choices (1996).
+ * Two different endpoints, each drawn by weight, and of these the less loaded: gateways that know nothing of each other
+ * do not all choose the same, and the most loaded endpoint gets nothing. O(endpoints). Source: Azar, Broder, Karlin,
+ * Upfal, Balanced Allocations (1994); Mitzenmacher, The Power of Two Choices (1996).
  * @throws FlowConfigError
  */
 export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): EndpointPicker {

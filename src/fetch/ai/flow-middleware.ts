@@ -1,7 +1,4 @@
-/**
- * Flow control as a middleware of the AI SDK: a call of a language model waits for its turn, holds its seat until its
- * answer has ended, and is evicted through its abort signal.
- */
+/** Flow control for the AI SDK: calls of models wait for their turn, hold a seat to their end, and can be evicted. */
 import {
   type AdapterGate,
   type Classification,
@@ -101,10 +98,9 @@ const optionsSchema = s.object({
 } satisfies Record<keyof FlowMiddlewareOptions, unknown>);
 
 /**
- * A middleware for `wrapLanguageModel`. A call waits for a lease. The model is called with a signal that also aborts
- * when the call is evicted. The usage that the provider reports is charged. The seat comes back when the answer has
- * ended, was cancelled or failed. A drop is a FlowControlError that the SDK takes for a provider's, with
- * `retry-after-ms`, so that its own retries work.
+ * A middleware for `wrapLanguageModel`. A call waits for a lease, and its model gets a signal that also aborts at an
+ * eviction. The reported usage is charged. The seat comes back when the answer has ended, was cancelled or failed. A
+ * drop is a FlowControlError that the SDK takes for a provider's, so that its own retries work.
  * @throws FlowConfigError for options that cannot be right.
  * @example
  * const model = wrapLanguageModel({ model: provider('llama'), middleware: flowMiddleware(flow) });

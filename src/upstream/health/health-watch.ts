@@ -60,9 +60,8 @@ const healthOptions = s.object({
 });
 
 /**
- * `well`: a status of 2xx. `ill`: the server said otherwise, by another status or by refusing the connection.
- * `silent`: no answer in time, or no way to the server. `disregarded`: silent like all others, and so not held against
- * it.
+ * `well`: a status of 2xx. `ill`: another status, or a refused connection. `silent`: no answer in time, or no way to
+ * the server. `disregarded`: silent like all others, and so not held against it.
  */
 export type HealthResult = 'well' | 'ill' | 'silent' | 'disregarded';
 

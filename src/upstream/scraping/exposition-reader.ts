@@ -1,10 +1,9 @@
 /**
  * Reads the samples of a few metrics out of a Prometheus text exposition, chunk by chunk.
  *
- * Lines of other metrics are passed over without being taken apart, and one that cannot be read counts as absent.
- * Bounded: what is kept between two chunks is one line of at most `longestLine` characters. Each chunk costs O(its
- * length), whatever it holds. Source: the text format 0.0.4 of Prometheus; timestamps and the exemplars of OpenMetrics
- * are ignored.
+ * Lines of other metrics are passed over whole, and one that cannot be read counts as absent. Bounded: one line of at
+ * most `longestLine` characters is kept between chunks. A chunk costs O(its length). Source: the text format 0.0.4 of
+ * Prometheus; timestamps and the exemplars of OpenMetrics are ignored.
  */
 
 /** The result of a reading. */
@@ -27,10 +26,7 @@ const longestNumber = 400;
 
 const noLabels: ReadonlyMap<string, string> = new Map();
 
-/**
- * Finds the lines of these metrics, and their declarations, in one pass of compiled code over the text: a quarter of
- * what it costs to look at each line. To be made once for many answers.
- */
+/** Finds lines and declarations of these metrics in one pass of compiled code, four times as fast as line by line. */
 export function lineFinder(metrics: Iterable<string>): RegExp {
   const names = [...new Set(metrics)].map((metric) => metric.replace(/[^\w:]/g, '\\$&'));
   // Without a name, nothing is found.

@@ -110,9 +110,8 @@ export class LoadReading implements SampleSink {
   }
 
   /**
-   * Of the first source with figures; else empty when the server has one of the metrics without a single sample: it has
-   * counted nothing yet. A metric with samples of which none is selected, or none is a number, is unknown, and not
-   * idle.
+   * Of the first source with figures; else empty if the server has a metric without any sample, having counted nothing
+   * yet. Samples of which none is selected, or a number, are unknown, and not idle.
    */
   private byRank(figure: Figure): ByRank | undefined {
     const selectors = this.sources.selectors[figure] ?? [];

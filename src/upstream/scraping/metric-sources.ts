@@ -31,9 +31,8 @@ export interface MetricSources {
 export type MetricProfile = 'vllm' | 'sglang' | 'trtllm-serve' | 'triton' | 'dynamo';
 
 /**
- * By engine, in the order in which an unknown server is tried: a worker of Dynamo passes its engine's metrics on, and
- * these say more. Sources: llm-d-router, the engine configurations of its core metrics extractor; the metrics pages of
- * the engines.
+ * By engine, as an unknown server is tried: a worker of Dynamo passes its engine's metrics on, which say more. Sources:
+ * llm-d-router, the configurations of its core metrics extractor; the metrics pages of the engines.
  */
 export const metricProfiles: Readonly<Record<MetricProfile, MetricSources>> = {
   vllm: {

@@ -16,17 +16,15 @@ export interface ScrapeOptions {
   /** From the start of an endpoint's scrape to the next, or its end if later. @default 50, as llm-d's router */
   intervalMs?: number | undefined;
   /**
-   * True while no request needs the servers: they are then asked every `idleIntervalMs`. Asked at each scrape; an
-   * exception counts as false. Call `scraper.wake()` when that ends, or the next question comes as late as it would
-   * have while idle.
+   * True while no request needs the servers: they are asked every `idleIntervalMs` then. Asked at each scrape; an
+   * exception counts as false. Call `scraper.wake()` when that ends, or the next question comes late.
    * @default no request runs, and none waits, in any controller of the pool; never without a controller. The scraper
    * wakes up by itself.
    */
   isIdle?: (() => boolean) | undefined;
   /**
-   * Interval while idle, for all endpoints together; at most `intervalMs` turns the slow rhythm off. Metrics stay fresh
-   * until the next question is due and the detector's threshold has passed, so that a server that dies meanwhile is
-   * trusted for so long. @default 1000
+   * Interval while idle, for all endpoints together; `intervalMs` or less turns it off. Metrics stay fresh until the next
+   * question is due and the detector's threshold has passed: a server that dies is trusted so long. @default 1000
    */
   idleIntervalMs?: number | undefined;
   /** How long an answer may take, to its last byte. @default 1000 */

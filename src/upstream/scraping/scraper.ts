@@ -1,6 +1,5 @@
 /**
- * Keeps a pool's metrics fresh by asking the servers for them: often while requests run or wait, seldom while none
- * does.
+ * Keeps a pool's metrics fresh by asking the servers: often while requests run or wait, seldom while none does.
  * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line or in the idle round;
  * after `stop` there is none of these, and nothing is reported any more. A sample's time is that of the request, so
  * that seats taken while it was under way count as unsampled. A reading of the idle round tells the pool when the next
@@ -79,9 +78,8 @@ export class Scraper {
   }
 
   /**
-   * Call it when requests need the servers again. Servers that are asked seldom are then asked at once, and every
-   * `intervalMs` from then on. The scraper does so by itself when a request runs or waits in a controller of the pool.
-   * O(targets) after a rest, else O(1).
+   * Call it when requests need the servers again: those that are asked seldom are asked at once, then every
+   * `intervalMs`. A request in a controller of the pool does so by itself. O(targets) after a rest, else O(1).
    */
   wake(): void {
     const nowMs = this.pool.now();
@@ -289,9 +287,8 @@ export class Scraper {
 }
 
 /**
- * Starts to read the Prometheus metrics of every endpoint of the pool, those that join later included, and reports
- * their load to it, until `stop`. It does not keep the process alive. Source: llm-d-router, its metrics data source,
- * refreshed every 50 ms.
+ * Starts to read the Prometheus metrics of every endpoint, those that join later included, for the pool, until `stop`.
+ * It does not keep the process alive. Source: llm-d-router, its metrics data source, refreshed every 50 ms.
  * @throws FlowConfigError
  * @example
  * pool.add('server-1', { labels: { address: '10.0.0.1:8000' } });

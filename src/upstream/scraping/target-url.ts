@@ -6,8 +6,7 @@ import { ScrapeError } from './scrape-error.js';
 const urlLabel = 'metricsUrl';
 
 /**
- * The label `metricsUrl`; else `path` at the label `address`, else at the `id`, either with or without scheme, port and
- * path of its own.
+ * The label `metricsUrl`; else `path` at the label `address`, else at the `id`; each may have scheme, port and path.
  * @throws ScrapeError when that makes no URL of HTTP.
  */
 export function targetUrl({ id, labels }: EndpointView, path: string): string {

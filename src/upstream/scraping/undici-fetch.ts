@@ -19,9 +19,8 @@ export interface MetricsStream extends AsyncIterable<Uint8Array> {
 }
 
 /**
- * The option `fetch` of `scrape` for hosts that have undici: `scrape(pool, { fetch: undiciFetch(new Agent()) })`.
- * Connections are kept alive by the dispatcher, which the host closes. Redirects are not followed: their status is the
- * answer.
+ * The option `fetch` of `scrape` for hosts that have undici: `scrape(pool, { fetch: undiciFetch(new Agent()) })`. The
+ * host closes the dispatcher, which keeps connections alive. The status of a redirect is the answer.
  */
 export function undiciFetch(dispatcher: MetricsDispatcher): MetricsFetch {
   return async (url, { headers, signal }) => {

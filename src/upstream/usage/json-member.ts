@@ -1,9 +1,8 @@
 /**
  * One member of a JSON object, an object itself, out of a text that need not fit into memory.
  *
- * Follows strings and brackets and keeps nothing but the member, up to `longest` characters; of several of that name
- * the last counts. `JsonScanner` of the gateway, which rejects what is no JSON, looks at each byte: for a large answer
- * with embeddings it takes more than ten times as long.
+ * Follows strings and brackets and keeps only the member, up to `longest` characters; the last of several counts. The
+ * gateway's `JsonScanner`, which rejects what is no JSON, takes ten times as long for a large answer.
  */
 import { parseJson } from '../../base/stream/content-pieces.js';
 

@@ -20,10 +20,9 @@ const names = {
 } as const;
 
 /**
- * Reports the load that a response's headers tell; call it when they arrive. Returns whether there was a load to
- * report: the queue and the KV cache must both be known, since half of a new sample would make the other half look
- * fresh; the number of running requests stays as it was where the header lacks it. Source: ORCA (open request cost
- * aggregation), formats `TEXT` and `JSON`, as sent by vLLM.
+ * Reports the load in a response's headers; call it when they arrive. False without the queue and the KV cache both,
+ * since half a sample would make the other half look fresh; running requests stay where the header lacks them. Source:
+ * ORCA (open request cost aggregation), formats `TEXT` and `JSON`, as sent by vLLM.
  */
 export function reportFromHeaders(pool: EndpointPool, server: string | EndpointView, headers: LoadHeaders): boolean {
   const text = headerText(headers, loadMetricsHeader);

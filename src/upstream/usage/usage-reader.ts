@@ -173,10 +173,9 @@ export class UsageReader {
 }
 
 /**
- * Reads what a response costs while it passes: chat completions, completions and responses of OpenAI's interface,
- * messages of Anthropic's, as server-sent events or as one JSON body. Give it every chunk, and call `end` before the
- * lease is released. Cost: one `JSON.parse` for each event that differs from the one before in more than the text of
- * its delta. Memory: one event.
+ * Reads what a response costs while it passes: OpenAI's chat completions, completions and responses, Anthropic's
+ * messages, as server-sent events or one JSON body. Give it every chunk, and call `end` before the lease is released.
+ * Cost: a `JSON.parse` for each event that differs by more than its delta's text. Memory: one event.
  * @throws FlowConfigError
  * @example
  * const usage = usageReader({ lease });
@@ -215,9 +214,8 @@ function tokens(value: unknown): number | undefined {
 }
 
 /**
- * A `usage` object, of chat completions, completions and embeddings (`prompt_tokens`), of responses, or of Anthropic's
- * messages (`input_tokens`, where only the latter counts the cached part of the prompt beside it), with what was cached
- * of the prompt where it is told. Undefined when it says nothing.
+ * A `usage` object of OpenAI's (`prompt_tokens`, or `input_tokens` of responses) or Anthropic's interface, whose
+ * `input_tokens` has the cached part of the prompt beside it. Undefined when it says nothing.
  */
 function readUsage(value: unknown): ToldUsage | undefined {
   const usage = fieldsOf(value);
