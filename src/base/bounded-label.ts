@@ -1,6 +1,5 @@
 /** Keeps the values of one label few, whatever clients send. */
 
-/** Stands for every value that is not kept apart. */
 export const otherLabel = 'other';
 
 /** Longer values are never kept apart: a thousand long names fill memory too. */

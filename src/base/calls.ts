@@ -28,7 +28,6 @@ interface Message<Q> {
 export interface Calls<Q> {
   /** Rejects with what the other end throws, and when it is gone. */
   ask(question: Q): Promise<unknown>;
-  /** Asks what has no answer. */
   tell(question: Q): void;
   /** Hears nothing more, and rejects what has no answer yet. */
   end(): void;
@@ -36,7 +35,6 @@ export interface Calls<Q> {
 
 export const channelIsClosed = 'the channel to the other process is closed';
 
-/** `answer` says what the other end asks. */
 export function calls<Q>(port: CallPort, about: string, answer: (question: Q) => unknown): Calls<Q> {
   const self = globalThis.crypto.randomUUID();
   const askers = new Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>();

@@ -2,7 +2,6 @@
 import { nearest } from './faults/did-you-mean.js';
 import { memberOf } from './faults/foreign-values.js';
 
-/** A method that is there, and the hook that it was probably meant to be. */
 export interface MisspelledHook {
   readonly given: string;
   readonly meant: string;

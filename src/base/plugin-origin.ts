@@ -3,7 +3,6 @@
  * objects, do the same. Of two equal plugins a controller keeps the one that it has, with what it has learnt.
  */
 
-/** How one plugin was made. */
 export interface PluginOrigin {
   /** The definition that made it; compared by identity. */
   readonly definition: object;

@@ -16,7 +16,6 @@ export interface PluginShape<P extends { readonly type: string }> {
   readonly unless?: string;
 }
 
-/** The names of the members of every variant of a contract. */
 type MethodsOf<P> = P extends unknown ? Exclude<keyof P & string, 'type'> : never;
 
 /** A schema of plugins of this shape; it reports what the candidate lacks. */

@@ -23,7 +23,6 @@ export function bodyBytes(body: unknown, contentLength: string | null | undefine
   return body instanceof Blob ? body.size : declaredBytes(contentLength ?? 'none', otherwise);
 }
 
-/** The number that a Content-Length says, or `otherwise`. */
 export function declaredBytes(contentLength: string, otherwise: number): number {
   const bytes = Number(contentLength);
   return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : otherwise;

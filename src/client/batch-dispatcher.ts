@@ -131,7 +131,6 @@ class Dispatcher implements BatchDispatcher {
         throw error;
       }
       const delayMs = this.learn(response, attempt, decreases);
-      // The window may have grown.
       if (delayMs === undefined) this.pump();
       const isAnswer = delayMs === undefined || isLast;
       if (isAnswer && response.body) return withBody(response, watchedBody(response.body, () => this.end()).stream);
@@ -192,7 +191,6 @@ class Dispatcher implements BatchDispatcher {
     this.pump();
   }
 
-  /** Sends the requests that may go, and sets the timer for the rest. */
   private pump(): void {
     const { clock } = this.settings;
     const nowMs = clock.now();
@@ -211,7 +209,6 @@ class Dispatcher implements BatchDispatcher {
   }
 }
 
-/** Undefined without the header, and if its value is no count. */
 function headroomOf(headers: Headers): number | undefined {
   const text = headers.get(bandHeadroomHeader);
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;

@@ -20,12 +20,10 @@ export function quantity(zero: string, example: string): Schema<number> {
   );
 }
 
-/** How long a request may wait, as ms. */
 export function ttl(): Schema<number> {
   return duration('a duration from "0s" (for ever) up, such as "60s"', (ms) => ms >= 0);
 }
 
-/** A duration above 0, as ms. */
 export function interval(example: string): Schema<number> {
   return duration(`a duration above 0, such as "${example}"`, (ms) => ms > 0);
 }

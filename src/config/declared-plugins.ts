@@ -20,7 +20,6 @@ interface Instance {
   /** Undefined when the registry does not know the type. */
   readonly kind: ConfigurableKind | undefined;
   readonly parameters: unknown;
-  /** Its path in the file. */
   readonly at: string;
   /** Undefined until it is made, and when the type is unknown or the parameters are wrong. */
   plugin: Plugins[ConfigurableKind] | undefined;

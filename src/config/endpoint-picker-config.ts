@@ -49,7 +49,6 @@ function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; ot
 
 type Section = 'plugins' | 'saturationDetector' | 'flowControl';
 
-/** The sections that are read elsewhere, and what editors know of them. */
 function ownKeys(sections: Partial<Record<Section, s.Json>>) {
   return {
     apiVersion: row('`llm-d.ai/v1alpha1`, or the older one.', s.oneOf(...apiVersions)),
@@ -81,7 +80,6 @@ export interface EndpointPickerConfig {
   readonly options: FlowControllerOptions;
 }
 
-/** Undefined when the document has problems, which are noted. */
 export function readEndpointPickerConfig(
   { at, body }: ConfigDocument,
   registry: PluginRegistry,

@@ -58,7 +58,6 @@ const gate = {
   recheckInterval: option('How often a closed gate asks a detector; `10ms` without it.', interval('10ms')),
 };
 
-/** A band, and the templates of bands. */
 function bandTable(plugins: References, defaults: ConfigDefaults) {
   return {
     maxRequests: option('Requests that may wait in the band; 5000 without it.', quantity('the default', '500')),
@@ -98,7 +97,6 @@ function evictionTable(plugins: References) {
   };
 }
 
-/** What single tenants have. */
 function tenantTable() {
   return {
     flows: option('Settings of single tenants.', s.record(flowSettings())),
@@ -107,7 +105,6 @@ function tenantTable() {
   };
 }
 
-/** The table of the section: each field with what it takes, and one sentence. */
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
   const { overflow } = silence[defaults];

@@ -9,15 +9,12 @@ import { joinPath } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
 import type { ConfigIssue, PluginRegistry, Schema } from '../index.js';
 
-/** Takes one thing that is wrong. */
 export type IssueSink = (issue: ConfigIssue) => void;
 
-/** The option `registry` of all that read files with this reader. */
 export const registryOption: Schema<PluginRegistry | undefined> = s.optional(
   s.objectWith<PluginRegistry>('a PluginRegistry, such as defaultRegistry()', 'kindOf', 'types', 'create', 'add'),
 );
 
-/** One document of a text. */
 export interface YamlDocument {
   readonly value: unknown;
   /** `line 3, column 1` */
@@ -86,7 +83,6 @@ export function readOneObject(source: string | object, report: IssueSink): Recor
   return undefined;
 }
 
-/** The first list or map that lies too deep. */
 function firstBelow(token: CST.Token | null | undefined, level: number): CST.Token | undefined {
   if (token == null || !('items' in token)) return undefined;
   if (level > maxLevels) return token;
@@ -129,7 +125,6 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 interface Copy {
   readonly value: unknown;
-  /** The levels of lists and maps in it; 0 for a leaf. */
   readonly levels: number;
 }
 

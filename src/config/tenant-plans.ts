@@ -16,7 +16,6 @@ interface FileLimits {
   readonly maxBytes?: number | undefined;
 }
 
-/** One flow, or a plan. */
 interface FileFlow {
   readonly weight?: number | undefined;
   readonly limits?: FileLimits | undefined;
@@ -32,7 +31,6 @@ interface FileFlows {
 /** The plan of every tenant that has no other stands under this name. */
 const anyTenant = '*';
 
-/** The schema of `flowLimits` and of the limits of a single flow. */
 export function flowLimits(): Schema<FileLimits> {
   return s.object({
     maxRequests: s.optional(quantity('unlimited', '100')),

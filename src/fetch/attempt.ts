@@ -128,7 +128,6 @@ export class Attempt {
     };
   }
 
-  /** The answer with a body that holds the lease. */
   private pass(response: Response, body: Body | undefined, held: Uint8Array[]): Response {
     const { end, counts, settings } = this;
     if (body === undefined) {

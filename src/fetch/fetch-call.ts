@@ -33,7 +33,6 @@ const initMembers = [
   'duplex',
   'dispatcher',
 ] as const;
-/** Booked for a body of unknown length. */
 const unknownBodyBytes = 65_536;
 
 export class FetchCall {
@@ -48,7 +47,6 @@ export class FetchCall {
   private readonly input: string | URL | Request;
   private readonly init: RequestInit;
   private readonly sentHeaders: Headers;
-  /** They may differ from what the caller gave. */
   private areHeadersOwn = false;
   private facts: BodyFacts | undefined = undefined;
 
@@ -94,7 +92,6 @@ export class FetchCall {
     return limits.length === 0 ? undefined : Math.max(...limits) * (isCount(n) ? Math.max(n, 1) : 1);
   }
 
-  /** A JSON body; an empty object for any other. */
   private get json(): BodyFacts {
     this.facts ??= typeof this.body === 'string' ? parsed(this.body) : noFacts;
     return this.facts;

@@ -96,7 +96,6 @@ export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' 
 
 /** Parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
 const asItIs = s.optional(s.element<never>((given) => given as never));
-/** Of the answer to a drop. */
 export const responseShape: { readonly [K in keyof ErrorResponseOptions]-?: Schema<ErrorResponseOptions[K]> } = {
   contract: asItIs,
   body: asItIs,

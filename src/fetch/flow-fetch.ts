@@ -95,7 +95,6 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
     }
   }
 
-  /** Undefined when the request cannot wait any more. */
   async function waitAgain(
     attempt: Attempt,
     result: AttemptResult,
@@ -150,7 +149,6 @@ function turnOf(
   context: CallContext | undefined,
 ): () => Promise<Outcome> {
   const { byteSize, signal, model, maxOutputTokens, body } = call;
-  // Of JSON bodies; what other bodies hold is not known.
   const inputTokens = model === undefined || typeof body !== 'string' ? undefined : promptTokens(body, byteSize);
   const facts = { byteSize, signal, model, inputTokens, maxOutputTokens, req: call };
   const { estimate } = settings;

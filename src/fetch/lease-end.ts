@@ -22,14 +22,11 @@ export class LeaseEnd<T> {
   isOver = false;
   /** The answer is the caller's, and holds the lease. Written by whoever passes it on. */
   isAnswered = false;
-  /** Of the answer, once there is one. */
   reader: AnswerReader<T> | undefined = undefined;
-  /** Is told that the lease has ended, in any way. */
   onOver: (() => void) | undefined = undefined;
   private readonly work = new AbortController();
   private clock: Clock | undefined = undefined;
   private idleTimer: unknown = undefined;
-  /** When the last piece of the answer passed, ms of the clock. */
   private passedAtMs = 0;
   private readonly stopListening: readonly (() => void)[];
 
@@ -62,13 +59,11 @@ export class LeaseEnd<T> {
     this.awaitPiece(idleMs, idleMs);
   }
 
-  /** A piece of the answer passes. */
   pass(piece: T): void {
     if (this.clock !== undefined) this.passedAtMs = this.clock.now();
     this.reader?.push(piece);
   }
 
-  /** One timer for many pieces. */
   private awaitPiece(idleMs: number, delayMs: number): void {
     this.idleTimer = this.clock?.setTimeout(() => {
       const leftMs = this.passedAtMs + idleMs - (this.clock?.now() ?? 0);
@@ -79,7 +74,6 @@ export class LeaseEnd<T> {
     letProcessEnd(this.idleTimer);
   }
 
-  /** Tells the usage and gives the seat back. */
   settle(): void {
     if (!this.leave()) return;
     this.reader?.end();

@@ -27,7 +27,6 @@ function collected({ end, counts }: Watched): void {
   end.abort(new DOMException('Nobody read the answer', 'AbortError'));
 }
 
-/** `first` was read from the source before. */
 export function leasedStream<T>(
   source: PieceSource<T>,
   first: readonly T[],

@@ -55,13 +55,11 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return beginnings.length === 1 ? beginnings[0] : undefined;
 }
 
-/** ` (did you mean "x"?)`, or nothing. */
 export function didYouMean(word: string, candidates: readonly string[]): string {
   const suggestion = closest(word, candidates);
   return suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`;
 }
 
-/** The words of a closed set, and the one that was probably meant. */
 export function expectedWord(word: unknown, words: readonly string[]): string {
   const known = words.map((each) => `"${each}"`).join(', ');
   return `one of ${known}${typeof word === 'string' ? didYouMean(word, words) : ''}`;

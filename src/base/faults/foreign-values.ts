@@ -14,10 +14,8 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** Stands for a member that is there, and whose getter throws. */
 const unreadable: unique symbol = Symbol('a getter that throws');
 
-/** A member of a plugin; never throws. */
 export function memberOf(plugin: object, name: PropertyKey): unknown {
   try {
     return Reflect.get(plugin, name);

@@ -5,7 +5,6 @@
 import { disown, textOf } from './foreign-values.js';
 import type { PluginErrorSink, PluginKind } from './plugin-errors.js';
 
-/** A method of a contract as the guard calls it. */
 interface AnyContract {
   hook(a?: unknown, b?: unknown, c?: unknown, d?: unknown): unknown;
 }
@@ -24,7 +23,6 @@ export function question<H extends string, A>(hook: H, rule: string, read: Quest
   return { hook, rule, read };
 }
 
-/** Stands for an answer that breaks the rule. */
 export const wrong: unique symbol = Symbol('an answer against the rule');
 
 // @__NO_SIDE_EFFECTS__
@@ -83,7 +81,6 @@ export class PluginGuard {
     return undefined;
   }
 
-  /** Tells the plugin, where it has such a method. */
   tell<H extends string>(
     plugin: { readonly [K in H]?: AnyContract['hook'] },
     hook: H,

@@ -9,7 +9,6 @@ export function warnOperator(message: string): void {
   console.warn(`headgate: ${message}`);
 }
 
-/** Writes the first fault of each kind. */
 export class UnheardFaults {
   private readonly told = new Set<string>();
 

@@ -25,7 +25,6 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return (this.front === undefined ? 0 : 1) + this.behind;
   }
 
-  /** Members behind the front. */
   private get behind(): number {
     return (this.early?.length ?? 0) + (this.rest === undefined ? 0 : this.rest.length - this.free);
   }
@@ -61,7 +60,6 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return this.front;
   }
 
-  /** The living member that came last. */
   last(): T | undefined {
     let member = this.at(this.behind - 1);
     while (member !== undefined && !member.isWaiting) {

@@ -1,10 +1,8 @@
 /** The contract of the queues in which requests wait. */
 
-/** The part of a member that a queue must know. */
 export interface Queued {
   /** False once the member was cancelled, expired or displaced. */
   readonly isWaiting: boolean;
-  /** Arrival number. */
   readonly sequence: number;
 }
 

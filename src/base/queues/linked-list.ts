@@ -28,7 +28,6 @@ export class LinkedList<T extends Linked<T>> {
     this.size++;
   }
 
-  /** Puts it before all others. */
   unshift(member: T): void {
     member.previous = undefined;
     member.next = this.first;

@@ -63,7 +63,6 @@ interface GateLevels {
   readonly openAt?: number | undefined;
 }
 
-/** The gate opens no later than it closes. */
 export function opensBelowClosing({ closeAt = defaultCloseAt, openAt = closeAt }: GateLevels, report: Report): void {
   if (openAt > closeAt) report(`a number of at most closeAt (${closeAt})`, ['openAt']);
 }
@@ -73,7 +72,6 @@ interface IdleTimeouts {
   readonly bandIdleTimeout?: number | undefined;
 }
 
-/** A band outlives its flows. */
 export function bandOutlivesFlows(timeouts: IdleTimeouts, report: Report): void {
   const { flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout } = timeouts;
   if (bandIdleTimeout < flowIdleTimeout)

@@ -69,14 +69,12 @@ function checkBy(check: (payload: ParsePayload) => void, when?: (payload: ParseP
   return made;
 }
 
-/** A report that becomes an issue of zod's. */
 export function reportTo({ value, issues }: ParsePayload): Report {
   return (message, path = [], got) => {
     issues.push({ code: 'custom', message, path: [...path], input: value, params: { got } });
   };
 }
 
-/** A schema of any value that passes `isRight`. */
 // @__NO_SIDE_EFFECTS__
 export function value<T>(expected: string, isRight: (value: unknown) => value is T, json?: Json): Schema<T> {
   return element((given, report) => {
@@ -86,7 +84,6 @@ export function value<T>(expected: string, isRight: (value: unknown) => value is
   }, json);
 }
 
-/** Any value, unchecked. */
 // @__NO_SIDE_EFFECTS__
 export function anything(json?: Json): Schema<unknown> {
   return optional(element((given) => given, json));

@@ -62,10 +62,8 @@ function isTokens(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 }
 
-/** Parts that bring what the model wrote. */
 const content: readonly string[] = ['text-delta', 'reasoning-delta', 'tool-input-delta', 'tool-call'];
 
-/** A lease is told of tokens when so many came since. */
 const reportEvery = 32;
 
 /** Reads the usage out of a stream while it passes, and tells the lease: at the first token, and at the end. */

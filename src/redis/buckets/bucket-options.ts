@@ -25,7 +25,6 @@ export interface BucketSettings extends StoreSettings {
   readonly fallbackPart: () => number;
 }
 
-/** The settings of a window that buys ahead. */
 export interface WindowSettings extends BucketSettings {
   /** A replica that waits for units asks at least this often. */
   readonly refreshMs: number;

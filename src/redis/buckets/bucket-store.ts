@@ -109,7 +109,6 @@ export class BucketStore {
     return sale as Sale;
   }
 
-  /** Calls `listener` for each kind of problem once, until the store has answered again. */
   onProblem(listener: (problem: StoreProblem) => void): () => void {
     return this.events.on('problem', listener);
   }

@@ -11,7 +11,6 @@ export interface FallbackTaking {
 
 export class FallbackShare {
   private readonly part: number;
-  /** Undefined: no limit. */
   private readonly window: GcraWindow | undefined;
 
   /** `part` of the limit, 0…1, or Infinity for no limit; `used` is what all replicas had used. */
@@ -21,7 +20,6 @@ export class FallbackShare {
     if (used * part > 0) this.window?.take(used * part, nowMs);
   }
 
-  /** Sells up to `most`. */
   sell(most: number, nowMs: number): FallbackTaking | undefined {
     const { window } = this;
     const amount = window === undefined ? most : Math.min(most, window.burst - window.used(nowMs));

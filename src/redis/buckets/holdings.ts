@@ -5,7 +5,6 @@
 import { anywhere, type Sale, type SoldPart } from './bucket-store.js';
 import type { FallbackShare, FallbackTaking } from './fallback-share.js';
 
-/** The most batches of which something is to be given back at a time. */
 const mostReturns = 256;
 
 /** Units that were bought together. */
@@ -23,7 +22,6 @@ class Batch {
     this.fallback = fallback;
   }
 
-  /** The store has sold it, or been told of it. */
   paid(epoch: string, end: string): void {
     this.epoch = epoch;
     this.end = end;
@@ -71,7 +69,6 @@ export class Holdings {
     return this.reserved?.amount ?? 0;
   }
 
-  /** The end of what is reserved on the scale of all that the bucket ever sold; undefined while nothing is. */
   get reservedEnd(): number | undefined {
     return this.reserved?.epoch ? Number(this.reserved.end) : undefined;
   }
@@ -136,7 +133,6 @@ export class Holdings {
     }
   }
 
-  /** Gives back what exceeds `most`. */
   shrink(most: number, nowMs: number): void {
     this.draw(this.balance - most, (batch, part) => this.giveBack(batch, part, nowMs));
   }

@@ -29,7 +29,6 @@ export interface WindowStatus {
 }
 
 interface WindowHooks {
-  /** There may be room where there was none. */
   readonly onRoom?: () => void;
   readonly onRetired?: () => unknown;
 }
@@ -248,7 +247,6 @@ export class SharedWindow implements QuotaWindow {
     this.follow(sale.sold, most, nowMs);
   }
 
-  /** Without the store this replica's fallback share sells. */
   private missed({ charge, most, back }: Purchase, isUnsent: boolean, nowMs: number): void {
     const { holdings } = this;
     this.fallback ??= new FallbackShare(this, this.settings.fallbackPart(), this.account.levelAt(nowMs), nowMs);

@@ -37,7 +37,6 @@ export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
   close(): Promise<void>;
 }
 
-/** A payer here: a window for each rate, and what its running requests took of them. */
 interface Payer<R> {
   readonly windows: readonly SharedWindow[];
   readonly running: Map<R, HeldTaking[][]>;
@@ -75,7 +74,6 @@ export function sharedBudgetAdmission<R = unknown>(
     return opened;
   }
 
-  /** The oldest payer makes room, and gives back. */
   function forgetOldest(): void {
     for (const [oldest, { windows }] of payers) {
       payers.delete(oldest);

@@ -84,7 +84,6 @@ const mostUntold = 1_000;
 class ExactBudgets<R> implements SharedBudgets<R> {
   private readonly settings: BudgetSettings;
   private readonly buckets: BucketStore;
-  /** Takes costs while the store is away. */
   private readonly takeHere: ReturnType<typeof fallbackShares>;
   /** Opens the names of this replica's takings. */
   private readonly replica = newReplicaId().slice(0, 8);

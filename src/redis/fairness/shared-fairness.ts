@@ -53,7 +53,6 @@ interface Account {
   total: number | undefined;
 }
 
-/** What one exchange tells of a flow. */
 interface Told {
   readonly flow: FlowView;
   readonly selector: FlowSelector;

@@ -43,7 +43,6 @@ export class CapacityLease {
   limit: number;
   weight: number;
   maxShare: number = Infinity;
-  /** The last answer; undefined before the first. */
   last: Grant | undefined = undefined;
   /** What the last call reported: the demand, the limit, and what this replica uses at most. */
   toldWants = 0;
@@ -52,7 +51,6 @@ export class CapacityLease {
   private toldInFlight = 0;
   /** A call has reported it and was not answered. */
   isAsked = false;
-  /** The sequence number of the last call that was answered. */
   acknowledged = 0;
   /** The instant at which the call was sent whose answer is in force. */
   answeredSentAtMs: number = -Infinity;
@@ -60,7 +58,6 @@ export class CapacityLease {
   private readonly fallback: LeaseFallback;
   /** The share of a replica that never had an answer, while the store is away. */
   private readonly firstShare: number;
-  /** When the first call was sent; undefined before it. */
   private firstSentAtMs: number | undefined = undefined;
   /** True once a whole lease has gone by since the first call, without an answer. */
   private isStoreAway = false;
@@ -91,13 +88,11 @@ export class CapacityLease {
     return this.answeredSentAtMs + this.leaseMs;
   }
 
-  /** The limit with the fallback `safe`. */
   get safeShare(): number {
     if (this.last !== undefined) return this.last.safe;
     return this.isStoreAway ? this.firstShare : 0;
   }
 
-  /** Takes an answer to the latest call. */
   granted(answer: Grant, sentAtMs: number): void {
     this.last = answer;
     this.answeredSentAtMs = sentAtMs;
@@ -148,7 +143,6 @@ export class CapacityLease {
     if (this.last !== undefined) this.last = { ...this.last, birth: 0 };
   }
 
-  /** Nothing new may go. */
   close(): void {
     this.isClosed = true;
   }

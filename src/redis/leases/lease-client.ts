@@ -60,7 +60,6 @@ export class LeaseClient {
   private sentAtMs: number = -Infinity;
   /** The leases of the latest call, in its order; undefined once it was answered. */
   private asked: readonly CapacityLease[] | undefined = undefined;
-  /** A call is wanted before the next refresh. */
   private isUrgent = false;
   private isClosed = false;
   private expiryTimer: unknown = undefined;
@@ -79,7 +78,6 @@ export class LeaseClient {
       {
         missed: (problem) => this.tell(problem),
         breaker: (isOpen) => this.breaker(isOpen),
-        // It does not wait for the next refresh.
         connected: () => void this.schedule.call(),
       },
     );
@@ -89,7 +87,6 @@ export class LeaseClient {
     return this.link.figures;
   }
 
-  /** Adds a lease, and calls for it at once. */
   add(lease: CapacityLease): void {
     this.leases.set(lease.key, lease);
     this.callUrgentlyIn(0);
@@ -260,7 +257,6 @@ export class LeaseClient {
     this.expiryTimer = letProcessEnd(clock.setTimeout(() => this.expire(), Math.max(0, delayMs) + 1));
   }
 
-  /** Tells of the leases that have ended, and waits for the next. */
   private expire(): void {
     const nowMs = this.settings.clock.now();
     let nextMs = Infinity;

@@ -22,14 +22,12 @@ const ofReplica = ['sequence', 'acknowledged', 'limit', 'weight', 'cap', 'inFlig
 const ofAnswer = ['rememberedEpoch', 'rememberedWeight', 'rememberedBirth', 'most'] as const;
 /** What a call tells of a lease, in this order. */
 export const toldFields: readonly (typeof ofReplica | typeof ofAnswer)[number][] = [...ofReplica, ...ofAnswer];
-/** The spans in a call, ms. */
 export const spanFields = ['refresh', 'lease', 'drain', 'forget'] as const;
 
 type Replica = Record<ReplicaField, number> & { id: string };
 type Sums = Record<SumField, number>;
 type Told = Readonly<Record<(typeof toldFields)[number], number>>;
 
-/** A record of `fields`; numbers that are not given are 0. */
 function record<F extends string>(fields: readonly F[], numbers: readonly string[] = []): Record<F, number> {
   return Object.fromEntries(fields.map((field, at) => [field, Number(numbers[at] ?? 0)])) as Record<F, number>;
 }

@@ -3,10 +3,8 @@ import { numbersOf } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';
 
-/** The number of texts in the reply for each key. */
 export const replyWidth = 15;
 
-/** The terms of a call that its answer is held against. */
 type Asked = Pick<CapacityLease, 'toldLimit'>;
 
 /** One grant for each lease asked for, in order. Undefined: not the script's, another replica's, or above the limit. */

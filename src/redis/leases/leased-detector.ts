@@ -34,7 +34,6 @@ const optionsSchema = s.object({
   maxTokens: s.optional(s.positiveInteger()),
 });
 
-/** The leases of one detector, and the controller whose requests wait for them. */
 export class HeldLeases {
   readonly unit: 'requests' | 'tokens';
   /** Of all replicas together. */
@@ -49,7 +48,6 @@ export class HeldLeases {
   private readonly options: ParsedLeaseOptions;
   private readonly name: ReplicaName;
 
-  /** @throws FlowConfigError */
   constructor(client: RedisClient | Store, options: LeaseOptions, subject: string) {
     const store = s.parse(storeSchema, client, `${subject}: client`);
     const parsed = s.parse(optionsSchema, options, subject);

@@ -26,7 +26,6 @@ export function replicaName(given: string | undefined, pool: string, env: Enviro
   return { name, origin: 'found' };
 }
 
-/** Another detector of this process may have it. */
 export function freeReplicaName({ name }: ReplicaName, pool: string): void {
   taken.delete(`${pool} ${name}`);
 }

@@ -28,7 +28,6 @@ export interface SharedMarks {
 
 /** A mark from another replica lasts no longer than this, whatever the message says. */
 const longestMs = 600_000;
-/** Marks that differ by less are the same. */
 const sameMs = 50;
 
 const optionsSchema = s.object({ name: keyName, prefix: storeShape.prefix });

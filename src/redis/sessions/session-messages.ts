@@ -13,7 +13,6 @@ export type SessionMessage =
 /** Names that are longer are hashed before they are told. */
 export const longestName = 200;
 const longestEndpoint = 2_000;
-/** The most sessions in one message. */
 export const mostSessions = 100;
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -48,7 +48,6 @@ export interface SharedSessions {
   close(): Promise<void>;
 }
 
-/** Messages that the publisher has not answered. */
 const mostUnanswered = 256;
 /** A new replica is told within this time; replicas that start within it are told together. */
 const newcomerMs = 100;
@@ -69,7 +68,6 @@ const isLimit = (given: unknown): given is SessionLimit =>
   typeof given === 'object' && given !== null && 'share' in given;
 const limitSchema = s.value('a sessionLimit()', isLimit);
 
-/** A hash for a name that is secret or long. */
 function naming(hashesAll: boolean): (key: string) => string {
   const hashes = new Map<string, string>();
   return (key) => {
@@ -117,7 +115,6 @@ class SessionExchange implements SharedSessions {
   private readonly elsewhere = new Map<string, { readonly endsAtMs: number; readonly timer: unknown }>();
   private readonly mostElsewhere: number;
   private readonly stopListening: () => Promise<void>;
-  /** The last message about a session. */
   private readonly told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
   /** Sessions that ended and were not told yet: after those that take free places, or others would give these away. */
   private readonly endings = new Map<string, boolean>();

@@ -51,7 +51,6 @@ export class CallSchedule {
     const sending = this.send();
     if (sending === undefined) this.isCalling = false;
     else {
-      // It does what the timer was set for.
       this.stop();
       this.sending = sending;
     }

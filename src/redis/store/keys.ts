@@ -9,7 +9,6 @@
  */
 import { hexDigest } from './digest.js';
 
-/** Opens a name: the prefix, and what all replicas call the shared thing. */
 interface KeySpace {
   readonly prefix: string;
   readonly name: string;
@@ -28,7 +27,6 @@ export function bucketKey(
   return `${prefix}:{${name}:${keyPart(owner, hashKeys || owner.length > longestOwner)}}:${part}`;
 }
 
-/** The cost of flows, and when they were last heard of. */
 export function fairnessKeys({ prefix, name }: KeySpace): string[] {
   return ['served', 'heard'].map((part) => `${prefix}:{${name}}:fairness:${part}`);
 }

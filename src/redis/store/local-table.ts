@@ -17,7 +17,6 @@ export class LocalTable<T> {
     return entry !== undefined && nowUs < entry.untilUs ? entry.value : undefined;
   }
 
-  /** Amortized O(1). */
   set(key: string, value: T, untilUs: number, nowUs: number): void {
     this.entries.set(key, { value, untilUs });
     if (this.entries.size < this.sweepsAt) return;

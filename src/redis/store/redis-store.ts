@@ -45,7 +45,6 @@ export type MessageSubscriber = NodeRedisSubscriber | IoRedisSubscriber;
  * sessions the client also publishes, and `subscriber` is a connection that only listens: `client.duplicate()`.
  */
 export function redisStore(client: RedisClient & Partial<MessagePublisher>, subscriber?: MessageSubscriber): Store {
-  /** By their digests the server knows scripts that it has run. */
   const digests = new Map<string, string>();
   return {
     async run({ text }: StoreScript, keys, args) {
@@ -153,7 +152,6 @@ function isStore(candidate: unknown): candidate is Store {
   return hasMethods(candidate, 'run', 'onError');
 }
 
-/** A store, or a client that stands for one. */
 export const storeSchema: Schema<Store> = s.element((given, report) => {
   if (isStore(given)) return given;
   if (isRedisClient(given)) return redisStore(given);
@@ -163,7 +161,6 @@ export const storeSchema: Schema<Store> = s.element((given, report) => {
 
 const hasMessages = (given: unknown): given is Store & { readonly messages: StoreMessages } =>
   isStore(given) && given.messages !== undefined;
-/** A store that also carries messages. */
 export const storeWithMessages: Schema<Store & { readonly messages: StoreMessages }> = s.value(
   'redisStore(client, subscriber), or another store with messages',
   hasMessages,

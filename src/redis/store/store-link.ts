@@ -31,7 +31,6 @@ export interface LinkFigures extends StoreFigures {
 }
 
 export interface LinkListener {
-  /** A call missed. */
   missed?(problem: StoreProblem): void;
   breaker?(isOpen: boolean): void;
   /** There is a connection, perhaps a new one. */
@@ -64,7 +63,6 @@ export class StoreLink {
   private readonly outstanding = new Set<number>();
   /** The last error of the client about its connection, since there was one. */
   private connectionError: unknown = undefined;
-  /** The calls that wait for a connection. */
   private readonly held = new Set<() => void>();
   private readonly settings: LinkSettings;
   private readonly store: Store;
@@ -122,7 +120,6 @@ export class StoreLink {
     return answer;
   }
 
-  /** Stops listening to the client. */
   close(): void {
     for (const unhear of this.unhear) unhear?.();
   }

@@ -15,7 +15,6 @@ export interface StoreOptions {
 
 export interface StoreSettings {
   readonly prefix: string;
-  /** Ms. */
   readonly callTimeout: number;
   readonly clock: Clock;
   readonly random: () => number;

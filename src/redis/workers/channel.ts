@@ -8,7 +8,6 @@ export type { CallPort as StorePort } from '../../base/calls.js';
 /** What a worker asks; `message` and the state of the connection are told to it. */
 export interface StoreQuestion {
   readonly what: 'run' | 'publish' | 'subscribe' | 'message' | 'error' | 'ready';
-  /** Of a script, or of a channel. */
   readonly name: string;
   readonly keys?: readonly string[];
   readonly args?: readonly string[];

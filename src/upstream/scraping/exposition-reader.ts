@@ -6,7 +6,6 @@
  * Prometheus; timestamps and the exemplars of OpenMetrics are ignored.
  */
 
-/** The result of a reading. */
 export interface SampleSink {
   /** The server has this metric, perhaps without samples so far. */
   declared(metric: string): void;
@@ -29,7 +28,6 @@ const noLabels: ReadonlyMap<string, string> = new Map();
 /** Finds lines and declarations of these metrics in one pass of compiled code, four times as fast as line by line. */
 export function lineFinder(metrics: Iterable<string>): RegExp {
   const names = [...new Set(metrics)].map((metric) => metric.replace(/[^\w:]/g, '\\$&'));
-  // Without a name, nothing is found.
   const name = names.length === 0 ? '(?!)' : names.join('|');
   return new RegExp(`\\n[ \\t]*(?:(#)[ \\t]+TYPE[ \\t]+)?(${name})(?=[\\s{]|$)`, 'g');
 }
@@ -76,7 +74,6 @@ export class ExpositionReader {
     this.rest = this.isSkipping ? '' : this.rest + text;
   }
 
-  /** Whole lines. */
   private read(lines: string): void {
     const { finder } = this;
     const text = `\n${lines}`;

@@ -6,7 +6,6 @@ import { parseValue } from './exposition-reader.js';
 import { isSelected, type MetricSelector } from './metric-selector.js';
 import { ScrapeError } from './scrape-error.js';
 
-/** Figures that every report has. */
 const basics = ['waitingQueueSize', 'runningRequests', 'kvCacheUsage'] as const;
 
 type Figure = (typeof basics)[number] | (typeof rankFigures)[number];
@@ -22,10 +21,8 @@ export interface LoadSources {
 /** No server has more ranks; a server that sends more series would fill the memory. */
 const mostRanks = 1024;
 
-/** Value by rank. */
 type ByRank = Map<string, number>;
 
-/** The metrics that a reading wants to hear of. */
 export function metricsOf({ selectors, loraAdapters }: LoadSources): readonly string[] {
   const named = Object.values(selectors).flatMap((of) => of ?? []);
   return [...named, ...(loraAdapters === undefined ? [] : [loraAdapters])].map(({ metric }) => metric);
@@ -36,7 +33,6 @@ export class LoadReading implements SampleSink {
   readonly sources: LoadSources;
   private readonly found = new Map<MetricSelector, ByRank>();
   private readonly selectorsOf = new Map<string, MetricSelector[]>();
-  /** Metrics that the server has, and whether with samples. */
   private readonly seen = new Map<string, boolean>();
   private lora: { readonly atValue: number; readonly adapters: LoraAdapters } | undefined;
 
