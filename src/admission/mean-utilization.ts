@@ -2,9 +2,8 @@
 import type { PoolView } from '../endpoints/endpoint.js';
 
 /**
- * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; 1 for an
- * endpoint without a report, and for an empty pool. O(endpoints). Unlike in `utilizationDetector()`, reports do not
- * age.
+ * The mean of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; 1 for an endpoint without a
+ * report, and an empty pool. O(endpoints). Unlike in `utilizationDetector()`, reports do not age.
  */
 export function meanUtilization(
   { endpoints }: PoolView,

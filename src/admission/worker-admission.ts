@@ -1,6 +1,5 @@
 /**
- * A cap inside a model server, without controller or pool: at most N requests run, Q wait, the rest is rejected at
- * once.
+ * A cap inside a model server, without controller or pool: N requests run, Q wait, the rest is rejected at once.
  *
  *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
  *         └────► waiting ──► granted from the front, once from the back after an expiry; expired; cancelled
@@ -165,8 +164,7 @@ export class WorkerAdmission {
   }
 
   /**
-   * Changes N, Q or both. A larger N takes waiting requests in at once. Smaller limits take nothing away; they hold for
-   * later requests.
+   * Changes N, Q or both. A larger N takes waiting requests in at once; smaller limits hold for later requests.
    * @throws FlowConfigError
    */
   resize(limits: WorkerLimits): void {

@@ -1,6 +1,6 @@
 /**
- * The origin of plugins of configuration files: two of one definition that have equal parameters, and refer to the same
- * objects, do the same. Of two equal plugins a controller keeps the one that it has, with what it has learnt.
+ * The origin of plugins of files: two of one definition with equal parameters and references do the same. Of these a
+ * controller keeps the one that it has, with what it has learnt.
  */
 
 export interface PluginOrigin {

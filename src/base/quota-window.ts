@@ -23,10 +23,7 @@ export interface QuotaWindow {
   perMs: number;
   /** The amount that is taken and not free again; beyond `burst` while in debt. */
   used(nowMs: number): number;
-  /**
-   * The earliest instant from `nowMs` on at which `amount` fits, if nothing else is taken; Infinity when never. The
-   * amount `returning` may come back before, so it counts as free.
-   */
+  /** From `nowMs` on the first instant at which `amount` fits; Infinity: never. `returning` may come back before. */
   roomAtMs(amount: number, nowMs: number, returning?: number): number;
   /** Takes at once, whether there is room or not. */
   take(amount: number, nowMs: number): Taking;

@@ -4,9 +4,8 @@
 const offsetBasis = 0x811c9dc5;
 
 /**
- * The hash of the first `length` UTF-16 units of `text`, an integer from 0 to 2³² − 1; `seed` is the hash that it
- * continues. Source: FNV-1a (Fowler, Noll, Vo), then the finalizer of MurmurHash3 (Appleby), for FNV's low bits depend
- * on too little.
+ * The hash of the first `length` UTF-16 units, an integer from 0 to 2³² − 1, which continues the hash `seed`. Source:
+ * FNV-1a (Fowler, Noll, Vo), then the finalizer of MurmurHash3 (Appleby), for FNV's low bits depend on too little.
  */
 export function textHash(text: string, seed: number = offsetBasis, length: number = text.length): number {
   let bits = seed;

@@ -1,6 +1,5 @@
 /**
- * Listens to an AbortSignal without missing its abort. A lease may be evicted between its dispatch and the moment that
- * its host hears of it, so that a listener alone comes too late.
+ * Listens to an AbortSignal, also one that aborted before its host hears of it, as a lease that was evicted at once.
  */
 
 /** Calls `listener` once: when the signal aborts, or at once if it has. Returns what stops listening. */

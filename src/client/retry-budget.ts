@@ -33,8 +33,7 @@ const rounding = 1e-9;
 
 /**
  * A token bucket of retries. O(1).
- * Source: Finagle, RetryBudget (a share of the requests and a minimum per second); gRPC A6, retry throttling (a fixed
- * capacity).
+ * Source: Finagle, RetryBudget (a share of the requests, a minimum per second); gRPC A6 (a fixed capacity).
  * @throws FlowConfigError
  */
 export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {

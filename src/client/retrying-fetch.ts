@@ -48,9 +48,8 @@ const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
 
 /**
  * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says, and after a late first token, see `timeouts`. When
- * it gives up, the caller gets the last response as it came. It does not retry another status, a network error, a
- * broken body, or a request whose body is a stream. A `Request` with a body is sent as a clone, which keeps that in
- * memory.
+ * it gives up, the caller gets the last response as it came. Not retried: another status, a network error, a broken
+ * body, a request whose body is a stream. A `Request` with a body is sent as a clone, which keeps it in memory.
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {

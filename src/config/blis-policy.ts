@@ -70,7 +70,7 @@ const bundleSchema = s.object({
 const optionsSchema = s.object({ capacity: s.optional(s.positiveInteger()) });
 
 /**
- * Reads one policy bundle, as YAML text or parsed. Keys without a value are as good as absent.
+ * Reads one policy bundle, as YAML text or parsed. Keys without a value are absent.
  * Differs from BLIS: values that a policy would reject when it is made are rejected here, with all other problems.
  * @throws FlowConfigError that lists every problem
  * @example

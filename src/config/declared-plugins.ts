@@ -55,8 +55,7 @@ export class DeclaredPlugins implements PluginReferences {
   /** Makes every plugin of the list. Types that the registry does not know are left alone: they are the scheduler's. */
   declareAll(entries: readonly unknown[]): void {
     const foreignTypes = new Set<string>();
-    // First the names, so that a plugin finds those that come later; then, in the order of the list, what is wrong and
-    // what can be made.
+    // First the names, so that a plugin finds those that come later; then, in this order, faults and plugins.
     const steps = entries.map((candidate, index) =>
       this.declare(candidate, joinPath(this.at, ['plugins', index]), foreignTypes),
     );

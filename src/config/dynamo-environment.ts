@@ -50,11 +50,10 @@ const optionsSchema = s.object({
 });
 
 /**
- * The options that these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (the text `None`
- * switches one off), `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`,
- * `DYN_TCP_WORK_QUEUE_SIZE`, `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY`
- * and `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO`. `dynamoOverloadStatus` of `headgate/http` reads the status for
- * overload.
+ * What these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (`None` switches one off),
+ * `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`, `DYN_TCP_WORK_QUEUE_SIZE`,
+ * `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `…_ENABLE_CONTROLLED_DELAY` and `…_ENABLE_ADAPTIVE_LIFO`.
+ * `dynamoOverloadStatus` of `headgate/http` reads the status for overload.
  *
  * Differs from Dynamo: a queue limit of 0 or 1 is that limit, where `tcp-channel` holds 2.
  * Source: Dynamo, request rejection.

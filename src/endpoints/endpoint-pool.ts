@@ -1,6 +1,5 @@
 /**
- * The model servers and their last reported load, as hosts tell. `SeatPool` below counts seats, which is all that a
- * controller without a pool needs.
+ * The model servers and their last reported load, as hosts tell. `SeatPool`, which counts seats, does without that.
  * Invariant: an endpoint added again under the same name starts from zero.
  */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
@@ -120,9 +119,8 @@ export class EndpointPool extends SeatPool {
   }
 
   /**
-   * Marks a model server that rejected work: it gets none for `forMs`. A further mark never shortens the time. No
-   * timer: a mark that has run out lies in the past. Source: Dynamo's client, on replies that begin with `Server
-   * overloaded:`.
+   * Marks a model server that rejected work: it gets none for `forMs`. A further mark never shortens the time. Without
+   * a timer: an old mark lies in the past. Source: Dynamo's client, on replies that begin with `Server overloaded:`.
    * @throws FlowConfigError when `forMs` is not above 0 and finite.
    */
   markOverloaded(server: string | EndpointView, forMs: number): boolean {

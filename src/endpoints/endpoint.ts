@@ -85,10 +85,7 @@ export interface PoolView {
   /** Sums over the members. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
-  /**
-   * Rises with every change of members, labels and weights, where the view can tell; in the pool that detectors see,
-   * `endpoints` is another array then.
-   */
+  /** Where the view can tell: rises when members, labels or weights change; detectors then see another array. */
   readonly version?: number | undefined;
   /** The stage whose endpoints these are; undefined for a whole pool. */
   readonly stage?: Stage | undefined;

@@ -9,10 +9,7 @@ export type RankReport = { readonly [K in keyof RankLoad]: RankLoad[K] | null };
 /** A report without a sample time was sampled now. */
 export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs' | 'ranks'> & {
   sampledAtMs?: number | undefined;
-  /**
-   * How long a request is on its way before the server counts it, ms, from 0 up: requests that were dispatched less
-   * than this before the sample are missing from it. @default 0
-   */
+  /** How long a request takes to the server's counts, ms, from 0 up: later ones are not in the sample. @default 0 */
   travelMs?: number | undefined;
   readonly ranks?: readonly RankReport[] | undefined;
 };

@@ -65,8 +65,7 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
   // The clients of all providers find the message there; Dynamo's contract has a body of its own.
   const { body = settings.contract === 'dynamo' ? undefined : 'openai' } = settings;
   const responseOptions: ErrorResponseOptions = { ...settings, body };
-  // Where this fetch has taken the platform's place, what it sends comes back to it: that has its seat, and goes to
-  // what was there before.
+  // In the platform's place this fetch gets what it sends itself: that has its seat, and goes to what was there before.
   const platform = globalThis.fetch;
   const sent = new WeakSet<AbortSignal>();
 

@@ -11,10 +11,7 @@ export type RankDialect = 'vllm' | 'sglang' | 'dynamo' | 'none';
 /** Servers keep it in 32 bits. */
 const most = 2 ** 31 - 1;
 
-/**
- * The number that a server of this dialect takes for a request of this priority (`lease.priority`), an integer of 32
- * bits: requests of higher priority go first inside the server too. 0 for `none`.
- */
+/** The number of 32 bits that such a server takes for this priority (`lease.priority`); 0 for `none`. */
 export function serverRank(dialect: RankDialect, priority: number): number {
   const rank = Math.min(Math.max(Math.trunc(priority), -most), most);
   if (dialect === 'none' || rank === 0) return 0;

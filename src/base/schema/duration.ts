@@ -24,9 +24,8 @@ const nanosecondsOf: Readonly<Record<string, bigint>> = {
 const mostNanoseconds = 2n ** 63n - 1n;
 
 /**
- * Milliseconds; NaN when `value` is no duration. A number stands for itself; text needs a unit in every part, except
- * `'0'`. Digits below a nanosecond are cut off, and text beyond 292 years is no duration, both as in Go. Negative
- * durations come back negative.
+ * Milliseconds; NaN when `value` is no duration. Numbers stand for themselves; text needs a unit in every part, except
+ * `'0'`. As in Go, digits below a nanosecond are cut off, and text beyond 292 years is none. It may be negative.
  */
 export function parseDuration(value: number | string): number {
   if (typeof value === 'number') return value + 0;

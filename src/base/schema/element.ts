@@ -4,8 +4,7 @@
  * elements; `parse` reads a value by a schema and tells of every problem with its path. It makes them of zod's core,
  * which zod and zod/mini share, because the methods that these two add would be bytes in every bundle.
  *
- * The functions that make schemas have no side effects and say so, so that a bundler drops the schemas of policies that
- * are not imported.
+ * The functions that make schemas say that they have no side effects, so that bundlers drop those of unused policies.
  */
 import {
   $ZodArray,
@@ -31,10 +30,7 @@ export type Schema<T> = $ZodType<T>;
 
 export type Shape = Readonly<Record<string, Schema<unknown>>>;
 
-/**
- * Reports a problem: what was expected; the path below the value; and what came, if the value itself does not show it.
- * `path` is relative to the value in hand.
- */
+/** Reports what was expected, at which path below the value in hand, and what came if that does not show it. */
 export type Report = (expected: string, path?: readonly PropertyKey[], got?: string) => void;
 
 /** What JSON Schema says of a value, for editors: keywords, or a function of what it says of other schemas. */
@@ -42,8 +38,8 @@ export type Json = Keywords | ((of: (schema: Schema<unknown>) => Keywords) => Ke
 export type Keywords = Readonly<Record<string, unknown>>;
 
 /**
- * A schema made of one function: it returns what the value stands for, or reports what is wrong and returns undefined.
- * Rules over several fields then see the raw value.
+ * A schema of one function: it returns what the value stands for, or reports what is wrong and returns undefined, so
+ * that rules over several fields see the raw value.
  */
 // @__NO_SIDE_EFFECTS__
 export function element<T>(read: (value: unknown, report: Report) => T | undefined, json?: Json): Schema<T> {

@@ -1,6 +1,5 @@
 /**
- * Sends requests that belong together to one endpoint, which has their prefix cached, unless it has more than its
- * share.
+ * Sends requests that belong together to one endpoint, which has their prefix cached, up to its share.
  * Invariant: a request with a key makes no endpoint hold more than ⌈loadCap · its share by weight of all in flight⌉.
  */
 import { define } from '../../base/policy-definition.js';

@@ -12,10 +12,7 @@ import type { EndpointView } from '../endpoint.js';
  */
 export interface EndpointPicker<R = unknown> {
   readonly type: string;
-  /**
-   * True when one of a few endpoints is as good as one of all. Of more than 64 it then gets eight that are drawn and
-   * have room, so that a dispatch does not cost more in a larger pool.
-   */
+  /** True when one of a few endpoints is as good as one of all: of more than 64 it gets eight, drawn, with room. */
   readonly takesSamples?: boolean | undefined;
   pick(endpoints: readonly EndpointView[], item: ItemView<R>, nowMs: number): EndpointView | undefined;
 }

@@ -3,10 +3,7 @@ import { withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 
-/**
- * True when `a` has less to do for its weight: fewer requests in flight, among equals fewer tokens in flight, among
- * these fewer requests ever sent. Equal in all three is not less.
- */
+/** True when `a` has fewer requests in flight for its weight, among equals fewer tokens, then fewer requests ever. */
 export function isLessLoaded(a: EndpointView, b: EndpointView): boolean {
   const requests = a.inFlightRequests / a.weight - b.inFlightRequests / b.weight;
   if (requests !== 0) return requests < 0;

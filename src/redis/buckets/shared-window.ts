@@ -1,6 +1,5 @@
 /**
- * A bucket of all replicas. This one buys units ahead, lets requests go with them, and gives back what they did not
- * use.
+ * A bucket of all replicas. This one buys units ahead for its requests, and gives back what they did not use.
  *
  *     store ── chunk ──► holdings ── a request takes ──► settled ── what is too much ──► store
  *
@@ -179,10 +178,7 @@ export class SharedWindow implements QuotaWindow {
     return this.settings.isStrict ? this.burst - this.settings.replicas() * this.chunk() : this.burst;
   }
 
-  /**
-   * It is there once all that was sold before and itself fit into the bucket: for its request, unless that does not
-   * come.
-   */
+  /** Once all that was sold before and itself fit, it is there: for its request, unless that does not come. */
   private redeem(nowMs: number, amount = Infinity): void {
     const { holdings, account, settings } = this;
     const { reservedEnd, reservedAmount, balance } = holdings;

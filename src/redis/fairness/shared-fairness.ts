@@ -61,7 +61,7 @@ interface Told {
   readonly delta: number;
 }
 
-type Settings = output<typeof optionsSchema>;
+type Bands = Map<number, { readonly band: BandView; readonly selector: FlowSelector }>;
 
 /** A flow of which no replica has told for this many intervals is removed. */
 const rememberedIntervals = 10;
@@ -81,69 +81,29 @@ export function sharedFairness(
   options: SharedFairnessOptions,
 ): SharedFairness {
   const given = s.parse(storeSchema, client, 'sharedFairness: client');
-  return new FairnessExchange(given, policy, s.parse(optionsSchema, options, 'sharedFairness'));
-}
+  const settings = s.parse(optionsSchema, options, 'sharedFairness');
+  const { callTimeout: timeoutMs, clock, random, name, interval } = settings;
+  const link = new StoreLink(given, { timeoutMs, clock, random, where: `fairness "${name}"` });
+  const bands: Bands = new Map();
+  const accounts = new WeakMap<FlowView, Account>();
+  let exchanges = 0;
+  let isClosed = false;
+  let timer: unknown;
 
-class FairnessExchange implements SharedFairness {
-  readonly type: string;
-  exchanges = 0;
-  private readonly policy: FlowFairnessPolicy;
-  private readonly settings: Settings;
-  private readonly link: StoreLink;
-  private readonly bands = new Map<number, { readonly band: BandView; readonly selector: FlowSelector }>();
-  private readonly accounts = new WeakMap<FlowView, Account>();
-  private isClosed = false;
-  private timer: unknown = undefined;
-
-  constructor(store: Store, policy: FlowFairnessPolicy, settings: Settings) {
-    const { callTimeout: timeoutMs, clock, random, name } = settings;
-    this.type = policy.type;
-    this.policy = policy;
-    this.settings = settings;
-    this.link = new StoreLink(store, { timeoutMs, clock, random, where: `fairness "${name}"` });
-    this.later();
+  function later(): void {
+    if (isClosed) return;
+    const exchangeOnce = (): void => void exchange().then(later, later);
+    timer = letProcessEnd(clock.setTimeout(exchangeOnce, interval * (0.9 + 0.2 * random())));
   }
 
-  get fairnessIndex(): number {
-    return this.policy.fairnessIndex as number;
-  }
-
-  get store(): LinkFigures {
-    return this.link.figures;
-  }
-
-  createSelector(band: BandView): FlowSelector {
-    const selector = this.policy.createSelector(band);
-    if (selector.received === undefined || selector.charge === undefined) {
-      const expected = 'a policy that shares by cost, such as virtualTokenCounter()';
-      throw new FlowConfigError('sharedFairness', [{ path: 'policy', expected, got: this.type }]);
-    }
-    this.bands.set(band.priority, { band, selector });
-    return selector;
-  }
-
-  close(): void {
-    this.isClosed = true;
-    this.settings.clock.clearTimeout(this.timer);
-    this.link.close();
-  }
-
-  private later(): void {
-    if (this.isClosed) return;
-    const { clock, interval, random } = this.settings;
-    const again = (): void => this.later();
-    const exchangeOnce = (): void => void this.exchange().then(again, again);
-    this.timer = letProcessEnd(clock.setTimeout(exchangeOnce, interval * (0.9 + 0.2 * random())));
-  }
-
-  private async exchange(): Promise<void> {
-    const told = this.waitingFlows();
+  async function exchange(): Promise<void> {
+    const told = waitingFlows(bands, accounts, settings);
     if (told.length === 0) return;
-    const head = [rememberedIntervals * this.settings.interval, told.length].map(String);
+    const head = [rememberedIntervals * interval, told.length].map(String);
     const args = told.flatMap(({ field, delta }) => [field, String(delta)]);
     const read = (reply: unknown): number[] | undefined => numbersOf(reply, told.length);
-    const totals = await this.link.ask(exchangeScript, fairnessKeys(this.settings), [...head, ...args], read);
-    this.exchanges++;
+    const totals = await link.ask(exchangeScript, fairnessKeys(settings), [...head, ...args], read);
+    exchanges++;
     for (const [index, { flow, selector, account, delta }] of told.entries()) {
       const total = totals[index] ?? 0;
       // A store that knows less than before has begun anew.
@@ -154,19 +114,50 @@ class FairnessExchange implements SharedFairness {
     }
   }
 
-  private waitingFlows(): Told[] {
-    const { maxFlows, hashKeys } = this.settings;
-    const told: Told[] = [];
-    for (const [priority, { band, selector }] of this.bands) {
-      for (const flow of band.activeFlows()) {
-        if (told.length >= maxFlows) return told;
-        const received = Math.round((selector.received?.(flow) ?? 0) * 1_000);
-        const account = this.accounts.get(flow) ?? { told: received, total: undefined };
-        this.accounts.set(flow, account);
-        const field = `${priority}:${hashKeys ? hashedName(flow.fairnessId) : flow.fairnessId}`;
-        told.push({ flow, selector, account, field, delta: Math.max(0, received - account.told) });
+  later();
+  return {
+    type: policy.type,
+    get exchanges() {
+      return exchanges;
+    },
+    get fairnessIndex() {
+      return policy.fairnessIndex as number;
+    },
+    get store() {
+      return link.figures;
+    },
+    createSelector(band) {
+      const selector = policy.createSelector(band);
+      if (selector.received === undefined || selector.charge === undefined) {
+        const expected = 'a policy that shares by cost, such as virtualTokenCounter()';
+        throw new FlowConfigError('sharedFairness', [{ path: 'policy', expected, got: policy.type }]);
       }
+      bands.set(band.priority, { band, selector });
+      return selector;
+    },
+    close() {
+      isClosed = true;
+      clock.clearTimeout(timer);
+      link.close();
+    },
+  };
+}
+
+function waitingFlows(
+  bands: Bands,
+  accounts: WeakMap<FlowView, Account>,
+  { maxFlows, hashKeys }: output<typeof optionsSchema>,
+): Told[] {
+  const told: Told[] = [];
+  for (const [priority, { band, selector }] of bands) {
+    for (const flow of band.activeFlows()) {
+      if (told.length >= maxFlows) return told;
+      const received = Math.round((selector.received?.(flow) ?? 0) * 1_000);
+      const account = accounts.get(flow) ?? { told: received, total: undefined };
+      accounts.set(flow, account);
+      const field = `${priority}:${hashKeys ? hashedName(flow.fairnessId) : flow.fairnessId}`;
+      told.push({ flow, selector, account, field, delta: Math.max(0, received - account.told) });
     }
-    return told;
   }
+  return told;
 }

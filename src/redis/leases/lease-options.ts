@@ -10,8 +10,8 @@ export interface LeaseOptions extends StoreOptions {
   /** The name of the pool: all replicas with this name share one limit. */
   pool: string;
   /**
-   * This replica's name, kept over restarts. @default HEADGATE_REPLICA; the pod's; host and NODE_APP_INSTANCE or PORT;
-   * random
+   * The name of this replica, kept over restarts. Found is HEADGATE_REPLICA, else the pod's name, or the host's with
+   * NODE_APP_INSTANCE or PORT. @default found, or random
    */
   replica?: string | undefined;
   /** This replica's part beside others of weight 1 while seats are short; an integer from 1 up. @default 1 */
@@ -23,19 +23,13 @@ export interface LeaseOptions extends StoreOptions {
    * Or a number; such limits of several replicas may add up to more than the pool has. @default 'safe'
    */
   fallback?: LeaseFallback | undefined;
-  /**
-   * Replicas that are expected: one that starts while the store is away begins with ⌊limit / replicas⌋ after a
-   * `leaseDuration` without an answer. @default it waits for an answer
-   */
+  /** Expected replicas: one without the store begins with ⌊limit / replicas⌋ after a lease. @default it waits */
   replicas?: number | undefined;
   /** The longest time from one call to the next; up to a tenth less. @default '1s' */
   refreshInterval?: Duration | undefined;
   /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
   leaseDuration?: Duration | undefined;
-  /**
-   * How long the seats of a silent replica stay reserved for the requests that it may still run. Set it to the longest
-   * duration of a request, for example its p99.9. @default '60s'
-   */
+  /** How long a silent replica's seats stay reserved: the longest duration of a request, say p99.9. @default '60s' */
   drainDuration?: Duration | undefined;
   /** How long its safe share stays reserved after that. @default '10m' */
   forgetAfter?: Duration | undefined;

@@ -98,7 +98,11 @@ const advice: Partial<Record<StoreProblemCode, readonly [said: RegExp, what: str
     'the store is up but takes no writes',
     'see its log; calls go on',
   ],
-  cluster: [/^MOVED|^ASK\b|CROSSSLOT/i, 'this store is one of a cluster', 'use createCluster, or Redis.Cluster'],
+  cluster: [
+    /^MOVED|^ASK\b|CROSSSLOT/i,
+    'this store is one of a cluster',
+    'use a cluster client: createCluster, or Redis.Cluster',
+  ],
   'old-version': [
     /non deterministic commands|unknown (?:redis )?command|wrong number of arguments/i,
     'the store lacks a command',

@@ -1,9 +1,6 @@
 /** From which metrics of a model server its load is read: ready-made for the common engines, or a host's own. */
 
-/**
- * A selector such as `my_queue_depth` or `my_requests{state="waiting"}`; `valueLabel` takes the figure from a label of
- * the series. Of several sources the first counts that the server has.
- */
+/** `my_queue_depth`, `my_requests{state="waiting"}`, or a label's value. Of several the first counts that is there. */
 export type MetricSource = string | { readonly metric: string; readonly valueLabel: string };
 type OneOrMore<T> = T | readonly T[];
 
@@ -22,8 +19,8 @@ export interface MetricSources {
   /** A metric with the labels of vLLM's `lora_requests_info`, and the time of its last change as its value. */
   readonly loraAdapters?: string | undefined;
   /**
-   * The label that tells data-parallel ranks apart. Counts are summed over ranks and `kvCacheUsage` is their mean;
-   * series that differ in other labels show the same rank, and the highest counts.
+   * The label of data-parallel ranks: counts are summed over them, `kvCacheUsage` is their mean, and of series that
+   * differ in other labels the highest counts.
    */
   readonly rankLabel?: string | undefined;
 }

@@ -23,8 +23,8 @@ export interface ScrapeOptions {
    */
   isIdle?: (() => boolean) | undefined;
   /**
-   * Interval while idle, for all endpoints together; `intervalMs` or less turns it off. Metrics stay fresh until the next
-   * question is due and the detector's threshold has passed: a server that dies is trusted so long. @default 1000
+   * Interval while idle, for all endpoints together; `intervalMs` or less turns it off. Until the next question is due
+   * and the detector's threshold has passed metrics stay fresh: a server that dies is trusted so long. @default 1000
    */
   idleIntervalMs?: number | undefined;
   /** How long an answer may take, to its last byte. @default 1000 */
