@@ -1,4 +1,5 @@
 /** Reads configuration files into the options of a FlowController. */
+
 import { Problems } from '../base/problems.js';
 import * as s from '../base/schema/schema.js';
 import { defaultRegistry, type FlowControllerOptions, type PluginRegistry, type Schema } from '../index.js';

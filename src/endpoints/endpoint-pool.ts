@@ -62,7 +62,7 @@ export class EndpointPool extends SeatPool {
     return this.events.on(event, listener);
   }
 
-  /** @throws FlowConfigError for an `id` that is empty or a member's, and for wrong options */
+  /** Adds a server. @throws FlowConfigError for an `id` that is empty or a member's, and wrong options */
   add(id: string, options: EndpointOptions = {}): EndpointView {
     if (typeof id !== 'string' || id === '' || this.members.has(id)) {
       throw new FlowConfigError('EndpointPool.add', [
