@@ -2,8 +2,7 @@
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView, Schema } from '../../index.js';
-import type { LoadSources } from './load-reading.js';
-import { type MetricSelector, parseSelector } from './metric-selector.js';
+import { type LoadSources, type MetricSelector, parseSelector } from './load-reading.js';
 import { type MetricProfile, type MetricSources, metricProfiles } from './metric-sources.js';
 
 /** The label by which llm-d's router tells engines apart. */

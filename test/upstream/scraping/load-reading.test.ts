@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EndpointView, MetricProfile, MetricSources } from '../../../src/upstream/index.js';
 import { metricProfiles } from '../../../src/upstream/index.js';
-import { parseSelector } from '../../../src/upstream/scraping/metric-selector.js';
+import { parseSelector } from '../../../src/upstream/scraping/load-reading.js';
 import { candidatesFor } from '../../../src/upstream/scraping/resolve-sources.js';
 import { Answer, Target } from '../../../src/upstream/scraping/target.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
