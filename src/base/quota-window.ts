@@ -35,10 +35,7 @@ export interface QuotaWindow {
   readonly isGuessing?: boolean;
   /** The provider says that the window ends at that instant. Only a `fixed` window has an end. */
   endsAt?(endMs: number, nowMs: number): void;
-  /**
-   * True if other processes take from the same limit. They may give units back, which is not known here, so `roomAtMs`
-   * is a guess. Only such windows have the methods that follow.
-   */
+  /** True if others take from it, and give back unseen: `roomAtMs` is a guess. Only these have what follows. */
   readonly isShared?: boolean;
   /** A request of that amount found no room: it waits until some has been fetched. */
   wants?(amount: number, nowMs: number): void;

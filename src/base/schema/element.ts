@@ -1,8 +1,7 @@
 /**
- * Options are read by zod schemas. This façade gives them our words: every element says what it expects, in words that
- * complete the sentence "expected …; got …", and what JSON Schema says of it. Objects, lists and records are made of
- * elements; `parse` reads a value by a schema and tells of every problem with its path. It makes them of zod's core,
- * which zod and zod/mini share, because the methods that these two add would be bytes in every bundle.
+ * Options are read by zod schemas. This façade gives them our words: each element says what it expects, completing
+ * "expected …; got …", and its JSON Schema. Objects, lists and records are made of elements; `parse` tells of every
+ * problem with its path. All are of zod's core, because the methods of zod and zod/mini would be bytes in each bundle.
  *
  * The functions that make schemas say that they have no side effects, so that bundlers drop those of unused policies.
  */
@@ -37,10 +36,7 @@ export type Report = (expected: string, path?: readonly PropertyKey[], got?: str
 export type Json = Keywords | ((of: (schema: Schema<unknown>) => Keywords) => Keywords);
 export type Keywords = Readonly<Record<string, unknown>>;
 
-/**
- * A schema of one function: it returns what the value stands for, or reports what is wrong and returns undefined, so
- * that rules over several fields see the raw value.
- */
+/** A schema of one function, which returns what the value stands for, or reports, so that rules see the raw value. */
 // @__NO_SIDE_EFFECTS__
 export function element<T>(read: (value: unknown, report: Report) => T | undefined, json?: Json): Schema<T> {
   const check = checkBy((payload) => {

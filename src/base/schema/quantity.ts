@@ -31,9 +31,8 @@ const suffixes: Readonly<Record<string, readonly [base: bigint, exponent: number
 };
 
 /**
- * The integer that a quantity stands for; NaN when it is none. An integer or Infinity stands for itself; text is
- * Kubernetes notation, with fractions rounded away from zero (`'1500m'` is 2). Negative quantities come back negative,
- * and results beyond `Number.MAX_SAFE_INTEGER` come back beyond it, only roughly: the caller says what it accepts.
+ * The integer that a quantity stands for; NaN when it is none. Text is Kubernetes notation, with fractions rounded away
+ * from zero (`'1500m'` is 2). It may be negative, and beyond `Number.MAX_SAFE_INTEGER`: the caller checks.
  */
 export function parseQuantity(value: number | string): number {
   if (typeof value === 'number') return Number.isInteger(value) || value === Infinity ? value + 0 : Number.NaN;

@@ -1,8 +1,7 @@
 /**
  * Finds the first content token of a streamed answer, for callers that give up an attempt if none comes in time.
  *
- * Comments, keep-alive events and deltas with nothing but a role are no content. Bounded: after `mostHeldBytes` the
- * answer counts as begun, whatever it holds.
+ * Comments, keep-alives and deltas of a role alone are no content. After `mostHeldBytes` any answer counts as begun.
  */
 import { contentPieces, parseJson } from './content-pieces.js';
 import { GatheredBytes } from './gathered-bytes.js';

@@ -1,6 +1,5 @@
 /**
- * Bytes that come in pieces of any size and are kept for a while. A buffer costs its holder some three hundred bytes,
- * however little it holds, so short pieces are copied into blocks.
+ * Bytes in pieces of any size, kept for a while. Short ones are copied into blocks, as a buffer costs 300 bytes more.
  * Invariant: what is held is at most twice `length`, and one piece more.
  */
 

@@ -1,11 +1,9 @@
 /**
- * Takes pieces of a stream before anybody asks for them, up to a bound. So the end of a short answer is known, and its
- * seat is free, although nobody reads it.
+ * Takes pieces of a stream ahead, up to a bound: a short answer's end is known, and its seat free, though nobody reads.
  *
  *   source ─► at most `mostHeldBytes` ─► pull, when somebody reads
  *
- * Invariant: it refers to the stream that passes its pieces on only while somebody reads there, so that a stream which
- * was let go can be collected.
+ * Invariant: it refers to the stream that it feeds only while somebody reads that, so that it can be collected.
  */
 
 /** The part of a stream's reader that is used. */
