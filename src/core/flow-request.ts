@@ -8,10 +8,7 @@ export interface FlowRequest {
   readonly signal?: AbortSignal | undefined;
   /** How long the request may wait, ms; replaces the band's TTL. 0 or Infinity: for ever. */
   readonly ttlMs?: number | undefined;
-  /**
-   * The longest that it may wait, ms from 0 up. It can shorten the time to live, and never lengthens it.
-   * @default no bound
-   */
+  /** The longest that it may wait, ms from 0 up. It can only shorten the time to live. @default no bound */
   readonly maxWaitMs?: number | undefined;
   /** Tokens the request is expected to hold while it runs, for token-based detectors. @default 0 */
   readonly tokens?: number | undefined;

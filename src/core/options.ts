@@ -38,10 +38,7 @@ export type InFlightOptions = Quantity | { requests?: Quantity | undefined; toke
 
 /** The settings of a priority band; also the template of bands that are made on first use. */
 export interface BandTemplate<R extends FlowRequest = FlowRequest> {
-  /**
-   * Limits of what may wait in the band.
-   * @default 5000 requests and 1e9 bytes, or the global limits where those were set and are larger
-   */
+  /** Limits of what may wait in the band. @default 5000 requests, 1e9 bytes, or global ones that are set and larger */
   limits?: LimitOptions | undefined;
   /**
    * Limits of each flow of the band. @default 2500 requests and 5e8 bytes: half of a band's default. Unlimited for what
@@ -60,15 +57,9 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   fairness?: FairnessPolicy<R> | undefined;
   /** Which request of the flow goes next. @default fcfs() */
   ordering?: OrderingPolicy<R> | undefined;
-  /**
-   * Judges this band alone, instead of the controller's detector. A band above that waits still holds this one back.
-   * @default the controller's
-   */
+  /** Judges this band alone. A band above that waits still holds this one back. @default the controller's detector */
   saturationDetector?: SaturationDetector | SaturationFunction | undefined;
-  /**
-   * Part of all dispatches that the band gets while it waits, whatever waits above it; 0…1, all bands together below 1.
-   * @default 0
-   */
+  /** Part of all dispatches that the band gets while it waits; 0…1, all bands together below 1. @default 0 */
   minShare?: number | undefined;
 }
 
@@ -116,10 +107,7 @@ export interface Shadow {
 
 /** @see FlowController */
 export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
-  /**
-   * How full the pool is. Required, unless `maxConcurrency` stands for it or `constraints` hold requests back: there is
-   * no safe guess.
-   */
+  /** How full the pool is. Required, unless `maxConcurrency` or `constraints` hold back: there is no safe guess. */
   saturationDetector?: SaturationDetector | SaturationFunction | undefined;
   /** Requests that may run at a time, an integer from 1 up: short for `concurrencyDetector({ maxConcurrency })`. */
   maxConcurrency?: number | undefined;
@@ -137,10 +125,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   mode?: 'queue' | 'admission' | Shadow | undefined;
   /** Rejects requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
   admission?: AdmissionPolicy<R> | undefined;
-  /**
-   * Evicts running requests for waiting ones of higher priority: `inFlightEviction()`.
-   * @default no request is evicted
-   */
+  /** Evicts running requests for waiting ones of higher priority: `inFlightEviction()`. @default none is evicted */
   eviction?: Eviction | undefined;
   /**
    * Which request leaves full queues. `reject`: the newcomer. `displace`: at the global limits, the newest of the
@@ -181,10 +166,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
   limits?: LimitOptions | undefined;
-  /**
-   * Bands that exist from the start and are never collected. Priority 0 is added when missing.
-   * @default one band, priority 0
-   */
+  /** Bands that exist from the start and are never collected; priority 0 is added. @default one, of priority 0 */
   bands?: readonly BandOptions<R>[] | undefined;
   /** Template of bands made on first use. */
   defaultBand?: BandTemplate<R> | undefined;
@@ -192,17 +174,11 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   defaultNegativeBand?: BandTemplate<R> | undefined;
   /** Bands that may exist at a time, the configured ones included, 1…1024. @default 64, or as many as are configured */
   maxBands?: number | undefined;
-  /**
-   * Flows that may exist at a time; beyond it, new fairness IDs share 64 overflow flows in each band.
-   * @default 100,000
-   */
+  /** Flows that may exist at a time; beyond it, new fairness IDs share 64 overflow flows in a band. @default 100,000 */
   maxFlows?: number | undefined;
   /** How long an idle flow is remembered. @default '5m' */
   flowIdleTimeout?: Duration | undefined;
-  /**
-   * How long an idle band that was made on first use is kept, at least `flowIdleTimeout`.
-   * @default '10m' or `flowIdleTimeout`
-   */
+  /** How long an idle band made on first use is kept, ≥ `flowIdleTimeout`. @default '10m' or `flowIdleTimeout` */
   bandIdleTimeout?: Duration | undefined;
   /** How long a request may wait. 0 or Infinity: for ever. @default '60s' */
   defaultRequestTtl?: Duration | undefined;
@@ -272,10 +248,7 @@ export interface ResolvedEviction extends EvictorSettings {
   readonly maker: Eviction;
 }
 
-/**
- * Every option with its unit resolved and its default filled in. Plugins see the host's requests as `unknown` from here
- * on.
- */
+/** Every option with its unit resolved and its default filled in. Plugins see requests as `unknown` from here on. */
 export interface ResolvedOptions extends BandRegistrySettings {
   readonly saturationDetector: SaturationDetector;
   readonly constraints: readonly Constraint[];

@@ -14,18 +14,12 @@ function progress({ usage }: InFlightView): number {
   return usage.promptTokens + usage.completionTokens;
 }
 
-/**
- * Lowest priority first, then newest, so that the least time is lost. Source: llm-d-router,
- * priority-then-time-eviction-order-policy.
- */
+/** Lowest priority first, then newest: the least time is lost. Source: llm-d-router, priority-then-time order. */
 export function priorityThenTime(): EvictionOrdering {
   return { type: 'priority-then-time-eviction-order-policy', compare: (a, b) => lowestPriority(a, b) || newest(a, b) };
 }
 
-/**
- * Lowest priority first, then the fewest tokens done as reported by `lease.report`, then newest, so that the least work
- * is lost.
- */
+/** Lowest priority first, then the fewest tokens reported by `lease.report`, then newest: the least work is lost. */
 export function leastProgress(): EvictionOrdering {
   return {
     type: 'least-progress-eviction-order-policy',
@@ -33,10 +27,7 @@ export function leastProgress(): EvictionOrdering {
   };
 }
 
-/**
- * Lowest priority first, then the most tokens booked, then newest, so that the fewest requests are lost for the room
- * that is needed.
- */
+/** Lowest priority first, then the most tokens booked, then newest: the fewest requests are lost for the room. */
 export function largestFootprint(): EvictionOrdering {
   return {
     type: 'largest-footprint-eviction-order-policy',

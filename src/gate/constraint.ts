@@ -37,10 +37,7 @@ export interface Constraint extends SeatListener {
    * answer must not change while it waits.
    */
   sessionOf?(item: ItemView): string | undefined;
-  /**
-   * How much is used where most is left, 0 to below 1. Ceilings are compared with it: a band waits from its own up. May
-   * fall by time alone.
-   */
+  /** How much is used where most is left, [0, 1). Ceilings are compared with it. May fall by time alone. */
   fullness?(endpoints: readonly EndpointView[], nowMs: number): number;
   /** Calls `listener` when there may be room for a reason that the controller cannot see; returns what stops this. */
   subscribe?(listener: () => void): () => void;

@@ -148,10 +148,7 @@ export class GuardedDetector {
     this.isSubscribed = this.subscriptions.length === 0;
   }
 
-  /**
-   * The pool as far as the detector can judge it. The same part is the same object, for detectors that remember their
-   * results.
-   */
+  /** The pool as far as the detector can judge it. The same part is the same object: detectors may cache by it. */
   private visiblePart(pool: PoolView, nowMs: number): PoolView {
     const endpoints = this.visible(pool.endpoints, nowMs);
     if (endpoints === pool.endpoints) return pool;

@@ -20,10 +20,7 @@ export interface QuotaFigure {
   readonly restsForMs: number;
   /** True when it was learnt from answers; false when it is configured. */
   readonly isLearnt: boolean;
-  /**
-   * True when other processes take from it too: `used` is then what all of them took, as far as it is known here.
-   * @default false
-   */
+  /** True when other processes take from it too: `used` is what all took, as far as is known. @default false */
   readonly isShared?: boolean;
 }
 

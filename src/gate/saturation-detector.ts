@@ -74,10 +74,7 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
 
 /** Finds the detectors that the parameters of a composite name; a constraint as a detector that has it as a part. */
 export interface DetectorReferences {
-  /**
-   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported
-   * already.
-   */
+  /** @throws FlowConfigError when there is none; without issues when making it failed, which was reported already. */
   resolve(kind: 'saturationDetector', name: string): SaturationDetector;
 }
 

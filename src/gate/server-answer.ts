@@ -39,10 +39,7 @@ export function checkAnswer({ status, headers }: ServerAnswer): void {
   if (issues.length > 0) throw new FlowConfigError('lease.answered', issues);
 }
 
-/**
- * True for an answer that tells the caller to come back later: 429, and 529, which Anthropic sends when it is
- * overloaded.
- */
+/** True for an answer that tells the caller to come back later: 429, and 529 of an overloaded Anthropic. */
 export function isPuttingOff({ status }: ServerAnswer): boolean {
   return status === 429 || status === 529;
 }

@@ -22,10 +22,7 @@ export const hooks: Schema<object> = s.object({
   onProgress: s.optional(s.callable<(done: number) => void>('a function of the part that is done')),
 });
 
-/**
- * The arguments by their names.
- * @throws FlowConfigError that names `subject` and every argument that is wrong
- */
+/** The arguments by their names. @throws FlowConfigError that names `subject` and every argument that is wrong */
 export function checkArguments<T extends object>(
   subject: string,
   given: T,

@@ -1,7 +1,4 @@
-/**
- * `headgate/simulator`: the unchanged controller on simulated servers and simulated traffic. Runs in browsers; files
- * need the package `yaml`.
- */
+/** `headgate/simulator`: the controller on simulated servers and traffic. Runs in browsers; files need `yaml`. */
 export type { RunCounts, ServerFigures, SimulationResult } from './engine/result.js';
 export { Simulation } from './engine/simulation.js';
 export type { LoadReports, ScenarioBody, SimulatedFlow, SimulationOptions } from './engine/simulation-options.js';

@@ -99,10 +99,7 @@ export class PriorityBand implements PickedBand {
     return this.waiting - held - parked;
   }
 
-  /**
-   * Begins or ends to keep the order of arrival, and which flow has most waiting. Call it also after a change of
-   * settings. O(waiting · log).
-   */
+  /** Begins or ends to keep arrival order and the longest flow. Also after a change of settings. O(waiting · log). */
   track(arrivals: boolean, longestQueues: boolean): void {
     if (!arrivals) this.arrivals = undefined;
     else if (this.arrivals === undefined) {
@@ -146,10 +143,7 @@ export class PriorityBand implements PickedBand {
     this.activate(flow);
   }
 
-  /**
-   * The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or
-   * `discard`.
-   */
+  /** The request that goes next, by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or `discard`. */
   next(nowMs: number): WaitingItem | undefined {
     if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
     if (this.waiting === 0) return undefined;
@@ -208,10 +202,7 @@ export class PriorityBand implements PickedBand {
     if (this.policies.selector !== before.selector) this.tellOfWaiting();
   }
 
-  /**
-   * Files every waiting request under another flow, while nothing is aside. `emptied` hears of every flow before the
-   * first is filled. O(waiting · log).
-   */
+  /** Files every waiting request under another flow; `emptied` hears of each flow first. O(waiting · log). */
   rebuildQueues(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
     const items = this.waitingItems();
     const before = [...this.active];

@@ -8,19 +8,13 @@ declare global {
   // The interface that Express's own types leave open for middleware; nothing of Express is imported.
   namespace Express {
     interface Request {
-      /**
-       * Set by `flowControl`, and always there behind it. Undefined at run time without `flowControl` in front, and on
-       * requests that it skipped.
-       */
+      /** Set by `flowControl`. Undefined at run time without it in front, and on requests that it skipped. */
       flow: RequestFlow;
     }
   }
 }
 
-/**
- * The part of Express's request that options may use. To use all of it, name its type:
- * `flowControl<express.Request>(flow, …)`.
- */
+/** The part of Express's request that options use. For all of it name its type: `flowControl<express.Request>(…)`. */
 export type ExpressRequest = NodeRequest &
   Express.Request & {
     get(name: string): string | undefined;

@@ -10,10 +10,7 @@ import { setFlowHeaders } from '../node/respond.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /**
-     * Set by `flowControl`, and always there behind it. Undefined at run time where it is not registered, and on
-     * requests that it skipped.
-     */
+    /** Set by `flowControl`. Undefined at run time where it is not registered, and on requests that it skipped. */
     flow: RequestFlow;
   }
 }

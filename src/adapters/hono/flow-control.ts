@@ -12,10 +12,7 @@ import { type HonoExchange, HonoNodeExchange, HonoWebExchange } from './hono-exc
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /**
-     * Set by `flowControl`, and always there behind it. Undefined at run time without `flowControl` in front, and on
-     * requests that it skipped.
-     */
+    /** Set by `flowControl`. Undefined at run time without it in front, and on requests that it skipped. */
     flow: RequestFlow;
   }
 }

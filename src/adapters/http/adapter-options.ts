@@ -13,16 +13,10 @@ import {
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
-/**
- * The part of a controller that an adapter uses. `enter` is optional: with it, a request that need not wait costs no
- * AbortSignal.
- */
+/** The part of a controller that an adapter uses. With `enter`, a request that need not wait has no AbortSignal. */
 export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
   enter?(request: R, key: FlowKey, waiting?: () => R): Outcome | Promise<Outcome>;
-  /**
-   * Needed for the option `bandHeadroom`: how many requests more may wait in the band of a priority; undefined when it
-   * has no such limit.
-   */
+  /** For the option `bandHeadroom`: how many requests more may wait in the band; undefined without such a limit. */
   bandHeadroom?(priority: number): number | undefined;
 }
 
@@ -69,10 +63,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * @default false
    */
   trust?: boolean | ((subject: Subject) => boolean) | undefined;
-  /**
-   * Names the flow in place of the headers, from what authentication found out. Synchronous. An exception goes to the
-   * host's error handling.
-   */
+  /** Names the flow in place of the headers. Synchronous. An exception goes to the host's error handling. */
   classify?: ((subject: Subject) => Classification) | undefined;
   /**
    * Bytes that count against the limits, from 0 up.
@@ -86,10 +77,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * @default 2097152
    */
   readAheadBytes?: number | undefined;
-  /**
-   * Requests with a larger Content-Length get 413 before anything else; integer bytes from 1 up.
-   * @default none is
-   */
+  /** Requests with a larger Content-Length get 413 before anything else; integer bytes from 1 up. @default none is */
   maxRequestBytes?: number | undefined;
   /**
    * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time
@@ -97,17 +85,11 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * and `lease.signal` aborts. HTTP/1 only, and not in fetch runtimes, which receive bodies themselves. @default 30_000
    */
   uploadIdleMs?: number | undefined;
-  /**
-   * The least rate of such an upload once it took `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only.
-   * @default 4096
-   */
+  /** The least rate of such an upload after `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
   minUploadBytesPerSecond?: number | undefined;
   /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;
-  /**
-   * `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError.
-   * @default 'respond'
-   */
+  /** `respond`: the adapter answers a drop. `throw`: the host's error handling gets it. @default 'respond' */
   onDrop?: 'respond' | 'throw' | undefined;
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;

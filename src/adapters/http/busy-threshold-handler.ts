@@ -1,7 +1,4 @@
-/**
- * `/busy_threshold`, the endpoint of Dynamo's front end that reads and moves the busy thresholds of models, for any
- * framework.
- */
+/** `/busy_threshold`, by which Dynamo's front end reads and moves the busy thresholds of models, for any framework. */
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import * as s from '../../base/schema/schema.js';

@@ -68,10 +68,7 @@ export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorM
 
 const dynamo = dynamoContract();
 
-/**
- * The status that Dynamo reads from `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything
- * else.
- */
+/** The status of Dynamo's `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999; 529 for anything else. */
 export function dynamoOverloadStatus(text: string | undefined): number {
   const status = /^\d{3}$/.test(text ?? '') ? Number(text) : 0;
   return status >= 200 ? status : laterOverloadStatus;
@@ -102,10 +99,7 @@ function checkedMapping(mapping: HttpErrorMapping): HttpErrorMapping {
   return sendable(mapping, isRight, 'contract', 'a status from 200 to 999');
 }
 
-/**
- * The answer of a host's function, checked before it is sent.
- * @throws FlowConfigError
- */
+/** The answer of a host's function, checked before it is sent. @throws FlowConfigError */
 export function sendable<A>(answer: A, isRight: boolean, path: string, what: string): A {
   if (isRight) return answer;
   throw new FlowConfigError('flowControl', [

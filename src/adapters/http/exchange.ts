@@ -4,10 +4,7 @@ import type { UploadState } from '../../base/stream/upload-watch.js';
 import type { RequestFlow } from './request-flow.js';
 import type { HttpErrorResponse } from './to-http-response.js';
 
-/**
- * *Contract*: one object for one request; what a runtime has no use for is left out. *Cost*: every member is on the
- * path of every request.
- */
+/** *Contract*: one object for one request; what has no use is left out. *Cost*: each member, in every request. */
 export interface Exchange<Req> {
   /** The request as policies find it, in `item.request.req`. Read after `stripHeaders`. */
   readonly req: Req;
@@ -45,10 +42,7 @@ export interface Exchange<Req> {
   evict(answer: () => HttpErrorResponse, reason: unknown): void;
 }
 
-/**
- * An AbortError, as upstream calls expect. Handlers that let it through should not be logged as failed, and Koa heeds
- * `expose`.
- */
+/** An AbortError, as upstream calls expect. Handlers that let it through have not failed; Koa heeds `expose`. */
 export function clientDisconnected(): DOMException {
   return Object.assign(new DOMException('The client left', 'AbortError'), { status: 499, expose: true });
 }

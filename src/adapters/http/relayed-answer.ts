@@ -1,7 +1,4 @@
-/**
- * An upstream's answer as it goes on to the client: its status, the headers that are meant for the client, and how the
- * relay ended.
- */
+/** An upstream's answer as it goes on to the client: its status, its headers, and how the relay ended. */
 import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
 
 /** The answer of `fetch`, of whatever realm or package. */
@@ -24,10 +21,7 @@ export interface UpstreamAnswer {
 export type RelayEnd = 'sent' | 'client-left' | 'evicted' | 'upstream-failed';
 
 export interface RelayOptions {
-  /**
-   * Sees each chunk of the body before it is sent, for `usageReader` and the like. An exception of it ends the relay as
-   * a failure.
-   */
+  /** Sees each chunk before it is sent, for `usageReader` and the like. An exception ends the relay as a failure. */
   onChunk?: ((chunk: Uint8Array) => void) | undefined;
   /** Is told why the upstream, or `onChunk`, failed; it is not told of clients that left. */
   onError?: ((error: unknown) => void) | undefined;

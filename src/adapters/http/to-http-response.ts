@@ -16,10 +16,7 @@ export interface ErrorResponseOptions {
   body?: ErrorBody | undefined;
   /** Largest Retry-After before jitter, seconds. @default 30 */
   maxRetryAfterSeconds?: number | undefined;
-  /**
-   * Whether the pool has endpoints now; with the `llm-d` contract an expired TTL is 503 without them.
-   * @default taken to be true
-   */
+  /** Whether the pool has endpoints now; with `llm-d` an expired TTL is 503 without them. @default it has */
   hasEndpoints?: (() => boolean) | undefined;
   /** Source of the jitter on Retry-After, 0 <= value < 1. @default Math.random */
   random?: (() => number) | undefined;
@@ -97,10 +94,7 @@ export function queueDuration({ queuedMs }: { readonly queuedMs: number }): stri
   return String(Math.trunc(queuedMs));
 }
 
-/**
- * Up to a fifth more, a second at least: clients that were all told the same number would all come back in the same
- * second.
- */
+/** Up to a fifth more, a second at least: clients told the same number would all come back in the same second. */
 function jittered(seconds: number, draw: number): string {
   const whole = Math.floor(seconds);
   const mostMore = Math.ceil(whole / 5);

@@ -23,10 +23,7 @@ export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): 
   else onHttp2End(req, res, stream, done);
 }
 
-/**
- * Express gives each response a hidden class of its own, so that each property costs a lookup: few are read here
- * (bench: http).
- */
+/** Express gives each response its own hidden class, so each property costs a lookup: few are read (bench: http). */
 function onHttp1End(req: NodeRequest, res: NodeResponse, done: Done): void {
   const { socket } = req;
   // A response that is closed is also destroyed.
@@ -71,10 +68,7 @@ type Socket = NodeRequest['socket'];
 
 const waitersBySocket = new WeakMap<Socket, Set<() => void>>();
 
-/**
- * The functions to call when the socket closes. There is one listener per socket, however many responses are pipelined
- * on it.
- */
+/** What to call when the socket closes: one listener per socket, however many responses are pipelined on it. */
 function waitersOf(socket: Socket): Set<() => void> {
   let waiters = waitersBySocket.get(socket);
   if (waiters === undefined) {

@@ -42,10 +42,7 @@ export interface QuotaGroupOptions {
   perModel?: boolean | undefined;
   /** A request takes from all of them at once, or from none. @default []: the quotas that answers tell */
   quotas?: QuotaOptions[] | undefined;
-  /**
-   * Whether the group learns from answers. An answer applies to the first group of its request that learns. @default
-   * true
-   */
+  /** Whether the group learns from answers. An answer applies to the first group that learns. @default true */
   learn?: boolean | undefined;
 }
 
@@ -68,10 +65,7 @@ export interface QuotaParameters {
   /** Reserved for an answer of which nothing is known, tokens. @default 1024 */
   defaultOutputTokens?: number | undefined;
   prices?: TokenPrices | undefined;
-  /**
-   * Whether a request that cannot go before its time to live is over is dropped at once, with the time to come back.
-   * @default true
-   */
+  /** Whether a request that cannot go within its time to live is dropped at once, with a time. @default true */
   rejectInfeasible?: boolean | undefined;
   /**
    * How much later than it was sent a provider may count a request, ms or a duration. Windows of `fixed` and `sliding`
@@ -93,10 +87,7 @@ export interface QuotaEstimate {
 }
 
 export interface QuotaDetectorOptions<R = unknown> extends QuotaParameters {
-  /**
-   * Tells the expected consumption of a request. @default by its fields `tokens`, `inputTokens`, `maxOutputTokens` and
-   * `model`
-   */
+  /** Tells the expected consumption. @default by the fields `tokens`, `inputTokens`, `maxOutputTokens`, `model` */
   estimate?: ((item: ItemView<R>) => QuotaEstimate) | undefined;
   /** Numbers from 0 to less than 1, for the jitter of cooldowns. @default Math.random */
   random?: (() => number) | undefined;

@@ -17,10 +17,7 @@ export class Quota {
   /** Holds that are not settled. */
   private holds = 0;
   private readonly mostLimit: number;
-  /**
-   * The span that is configured, ms: the window may be taken for longer. Undefined for limits that were learnt from
-   * answers.
-   */
+  /** The configured span, ms: the window may be taken for longer. Undefined for limits learnt from answers. */
   private readonly configuredPerMs: number | undefined;
 
   constructor(unit: QuotaUnit, window: QuotaWindow, configuredPerMs?: number) {
@@ -58,10 +55,7 @@ export class Quota {
     this.window.settle(taking, amount, nowMs);
   }
 
-  /**
-   * Takes over the figures of an answer: a limit, but never one above the configured limit, and the units left, if they
-   * are fewer.
-   */
+  /** Takes over an answer's figures: a limit, at most the configured one, and the units left, if they are fewer. */
   learn({ limit, remaining, resetInMs, perMs }: ReportedQuota, nowMs: number): void {
     const { window } = this;
     if (perMs !== undefined && this.isLearnt) window.perMs = perMs;

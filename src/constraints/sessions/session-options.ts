@@ -15,10 +15,7 @@ export interface SessionLimitParameters {
   by?: 'sessionId' | 'fairnessId' | undefined;
   /** Sessions that may be resident at a time in the whole pool, from 1 up. @default unlimited */
   maxSessions?: number | undefined;
-  /**
-   * Tokens that sessions, idle ones too, may hold at an endpoint of weight 1, from 1 up: what its KV cache takes.
-   * @default unlimited
-   */
+  /** Tokens that sessions, idle too, may hold at an endpoint of weight 1, ≥ 1: its KV cache. @default unlimited */
   footprint?: number | undefined;
   /** How long a session without a running turn stays resident, above 0. @default '30m' */
   inactivity?: Duration | undefined;
@@ -27,10 +24,7 @@ export interface SessionLimitParameters {
 export interface SessionLimitOptions<R = unknown> extends Omit<SessionLimitParameters, 'by'> {
   /** Or a function that tells the session, always the same for a request; undefined or empty text: none. */
   by?: SessionLimitParameters['by'] | ((item: ItemView<R>) => string | undefined);
-  /**
-   * The beginning that a session has in common with others: `footprint` counts it once at each endpoint.
-   * @default none
-   */
+  /** The beginning that a session shares with others: `footprint` counts it once at each endpoint. @default none */
   sharedPrefix?: ((item: ItemView<R>) => SharedPrefix | undefined) | undefined;
 }
 

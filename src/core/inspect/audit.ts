@@ -249,10 +249,7 @@ function* ofCaps({ parking: { caps }, seats }: Engine, bands: readonly PriorityB
   }
 }
 
-/**
- * No wake-up is lost. Requests wait only before a closed gate or until the next turn. A gate whose detector announces
- * nothing has a timer.
- */
+/** No wake-up is lost: requests wait only before a closed gate or until the next turn, with a timer where needed. */
 function* ofWakeUps({ backlog, gate, operation, dispatcher, wakeups }: Engine): Violations {
   if (operation.isBusy) return; // asked from inside an operation, which ends with a walk
   if (operation.isWorkWanted) yield 'the walk is due and did not run';

@@ -29,10 +29,7 @@ interface DemandFigures {
   /** Requests handed to the controller, those that were rejected included; not those that were tried in vain. */
   readonly arrivedPerSecond: number;
   readonly dispatchedPerSecond: number;
-  /**
-   * The time until all waiting requests are gone, at the recent rate; undefined when something waits and nothing was
-   * measured.
-   */
+  /** The time until all waiting requests are gone at the recent rate; undefined when nothing was measured. */
   readonly timeToDrainMs: number | undefined;
 }
 
@@ -68,10 +65,7 @@ export interface BandFigures extends BandTotals {
    * fairness policy does not share by cost. O(fairness IDs that were served lately), at most 1,000.
    */
   service(): ServiceFigures | undefined;
-  /**
-   * Cost that a waiting fairness ID has received beyond those that go next; undefined where nothing waits, or where the
-   * policy keeps no account. O(1).
-   */
+  /** Cost that a waiting fairness ID got beyond those that go next; undefined without an account or wait. O(1). */
   leadOf(fairnessId: string): number | undefined;
 }
 
@@ -98,10 +92,7 @@ export interface ControllerTotals extends DemandFigures {
   readonly sessions: SessionFigures | undefined;
 }
 
-/**
- * What exporters and autoscalers read. Taken in O(bands + in flight + what detectors tell of quotas and sessions), with
- * one reading of the detector.
- */
+/** What exporters and autoscalers read, in O(bands + in flight + quotas and sessions), with one reading. */
 export interface ControllerFigures extends ControllerTotals {
   /** Highest priority first. */
   readonly bands: readonly BandFigures[];

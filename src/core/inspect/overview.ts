@@ -95,10 +95,7 @@ export interface ControllerOverview extends ControllerTotals {
   readonly otherEndpoints: number;
   /** The longest wait of each flow, longest first, of the 4,000 flows that are examined. */
   readonly waits: readonly SlowWait[];
-  /**
-   * Flows with requests waiting or running: those whose oldest request has waited longest first, then those that run
-   * most and have nothing waiting.
-   */
+  /** Flows with requests: first those whose oldest has waited longest, then those that run most with none waiting. */
   readonly standings: readonly FlowStanding[];
   /** Further waiting flows, and further flows that only run. */
   readonly otherStandings: number;

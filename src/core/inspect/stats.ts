@@ -29,10 +29,7 @@ export interface FlowStats {
   readonly overdueLeases: number;
   /** Running requests that were asked to leave for a more important one. */
   readonly evictedInFlight: number;
-  /**
-   * The room that eviction wants to free, and the room that its victims will free, in units of saturation; undefined
-   * without eviction.
-   */
+  /** What eviction wants to free, and what its victims will free, in units of saturation; undefined without it. */
   readonly reclaim: ReclaimFigures | undefined;
   readonly bands: number;
   readonly flows: number;

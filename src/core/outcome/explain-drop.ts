@@ -1,7 +1,4 @@
-/**
- * Explains a drop to a client: its cause, a status, a sentence. Error contracts and `FlowControlError` both start from
- * here.
- */
+/** Explains a drop to a client: cause, status, sentence. Error contracts and `FlowControlError` start from here. */
 import { inSeconds, type LimitHit } from './explanation.js';
 import type { Drop } from './outcome.js';
 
@@ -55,10 +52,7 @@ export interface DropExplanation {
    * `shutting-down` and `internal`, 403 for `revoked`, else 503.
    */
   readonly status: 403 | 429 | 500 | 503;
-  /**
-   * One sentence for the client. It names limits and figures, or has the text of an admission policy. It never adds a
-   * fairness ID.
-   */
+  /** One sentence for the client: limits and figures, or a policy's own text. It never adds a fairness ID. */
   readonly detail: string;
   /** When the client should come back, whole seconds from 1 up; undefined when the client has left, or never. */
   readonly retryAfterSeconds: number | undefined;

@@ -1,7 +1,4 @@
-/**
- * The decision about a request: one readable sentence, and the same as data. Sentences name figures and policies, never
- * a fairness ID.
- */
+/** The decision about a request as a sentence and as data, with figures and policies, never a fairness ID. */
 
 /**
  * The part that decided.
@@ -72,10 +69,7 @@ export interface WaitExplanation extends Explanation {
   readonly waitedMs: number;
   /** Until its time is up; undefined when it may wait for ever. */
   readonly expiresInMs: number | undefined;
-  /**
-   * Requests that go before it in its own queue: its flow's, or its band's under `globalStrict()`; undefined when they
-   * were not counted.
-   */
+  /** Requests before it in its own queue, its flow's or its band's under `globalStrict()`; undefined if not counted. */
   readonly ahead: number | undefined;
   /** Requests of other flows of its band that go before it, as if the flows took turns by weight. */
   readonly aheadInOtherFlows: number;

@@ -75,10 +75,7 @@ export interface Drop {
   readonly detail?: string | undefined;
   /** The time until the requests ahead should be gone, at the band's recent rate; absent when nothing was measured. */
   readonly retryAfterMs?: number | undefined;
-  /**
-   * The decision, in a sentence and as data. Every drop of a controller has it. It is computed when it is read, and not
-   * copied with the outcome.
-   */
+  /** The decision, in a sentence and as data, of every drop. It is computed when read, and not copied along. */
   readonly explanation?: Explanation | undefined;
 }
 

@@ -279,10 +279,7 @@ export interface ShadowMaker extends Shadow {
   begin(engine: Engine, clock: Clock): ShadowMode;
 }
 
-/**
- * Decides over every request, and holds and drops none: for the option `mode`. `stats().shadow` says what would have
- * happened.
- */
+/** Decides over every request, and holds and drops none: for `mode`. `stats().shadow` says what would be. */
 export function shadow(): Shadow {
   const maker: ShadowMaker = { type: 'shadow', begin: (engine, clock) => new ShadowMode(engine, clock) };
   return maker;

@@ -9,10 +9,7 @@ import type { DetectorDefinition, SaturationDetector } from '../saturation-detec
 export interface ScrapedConcurrencyOptions {
   /** Requests, running and waiting, at which an endpoint of weight 1 is full; from 1 up. @default 100 */
   maxConcurrency?: number | undefined;
-  /**
-   * Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '2s'.
-   * @default '2s'
-   */
+  /** Metrics older than this are stale, from `reportDueAtMs` where it is later; ms, or text as '2s'. @default '2s' */
   metricsStalenessThreshold?: number | string | undefined;
 }
 

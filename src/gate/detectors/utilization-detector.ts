@@ -15,10 +15,7 @@ export interface UtilizationDetectorOptions {
   queueDepthThreshold?: number | undefined;
   /** Share of the KV cache in use at which a server is full, above 0 and at most 1. @default 0.8 */
   kvCacheUtilThreshold?: number | undefined;
-  /**
-   * Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '200ms'.
-   * @default '200ms'
-   */
+  /** Metrics older than this are stale, from `reportDueAtMs` where it is later; ms, or as '200ms'. @default '200ms' */
   metricsStalenessThreshold?: number | string | undefined;
   /**
    * The load that counts for an endpoint without fresh metrics. `saturated`: 1. `ignore`: nothing, also when it is the
@@ -136,10 +133,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
   };
 }
 
-/**
- * With `lagCompensation` each request that was sent since the report waits in the server, unless another one has ended
- * since and made room for it.
- */
+/** With `lagCompensation` each request sent since the report waits there, unless another has ended since. */
 function reportedLoad(
   { metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView,
   lagCompensation: boolean,

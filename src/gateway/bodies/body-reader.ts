@@ -62,10 +62,7 @@ export class BodyReader {
     if (Number(headers['content-length'] ?? 0) > mostBytes) throw tooLarge(mostBytes);
   }
 
-  /**
-   * The whole body, of at most `mostBytes`.
-   * @throws (rejects) what `receive` fails with
-   */
+  /** The whole body, of at most `mostBytes`. @throws (rejects) what `receive` fails with */
   read(req: IncomingMessage, sender: string, mostBytes?: number): Promise<Buffer> {
     return new Promise((resolve, reject) =>
       this.receive(req, { sender, mostBytes, look: undefined, done: resolve, fail: reject }),

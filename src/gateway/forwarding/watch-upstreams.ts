@@ -78,10 +78,7 @@ export function scraperOf(
   });
 }
 
-/**
- * Asks servers that have a health path whether they are well, and logs and counts what comes of it. Starts at once;
- * returns a function that stops this.
- */
+/** Asks servers with a health path how they are, logs and counts it. Starts at once; returns what stops it. */
 function watchUpstreamHealth(
   upstreams: Upstreams,
   config: GatewayConfig['health'],

@@ -146,10 +146,7 @@ export interface GatewayConfig {
   readonly sharedState?: SharedStateConfig | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;
-  /**
-   * True when the file names no detector: a detector that needs the servers' metrics may then be replaced if there are
-   * none.
-   */
+  /** The file names no detector: one that needs the servers' metrics may be replaced where there are none. */
   readonly hasDefaultDetector: boolean;
   /** Every detector that the file declares, also those inside others. */
   readonly detectors: readonly SaturationDetector[];

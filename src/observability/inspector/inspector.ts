@@ -21,10 +21,7 @@ export interface Inspector {
   node(req: NodeLikeRequest, res: NodeLikeResponse, next?: (error?: unknown) => void): Promise<void>;
   /** Pages that watch now. */
   readonly watchers: number;
-  /**
-   * Ends all streams, so that a server can close, and the history. Pages that come later are served again, without the
-   * past.
-   */
+  /** Ends all streams, so that a server can close, and the history. Later pages are served without the past. */
   close(): void;
 }
 

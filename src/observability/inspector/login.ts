@@ -1,7 +1,4 @@
-/**
- * A login that every browser knows: the answer 401 makes it ask for name and password, which it then sends along, to
- * the stream as well.
- */
+/** A login that every browser knows: 401 makes it ask for name and password, and send them with all that follows. */
 import { GcraWindow } from '../../base/gcra-window.js';
 import { headerText } from '../../base/headers/header-source.js';
 import * as s from '../../base/schema/schema.js';

@@ -16,25 +16,16 @@ export interface InspectorRequest {
 }
 
 export interface InspectorOptions {
-  /**
-   * Whether this request may look; or the answer to one that may not, such as a challenge to log in (`basicLogin`).
-   * Without it every request gets 403.
-   */
+  /** Whether this request may look, or the answer to one that may not (`basicLogin`). Without it all get 403. */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
    * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Set them,
    * because a stranger's page can point a name of its own to your server. @default any
    */
   hosts?: readonly string[] | ((host: string) => boolean) | undefined;
-  /**
-   * The name by which a waiting request can be searched for. @default its `id` or `requestId`, or the header
-   * `x-request-id` of its `req`
-   */
+  /** The name by which a waiting request is found. @default `id` or `requestId`, or its `req`'s `x-request-id` */
   idOf?: ((request: never) => string | undefined) | undefined;
-  /**
-   * Whether the last minutes are kept while nobody looks: a reading every 5 s, and two counts for each request.
-   * @default true
-   */
+  /** Whether the last minutes are kept while nobody looks: a reading in 5 s, two counts a request. @default true */
   history?: boolean | undefined;
   /** `hidden`: flows appear as `flow 1`, `flow 2`, … @default 'shown' */
   fairnessIds?: 'shown' | 'hidden' | undefined;
@@ -42,10 +33,7 @@ export interface InspectorOptions {
   intervalMs?: number | undefined;
   /** Pages that may watch at a time, from 1 up; the next one is answered with 503. @default 16 */
   maxWatchers?: number | undefined;
-  /**
-   * How much of each a frame shows; the rest is only counted.
-   * @default 8 flows of each band, 12 of all together, and 6 waits
-   */
+  /** How much of each a frame shows; the rest is counted. @default 8 flows of a band, 12 in all, 6 waits */
   bounds?: OverviewBounds | undefined;
   /**
    * The part of shared limits that this replica holds: `() => ({ leases: shared.status, quotas })`, of

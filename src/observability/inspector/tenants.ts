@@ -15,10 +15,7 @@ export interface FrameTenant {
   readonly waiting: number;
   readonly servedPerSecond: number;
   readonly droppedPerSecond: number;
-  /**
-   * Of its band, 0 … 1: by the cost that the fairness policy goes by, or by requests; null where nothing of the band
-   * was served lately.
-   */
+  /** Of its band, 0 … 1: by the fairness policy's cost, or by requests; null where nothing was served lately. */
   readonly receivedShare: number | null;
   readonly owedShare: number | null;
   /** Null: nothing waits, or no request of it was looked at. */
@@ -80,10 +77,7 @@ export function tenantTable(
   );
 }
 
-/**
- * It uses the policy's own account if there is one; otherwise it counts requests and weights. Flows that are not listed
- * count with weight 1.
- */
+/** By the policy's own account, or by requests and weights. Flows that are not listed count with weight 1. */
 function sharesOf(
   { fairnessId, priority, weight }: Standing,
   standings: readonly Standing[],

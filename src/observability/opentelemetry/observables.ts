@@ -10,10 +10,7 @@ import { attributes, type Instrument } from './instruments.js';
 
 export type Figure = readonly [value: number, of: Attributes];
 
-/**
- * A series once reported stays, as 0 when it is gone, because SDKs repeat the last value of one not observed. Its
- * callers keep the attributes few.
- */
+/** A series once reported stays, as 0 when gone: SDKs repeat the last value. Its callers keep the attributes few. */
 export class ZeroFilledSeries {
   private readonly known = new Map<string, Attributes>();
 

@@ -1,7 +1,4 @@
-/**
- * A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges read from the controller when
- * they are collected.
- */
+/** A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges when they are collected. */
 import {
   type Attributes,
   type BatchObservableResult,
@@ -27,15 +24,9 @@ export interface OpenTelemetryMetricsOptions {
   meter?: Meter | undefined;
   /** @default the global one */
   meterProvider?: MeterProvider | undefined;
-  /**
-   * Value of the attribute `flow_control.pool`; tells controllers apart that share a meter.
-   * @default no such attribute
-   */
+  /** Value of the attribute `flow_control.pool`; tells controllers apart that share a meter. @default not there */
   pool?: string | undefined;
-  /**
-   * Whether metrics have the attribute `flow_control.fairness_id`: many series, and names of tenants.
-   * @default false
-   */
+  /** Whether metrics have the attribute `flow_control.fairness_id`: many series, names of tenants. @default false */
   fairnessIdAttribute?: boolean | undefined;
   /**
    * Upper bounds of the histogram of waits. Each is one count more of each series. A view of

@@ -11,10 +11,7 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   prefix?: string | undefined;
   /** Value of the label `inference_pool`; tells controllers apart that share a registry. @default '' */
   inferencePool?: string | undefined;
-  /**
-   * Whether series have the label `fairness_id`. Say false where fairness IDs are secrets, such as API keys.
-   * @default true
-   */
+  /** Whether series have the label `fairness_id`. False where fairness IDs are secrets, as API keys. @default true */
   fairnessIdLabel?: boolean | undefined;
   /**
    * Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up.
@@ -42,10 +39,7 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
    * stages. A function is asked at each scrape, for hosts that reconfigure. @default []
    */
   detectors?: readonly SaturationDetector[] | (() => readonly SaturationDetector[]) | undefined;
-  /**
-   * Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API endpoint, such as `chat_completions`.
-   * @default undefined
-   */
+  /** Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API, as `chat_completions`. @default without */
   dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;
 }
 

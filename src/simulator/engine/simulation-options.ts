@@ -29,10 +29,7 @@ export interface ScenarioBody {
   readonly duration: Duration;
   /** Requests that arrive before are simulated and not measured. @default 0 */
   readonly warmUp?: Duration | undefined;
-  /**
-   * How long the run goes on after the traffic, until everything has ended. @default ten times `duration`, ten minutes
-   * at least
-   */
+  /** How long the run goes on after the traffic, until all has ended. @default ten times `duration`, ≥ ten minutes */
   readonly drain?: Duration | undefined;
   /** Length of a bucket of the time series. @default a 120th of `duration` */
   readonly bucket?: Duration | undefined;
@@ -138,10 +135,7 @@ const scenarioBody = s.object(scenarioShape, (given, report) => {
   }
 });
 
-/**
- * The scenario with its units resolved.
- * @throws FlowConfigError that lists every problem
- */
+/** The scenario with its units resolved. @throws FlowConfigError that lists every problem */
 export function resolveScenario(given: ScenarioBody): ResolvedSimulation {
   const { duration, warmUp, drain, bucket, keepRequests, ...read } = s.parse(scenarioBody, given, 'simulation');
   return {

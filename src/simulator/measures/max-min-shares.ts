@@ -2,10 +2,7 @@
 import * as s from '../../base/schema/schema.js';
 import { checkArguments } from '../check-arguments.js';
 
-/**
- * Shares of `capacity` in the order of `demands`. Source: Bertsekas and Gallager, "Data networks", progressive filling.
- * @throws FlowConfigError
- */
+/** Shares of `capacity` by `demands`. Source: Bertsekas, Gallager, "Data networks". @throws FlowConfigError */
 export function maxMinShares(demands: readonly number[], capacity: number): number[] {
   checkArguments(
     'maxMinShares',

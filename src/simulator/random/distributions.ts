@@ -7,10 +7,7 @@ import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
 import { exponential, gamma, normal, type Random } from './random-streams.js';
 
-/**
- * A number stands for `fixed`. Figures are in the unit of what they describe: ms for times (`'100ms'` may be written),
- * tokens for lengths.
- */
+/** A number stands for `fixed`. Figures are in the unit of their subject: ms for times (or `'100ms'`), tokens. */
 export type Distribution<N = number> =
   | N
   | { readonly type: 'fixed'; readonly value: N }

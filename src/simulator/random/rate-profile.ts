@@ -120,10 +120,7 @@ function profileOf(given: Rate): Profile {
   }
 }
 
-/**
- * Walks along a profile. `advance(work)` returns when `work` more requests have come: ms from the start, Infinity for
- * never.
- */
+/** Walks along a profile. `advance(work)`: when `work` more requests have come, ms from the start, or Infinity. */
 export class RateWalk {
   private readonly profile: Profile;
   private index = 0;

@@ -21,10 +21,7 @@ const mostError = 0.25;
 const anyMs = s.value('a number of ms', (given) => typeof given === 'number');
 const someTimes = s.list(s.object({ name: s.text(), measuredMs: anyMs, predictedMs: anyMs, error: anyMs }));
 
-/**
- * p50 and p95 of each time that the rows have, of those that the result counts.
- * @throws FlowConfigError
- */
+/** p50 and p95 of each time that the rows have, of those that the result counts. @throws FlowConfigError */
 export function heldAgainstLog(result: SimulationResult, rows: readonly TraceRow[]): HeldTime[] {
   checkArguments('heldAgainstLog', { result, rows }, { result: oneResult, rows: someRows });
   const times = { ttft: new Samples(), perToken: new Samples(), total: new Samples() };
@@ -65,10 +62,7 @@ export function heldTable(times: readonly HeldTime[]): string {
   return `\n${columns([['', 'log', 'simulated', 'off by'], ...rows]).join('\n')}\n`;
 }
 
-/**
- * A sentence about the times that are too far off, or that nobody has; undefined when there are none.
- * @throws FlowConfigError
- */
+/** A sentence about times that are too far off, or that nobody has; undefined without. @throws FlowConfigError */
 export function distrust(times: readonly HeldTime[]): string | undefined {
   checkArguments('distrust', { times }, { times: someTimes });
   const far = times.filter(({ error }) => !(Math.abs(error) < mostError));

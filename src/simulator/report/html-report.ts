@@ -53,10 +53,7 @@ const kinds: readonly ChartKind[] = [
   { title: 'Time to first token, p99', unit: 'ms', lines: ({ ttftP99ByClass }) => linesOf(ttftP99ByClass, '') },
 ];
 
-/**
- * The page, as text. Charts of one kind have one scale, so that results can be compared by eye.
- * @throws FlowConfigError
- */
+/** The page, as text. Charts of one kind have one scale, for comparison by eye. @throws FlowConfigError */
 export function htmlReport(results: readonly SimulationResult[], title = 'Simulation'): string {
   checkArguments('htmlReport', { results, title }, { results: someResults, title: anyText });
   const heads = results.map(

@@ -50,10 +50,7 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
 
 const someScenarios = s.list(s.openObject({ name: anyText, results: some(someResults) }));
 
-/**
- * Several scenarios beside each other, compared with the first; each was run with one or more seeds.
- * @throws FlowConfigError
- */
+/** Several scenarios beside each other, compared with the first; each with its seeds. @throws FlowConfigError */
 export function comparisonTable(
   scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[],
 ): string {

@@ -1,7 +1,4 @@
-/**
- * One request of a simulated client, from its arrival to its end. All have one shape, so that a million of them are
- * cheap.
- */
+/** One request of a simulated client, to its end. All have one shape, so that a million of them are cheap. */
 import type { FlowKey, FlowRequest, Lease } from '../../index.js';
 
 /** A request as a source of traffic asks for it. */
@@ -27,10 +24,7 @@ export type OnEnd = (request: SimRequest, ending: Ending) => void;
 export class SimRequest implements FlowRequest {
   readonly byteSize: number;
   readonly tokens: number;
-  /**
-   * The prompt, for quotas, where that is all that is told of the size; undefined where `tokens` says more, or there is
-   * no prompt.
-   */
+  /** The prompt, where quotas are told nothing else of the size; undefined where `tokens` says more, or without one. */
   readonly inputTokens: number | undefined;
   readonly ttlMs: number | undefined;
   readonly sloTtftMs: number | undefined;

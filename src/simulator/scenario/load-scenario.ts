@@ -1,7 +1,4 @@
-/**
- * Reads a scenario file into the options of a simulation, or reports everything that is wrong with it, with line and
- * column.
- */
+/** Reads a scenario file into the options of a simulation, or reports all that is wrong, with line and column. */
 import { isCollection, isMap, isNode, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument } from 'yaml';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
@@ -204,10 +201,7 @@ function plain(path: string): string {
   return path.startsWith(heading) ? path.slice(heading.length) : path;
 }
 
-/**
- * Adds line and column, in the text of a YAML file, to the paths of issues. A missing value has the position of the
- * object that lacks it.
- */
+/** Adds line and column of a YAML file to the paths of issues; for a missing value, those of its object. */
 function withPositions(text: string, issues: readonly ConfigIssue[]): ConfigIssue[] {
   // Text that nests too deep must not be parsed: its issue has its place already.
   if (issues.every(hasPlace)) return [...issues];

@@ -19,10 +19,7 @@ const someConditions = s.list(s.objectWith<Condition>('a condition, as parseCond
 
 const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': 'most', '>': 'least', '>=': 'least' };
 
-/**
- * The conditions of a text, joined by `and`. Times may have units; figures in percent are ratios.
- * @throws FlowConfigError
- */
+/** The conditions of a text, joined by `and`. Times may have units; percents are ratios. @throws FlowConfigError */
 export function parseConditions(text: string): Condition[] {
   checkArguments('parseConditions', { text }, { text: anyText });
   return text.split(/\s+and\s+/).map(parseCondition);
@@ -74,10 +71,7 @@ export function worstMiss(conditions: readonly Condition[], results: readonly Si
   return Math.max(...results.flatMap((result) => conditions.map(({ measure, miss }) => miss(measure.read(result)))));
 }
 
-/**
- * The measures of the conditions that do not hold in every result, and which of them have no figure.
- * @throws FlowConfigError
- */
+/** The measures of conditions that some result breaks, and which of them have no figure. @throws FlowConfigError */
 export function failuresOf(conditions: readonly Condition[], results: readonly SimulationResult[]): string[] {
   checkArguments('failuresOf', { conditions, results }, { conditions: someConditions, results: someResults });
   return conditions.flatMap(({ measure, miss }) => {

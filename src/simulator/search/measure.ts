@@ -100,10 +100,7 @@ export interface Spread {
   readonly greatest: number;
 }
 
-/**
- * Reads the figure from each result; NaN when one of them does not have it. Needs one at least.
- * @throws FlowConfigError
- */
+/** Reads the figure from each result, one at least; NaN when one of them lacks it. @throws FlowConfigError */
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
   checkArguments('spreadOf', { measure, results }, { measure: oneMeasure, results: some(someResults) });
   const figures = results.map((result) => measure.read(result));

@@ -9,10 +9,7 @@ export interface SweepAxis {
   readonly values: readonly (number | string)[];
 }
 
-/**
- * `path=4,8,16` or, for integers, `path=4..64` and `path=4..64/4` with a step.
- * @throws FlowConfigError
- */
+/** `path=4,8,16` or, for integers, `path=4..64` and `path=4..64/4` with a step. @throws FlowConfigError */
 export function parseSweepAxis(text: string): SweepAxis {
   checkArguments('parseSweepAxis', { text }, { text: anyText });
   const [, path = '', list = ''] = /^([^=]+)=(.+)$/.exec(text) ?? [];

@@ -48,10 +48,7 @@ const rounds = 4;
 
 const ofOptions = s.object({ servers: s.optional(s.positiveInteger()) });
 
-/**
- * Undefined when too few rows have times: arrival, `ttftMs` and `totalMs`, and tokens. O(n log n).
- * @throws FlowConfigError
- */
+/** Undefined when too few rows have arrival, `ttftMs`, `totalMs` and tokens. O(n log n). @throws FlowConfigError */
 export function calibrate(rows: readonly TraceRow[], options: CalibrateOptions = {}): Calibration | undefined {
   checkArguments('calibrate', { rows, options }, { rows: someRows, options: ofOptions });
   const { servers = serversOf(rows) } = options;

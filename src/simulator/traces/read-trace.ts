@@ -1,7 +1,4 @@
-/**
- * Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named; it is left out only where the reader is
- * told to.
- */
+/** Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named, and left out only on demand. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import * as s from '../../base/schema/schema.js';
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';

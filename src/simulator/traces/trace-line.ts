@@ -40,10 +40,7 @@ export class TraceLine {
     return this.figures.outputTokens !== 0 && !(numberOf(status) >= 400);
   }
 
-  /**
-   * The request. Its arrival is from the beginning of the trace, or an instant.
-   * @throws LineFault
-   */
+  /** The request. Its arrival is from the beginning of the trace, or an instant. @throws LineFault */
   toRow(): TraceRow {
     const { tenant, priority, server } = this.texts;
     const { arrivalMs, ttftMs, totalMs } = this.times();

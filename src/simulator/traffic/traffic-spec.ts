@@ -91,10 +91,7 @@ export interface TrafficSpec {
   readonly serviceTime?: Distribution | undefined;
   /** Slots that one request takes, on servers of slots. @default 1 */
   readonly seats?: Distribution | undefined;
-  /**
-   * The size of a request as the gateway believes it: its prompt, its seats, or all its tokens. @default prompt, or
-   * seats where they are given
-   */
+  /** The size as the gateway believes it: prompt, seats, or all tokens. @default prompt, or seats where given */
   readonly tokens?: 'prompt' | 'seats' | 'total' | undefined;
   /** Bytes of a body. @default four for each prompt token */
   readonly bytes?: number | undefined;

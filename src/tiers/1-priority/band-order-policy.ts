@@ -16,10 +16,7 @@ import type { PolicyDefinition } from '../../base/policy-definition.js';
 export interface BandOrderPolicy {
   readonly type: string;
   rank(saturation: number, priorities: readonly number[], ceilings: readonly number[], order: number[]): void;
-  /**
-   * A request of this priority was dispatched, whether it waited or not. Never told of requests that were passed over
-   * or dropped.
-   */
+  /** A request of this priority was dispatched, waited or not. Never told of requests passed over or dropped. */
   recordDispatch?(priority: number): void;
   /** True when the order is always that of the priorities: `rank` is then not called, and the policy costs nothing. */
   readonly strict?: true;

@@ -13,10 +13,7 @@ const type = 'deficit-round-robin-fairness-policy';
 const quantumRange = { from: 1e-6, to: mostCost };
 
 interface QuantumOption {
-  /**
-   * Cost per weight that a flow may use in a round, from 1e-6 to 2^53.
-   * @default the largest cost of late, by weights above 1
-   */
+  /** Cost per weight of a round, from 1e-6 to 2^53. @default the largest cost of late, by weights above 1 */
   quantum?: number | undefined;
 }
 

@@ -33,10 +33,7 @@ export interface FlowSelector<R = unknown> {
   itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A request of this flow was dispatched, also when it never had to wait. */
   dispatched?(flow: FlowView<R>, item: ItemView<R>, nowMs: number): void;
-  /**
-   * A running request was reported to have consumed this much more; `total` is all of it. `item` is what `dispatched`
-   * was given.
-   */
+  /** A running request has consumed this much more; `total` is all of it. `item` is what `dispatched` was given. */
   consumed?(flow: FlowView<R>, usage: Usage, nowMs: number, item: ItemView<R>, total: Usage): void;
   /**
    * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was

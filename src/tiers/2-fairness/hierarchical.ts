@@ -1,7 +1,4 @@
-/**
- * Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys
- * what a project has.
- */
+/** Fair by cost at every level: organisations share the band, their projects its part, and keys the projects'. */
 import { define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
@@ -16,10 +13,7 @@ const type = 'hierarchical-fairness-policy';
 const mostLevels = 4;
 
 interface Levels {
-  /**
-   * How the members of each level share, from the top; one to four entries.
-   * @default three times 'virtual-token-counter'
-   */
+  /** How the members of each level share, from the top; one to four. @default three times 'virtual-token-counter' */
   levels?: Sharing[] | undefined;
   /** The text between the names of a fairness ID. @default '/' */
   separator?: string | undefined;

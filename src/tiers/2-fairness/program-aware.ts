@@ -10,15 +10,9 @@ import { leastAttainedService } from './least-attained-service.js';
 import { type Program, type ProgramStrategy, ProgramTable } from './program-table.js';
 import { turnPriority } from './turn-priority.js';
 
-/**
- * A program is a fairness ID; its cost is `promptTokenWeight` · prompt tokens + `completionTokenWeight` · completion
- * tokens.
- */
+/** A program is a fairness ID; it costs `promptTokenWeight` · prompt + `completionTokenWeight` · completion tokens. */
 export interface ProgramAwareOptions {
-  /**
-   * `las`: the program that attained least service. `turn-priority`: the session with the most turns.
-   * @default 'las'
-   */
+  /** `las`: the program that attained least service. `turn-priority`: the one with the most turns. @default 'las' */
   strategy?: 'las' | 'turn-priority' | undefined;
   /** Weight of little service in the score, from 0 up. @default 0.8 */
   lasWeightService?: number | undefined;

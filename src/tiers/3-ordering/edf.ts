@@ -19,10 +19,7 @@ export interface EdfParameters {
    * requests for the same model, and of about the same tokens, took longer
    */
   firstTokenAfter?: number | string | undefined;
-  /**
-   * The deadline of requests without one, after their arrival, such as '5m'.
-   * @default none: they go last, and may starve
-   */
+  /** The deadline of requests without one, after their arrival, such as '5m'. @default none: they go last */
   maxWait?: number | string | undefined;
 }
 

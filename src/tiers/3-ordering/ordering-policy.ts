@@ -17,10 +17,7 @@ export interface OrderingPolicy<R = unknown> {
   compare(a: ItemView<R>, b: ItemView<R>): number;
   /** True when `compare` is nothing but arrival order: the controller then uses a FIFO instead of a heap. */
   readonly arrivalOrder?: true;
-  /**
-   * Lets requests pass within arrival order, by what is known when a request is chosen; `compare` is arrival order
-   * then.
-   */
+  /** Lets requests pass within arrival order, by what is known at the choice; `compare` is arrival order then. */
   readonly scores?: RequestScores<R>;
   /**
    * True for a request that cannot be served in time any more: it is dropped when its turn comes (`infeasible`) instead

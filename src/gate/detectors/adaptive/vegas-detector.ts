@@ -13,10 +13,7 @@ import {
 export interface VegasParameters extends AdaptiveLimitOptions {
   /** Required, because nothing else bounds the limit if the fastest latency was measured under load. */
   maxLimit: number;
-  /**
-   * The fastest latency is measured anew after that many windows for each request of the limit, above 0.
-   * @default 30
-   */
+  /** The fastest latency is measured anew after so many windows for each request of the limit, above 0. @default 30 */
   probeMultiplier?: number | undefined;
 }
 

@@ -23,10 +23,7 @@ export interface CompositeChild {
 
 export interface CompositeDetector extends SaturationDetector {
   readonly isGuessing: boolean;
-  /**
-   * The child with the highest reading of the last time, the first of equals; undefined before, and when none was in
-   * scope.
-   */
+  /** The child with the highest reading of the last time, the first of equals; undefined when none was in scope. */
   readonly winner: string | undefined;
   /** The error of each child that failed at the last reading, by name. */
   readonly failures: ReadonlyMap<string, unknown>;

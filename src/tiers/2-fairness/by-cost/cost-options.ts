@@ -30,10 +30,7 @@ export interface CostParameters {
   promptTokenPrice?: number | undefined;
   /** Above 0. @default 2 */
   completionTokenPrice?: number | undefined;
-  /**
-   * When a request is charged; at its end it has been charged what it cost, whatever was predicted.
-   * @default 'predict'
-   */
+  /** When a request is charged; at its end it has been charged what it cost in any case. @default 'predict' */
   charge?: ChargeMode | undefined;
   /** Completion tokens predicted for a flow of which no request has ended yet, above 0. @default 256 */
   expectedCompletionTokens?: number | undefined;
@@ -55,10 +52,7 @@ export interface CostOptions extends Omit<CostParameters, 'cost'> {
   workOf?: ((item: ItemView) => Partial<Omit<Work, 'seatMs'>>) | undefined;
   /** Answers of one model are predicted apart from those of others. @default one for all */
   modelOf?: ((item: ItemView) => string | undefined) | undefined;
-  /**
-   * The weight of a request's charge, from 1e-6 up: by the fairness ID, or request by request.
-   * @default the flow's weight
-   */
+  /** The weight of a request's charge, from 1e-6 up: by fairness ID, or by request. @default the flow's weight */
   weightOf?: ((fairnessId: string, item: ItemView) => number) | undefined;
 }
 

@@ -201,10 +201,7 @@ export class DeficitRounds implements ShareOrder {
     this.chargesUntilReview--;
   }
 
-  /**
-   * Larger costs count at once; smaller ones when none larger came for a while. O(active shares) when the quantum
-   * changes, which is rare.
-   */
+  /** Larger costs count at once; smaller ones when none larger came for a while. O(active shares) at a rare change. */
   private reviewQuantum(): void {
     let wanted = this.quantum;
     if (this.largest > this.quantum) wanted = this.largest;

@@ -3,10 +3,7 @@ import * as s from '../../../base/schema/schema.js';
 import { textHash } from '../../../base/text-hash.js';
 import type { ItemView } from '../../views.js';
 
-/**
- * One object may serve several policies. An exception counts as a plugin error, and so does a prediction that is not
- * above 0 and at most 2^53.
- */
+/** One object may serve several policies. Exceptions, and predictions outside (0, 2^53], count as plugin errors. */
 export interface OutputPredictor {
   /** Completion tokens expected of a request, above 0. `model` is '' where models are not told apart. */
   predict(item: ItemView, model: string): number;

@@ -203,10 +203,7 @@ export class ShareGroup {
   readonly order: ShareOrder;
   /** The share that these divide among them; undefined at the root. */
   readonly owner: Share | undefined;
-  /**
-   * True below an order without a floor: a share above is remembered as long as the controller has a flow below it, so
-   * members are kept.
-   */
+  /** True below an order without a floor: members are kept, because a share above is remembered as long as they. */
   private readonly keepsFlows: boolean;
   private readonly shares = new Map<string, Share>();
   private readonly debtors = new ShareHeap<Share>();
