@@ -17,6 +17,7 @@ const guides = [
   'shadow',
   'capacity',
   'gateway',
+  'envoy',
   'deployment',
   'scale-out',
   'client',

@@ -6,8 +6,8 @@
  *                 413    400 429 503    │  evicted
  *                                       └ response: headers, body, trailers ─► over
  *
- * Invariant: the answers of each direction come in the order headers, body, trailers; a refusal is the last message; the
- * exchange ends once, and after that nothing is written.
+ * Invariant: the answers of each direction come in the order headers, body, trailers; a refusal is the last message;
+ * the exchange ends once, and after that nothing is written.
  *
  * Longer than most files, because every part can come in every state, and one object holds them all.
  */
@@ -55,7 +55,7 @@ export interface ExtProcRequest {
   readonly hasNoBody: boolean;
   /** All of it. What is put here goes to the server in its place. */
   body: Buffer;
-  /** The endpoints that the proxy allows, as it wrote them; undefined: any. Source: the metadata `envoy.lb.subset_hint`. */
+  /** The endpoints that the proxy allows, as it wrote them in `envoy.lb.subset_hint`; undefined: any. */
   readonly subset: readonly string[] | undefined;
   /** Of the answer: the server's, or a refusal; 0 before it. */
   readonly status: number;
@@ -102,16 +102,14 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   status = 0;
   isRefused = false;
   note: unknown = undefined;
-  readonly flow: RequestFlow | undefined = undefined;
   /** The lease and its request, once dispatched. */
-  granted: RequestFlow | undefined = undefined;
+  flow: RequestFlow | undefined = undefined;
   /** Reads the answer while it passes. */
   reader: AnswerReader | undefined = undefined;
   /** Ends a request that does not arrive. */
   timer: ReturnType<typeof setTimeout> | undefined = undefined;
   private phase: 'headers' | 'body' | 'deciding' | 'answered' | 'over' = 'headers';
-  private requestMode: number = bodyModes.fullDuplex;
-  private responseMode: number = bodyModes.fullDuplex;
+  private modes: Modes = { requestBodyMode: bodyModes.fullDuplex, responseBodyMode: bodyModes.fullDuplex };
   private readonly gathered = new GatheredBytes();
   private received: Buffer = noBytes;
   private hasTrailers = false;
@@ -134,25 +132,38 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     return (this.headers.get(':path') ?? '').split('?', 1)[0] ?? '';
   }
 
-  /** True until the request is whole. */
-  get isReading(): boolean {
-    return this.phase === 'headers' || this.phase === 'body';
-  }
-
   receive(message: ProcessingRequest): void {
     if (this.phase === 'over') return;
-    if (message.protocolConfig && !this.takeModes(message.protocolConfig)) return;
+    if (message.protocolConfig) {
+      const { requestBodyMode = 0, responseBodyMode = 0 } = message.protocolConfig;
+      this.modes = { requestBodyMode, responseBodyMode };
+    }
+    const fault = message.protocolConfig && faultOf(this.modes);
+    if (fault) {
+      this.end(grpc.failedPrecondition, fault);
+      return;
+    }
     const { metadataContext, requestHeaders, requestBody, requestTrailers, responseHeaders, responseBody } = message;
-    if (metadataContext && this.isReading) this.subset = subsetOf(metadataContext.filterMetadata) ?? this.subset;
+    if (metadataContext && (this.phase === 'headers' || this.phase === 'body'))
+      this.subset = subsetOf(metadataContext.filterMetadata) ?? this.subset;
     if (requestHeaders)
       this.takeRequestHeaders(requestHeaders.headers?.headers ?? [], requestHeaders.endOfStream === true);
     else if (requestBody) this.takeRequestBody(requestBody);
-    else if (requestTrailers) this.takeRequestTrailers();
-    else if (responseHeaders) {
+    else if (requestTrailers) {
+      // They end a body whose last piece did not say so.
+      this.hasTrailers = true;
+      if (this.phase === 'body') this.whole();
+      else if (this.phase === 'answered') this.sink.write({ requestTrailers: {} });
+    } else if (responseHeaders) {
       const { headers, endOfStream = false } = responseHeaders;
       this.takeResponseHeaders(headers?.headers ?? [], endOfStream, servedOf(metadataContext?.filterMetadata));
     } else if (responseBody) this.takeResponseBody(responseBody);
-    else if (message.responseTrailers) this.takeResponseTrailers();
+    else if (message.responseTrailers) {
+      const held = this.reader?.pass(noBytes, true) ?? noBytes;
+      if (held.length > 0) writePieces(this.sink, 'responseBody', held, false);
+      this.sink.write({ responseTrailers: {}, dynamicMetadata: this.reader?.facts?.() });
+      this.finish(true);
+    }
   }
 
   /** The proxy half-closed or reset the stream, or the connection is gone. */
@@ -206,7 +217,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   proceedTo(destinations: readonly string[], facts?: Struct): void {
     if (this.phase !== 'deciding') return;
     this.phase = 'answered';
-    const { body, hasNoBody, requestMode } = this;
+    const { body, hasNoBody } = this;
     const text = destinations.join(',');
     const own: Record<string, string> = { [destinationHeader]: text };
     if (!this.headers.get(requestIdHeader)) own[requestIdHeader] = this.id;
@@ -217,33 +228,17 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     };
     const fields = { [destinationHeader]: { stringValue: text }, ...facts?.fields };
     const dynamicMetadata = { fields: { [lb]: { structValue: { fields } } } };
-    if (requestMode === bodyModes.buffered && !hasNoBody) {
+    if (this.modes.requestBodyMode === bodyModes.buffered && !hasNoBody) {
       const bodyMutation = body === this.received ? undefined : { body };
       this.sink.write({ requestBody: { response: { ...response, bodyMutation } }, dynamicMetadata });
     } else {
       this.sink.write({ requestHeaders: { response }, dynamicMetadata });
-      if (!hasNoBody) this.writePieces('requestBody', body, !this.hasTrailers);
+      if (!hasNoBody) writePieces(this.sink, 'requestBody', body, !this.hasTrailers);
     }
     if (this.hasTrailers) this.sink.write({ requestTrailers: {} });
     // It is not needed again.
     this.body = noBytes;
     this.received = noBytes;
-  }
-
-  /** False for a mode in which no endpoint can be chosen by what is in the body; the stream has ended then. */
-  private takeModes({
-    requestBodyMode = 0,
-    responseBodyMode = 0,
-  }: NonNullable<ProcessingRequest['protocolConfig']>): boolean {
-    this.requestMode = requestBodyMode;
-    this.responseMode = responseBodyMode;
-    const { fullDuplex, buffered, streamed } = bodyModes;
-    if (requestBodyMode === fullDuplex || requestBodyMode === buffered || requestBodyMode === bodyModes.none) {
-      if (responseBodyMode <= buffered || responseBodyMode === fullDuplex) return true;
-    }
-    const got = requestBodyMode === streamed ? 'STREAMED' : `${requestBodyMode} and ${responseBodyMode}`;
-    this.end(grpc.failedPrecondition, `processing_mode: expected FULL_DUPLEX_STREAMED or BUFFERED bodies; got ${got}`);
-    return false;
   }
 
   private takeRequestHeaders(headers: readonly HeaderValue[], isLast: boolean): void {
@@ -253,11 +248,11 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     }
     this.headers = fieldsOf(headers);
     this.id = this.headers.get(requestIdHeader) || randomUUID();
-    this.hasNoBody = isLast || this.requestMode === bodyModes.none;
+    this.hasNoBody = isLast || this.modes.requestBodyMode === bodyModes.none;
     this.phase = 'body';
     if (this.hasNoBody) this.whole();
     // In this mode the proxy waits for the answer, and reads the body then.
-    else if (this.requestMode === bodyModes.buffered) this.sink.write({ requestHeaders: {} });
+    else if (this.modes.requestBodyMode === bodyModes.buffered) this.sink.write({ requestHeaders: {} });
   }
 
   private takeRequestBody({ body, endOfStream = false }: BodyPiece): void {
@@ -273,13 +268,6 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
       if (body.length > 0) this.gathered.push(body);
       if (endOfStream) this.whole();
     }
-  }
-
-  /** They end a body whose last piece did not say so. */
-  private takeRequestTrailers(): void {
-    this.hasTrailers = true;
-    if (this.phase === 'body') this.whole();
-    else if (this.phase === 'answered') this.sink.write({ requestTrailers: {} });
   }
 
   private whole(): void {
@@ -298,8 +286,8 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   private takeResponseHeaders(headers: readonly HeaderValue[], isLast: boolean, served: string | undefined): void {
     const fields = fieldsOf(headers);
     this.status = Number(fields.get(':status') ?? fields.get('status') ?? 0);
-    if (this.granted !== undefined) this.decider.responded(this, fields, served);
-    if (this.isOver) return;
+    if (this.flow !== undefined) this.decider.responded(this, fields, served);
+    if (this.isSent !== undefined) return; // a hook failed
     const removeHeaders = [...fields.keys()].filter((name) => controlHeaders.has(name));
     if (this.reader?.keepsLength === false) removeHeaders.push('content-length');
     const headerMutation = removeHeaders.length === 0 ? undefined : { removeHeaders };
@@ -309,8 +297,9 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
 
   private takeResponseBody({ body, endOfStream = false }: BodyPiece): void {
     const passed = this.reader?.pass(body, endOfStream) ?? body;
-    if (this.responseMode === bodyModes.fullDuplex) {
-      if (passed.length > 0 || endOfStream) this.writePieces('responseBody', passed, endOfStream);
+    if (this.modes.responseBodyMode === bodyModes.fullDuplex) {
+      const facts = endOfStream ? this.reader?.facts?.() : undefined;
+      if (passed.length > 0 || endOfStream) writePieces(this.sink, 'responseBody', passed, endOfStream, facts);
     } else {
       const response = passed === body ? undefined : { bodyMutation: { body: passed } };
       this.sink.write({
@@ -319,27 +308,6 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
       });
     }
     if (endOfStream) this.finish(true);
-  }
-
-  private takeResponseTrailers(): void {
-    const held = this.reader?.pass(noBytes, true) ?? noBytes;
-    if (held.length > 0) this.writePieces('responseBody', held, false);
-    this.sink.write({ responseTrailers: {}, dynamicMetadata: this.reader?.facts?.() });
-    this.finish(true);
-  }
-
-  private writePieces(part: 'requestBody' | 'responseBody', bytes: Uint8Array, isEnd: boolean): void {
-    for (let at = 0; at === 0 || at < bytes.length; at += longestPiece) {
-      const body = bytes.length <= longestPiece ? bytes : bytes.subarray(at, at + longestPiece);
-      const endOfStream = isEnd && at + longestPiece >= bytes.length;
-      const dynamicMetadata = endOfStream && part === 'responseBody' ? this.reader?.facts?.() : undefined;
-      const response = { bodyMutation: { streamedResponse: { body, endOfStream } } };
-      this.sink.write({ [part]: { response }, dynamicMetadata });
-    }
-  }
-
-  private get isOver(): boolean {
-    return this.phase === 'over';
   }
 
   /** Ends the exchange by a status of gRPC: the proxy, or this process, is at fault. */
@@ -359,6 +327,33 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   }
 }
 
+type Modes = Required<NonNullable<ProcessingRequest['protocolConfig']>>;
+
+/** Undefined for a mode in which an endpoint can be chosen by what is in the body. */
+function faultOf({ requestBodyMode, responseBodyMode }: Modes): string | undefined {
+  const { fullDuplex, buffered, streamed, none } = bodyModes;
+  const isKnown = [fullDuplex, buffered, none].some((mode) => mode === requestBodyMode);
+  if (isKnown && (responseBodyMode <= buffered || responseBodyMode === fullDuplex)) return undefined;
+  const got = requestBodyMode === streamed ? 'STREAMED' : `${requestBodyMode} and ${responseBodyMode}`;
+  return `processing_mode: expected FULL_DUPLEX_STREAMED or BUFFERED bodies; got ${got}`;
+}
+
+/** Facts go with the last piece. */
+function writePieces(
+  sink: ExtProcSink,
+  part: 'requestBody' | 'responseBody',
+  bytes: Uint8Array,
+  isEnd: boolean,
+  facts?: Struct,
+): void {
+  for (let at = 0; at === 0 || at < bytes.length; at += longestPiece) {
+    const body = bytes.length <= longestPiece ? bytes : bytes.subarray(at, at + longestPiece);
+    const isLast = at + longestPiece >= bytes.length;
+    const response = { bodyMutation: { streamedResponse: { body, endOfStream: isEnd && isLast } } };
+    sink.write({ [part]: { response }, dynamicMetadata: isLast ? facts : undefined });
+  }
+}
+
 /** An answer to a request that fails by itself, in the body that clients of OpenAI's interface parse. */
 export function refusal(status: number, message: string, code: string): HttpErrorResponse {
   const type = status < 500 ? 'invalid_request_error' : 'server_error';
@@ -366,7 +361,7 @@ export function refusal(status: number, message: string, code: string): HttpErro
   return { status, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body };
 }
 
-/** Envoy's external processing overwrites unless it is told to append, and looks at nothing else; others read the action. */
+/** Envoy overwrites unless it is told to append, and looks at nothing else; others read the action. */
 const overwriteOrAdd = 2;
 
 function setting(headers: Readonly<Record<string, string>>): NonNullable<HeaderMutation['setHeaders']> {

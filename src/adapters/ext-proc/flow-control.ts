@@ -26,7 +26,7 @@ import type { Struct } from './messages.js';
 export type Ranking = (endpoints: readonly EndpointView[], request: ExtProcRequest) => readonly EndpointView[];
 
 export interface ExtProcOptions extends FlowControlOptions<ExtProcRequest> {
-  /** The controller's pool. Its endpoints are told to the proxy as `ip:port`: their label `address`, else their `id`. */
+  /** The controller's pool. The proxy is told each endpoint as `ip:port`: its label `address`, else its `id`. */
   pool: EndpointPool;
   /** How many endpoints the proxy is told, the one of the lease first; it tries the next at a retry. @default 1 */
   maxEndpoints?: number | undefined;
@@ -76,8 +76,7 @@ export function flowControl(
     const stream = new ExtProcStream(sink, decider);
     if (++decider.streams > maxStreams) stream.end(resourceExhausted, `more than ${maxStreams} streams are open`);
     const late = (): void => {
-      if (stream.isReading)
-        stream.refuse(refusal(408, 'The request was not received in time.', 'ERR_FLOW_UPLOAD_TIMEOUT'));
+      stream.refuse(refusal(408, 'The request was not received in time.', 'ERR_FLOW_UPLOAD_TIMEOUT'));
     };
     stream.timer = letProcessEnd(setTimeout(late, receiveTimeoutMs));
     return stream;
@@ -140,7 +139,7 @@ class Decider implements ExtProcDecider {
   }
 
   responded(stream: ExtProcStream, headers: ReadonlyMap<string, string>, served: string | undefined): void {
-    const lease = stream.granted?.lease;
+    const lease = stream.flow?.lease;
     if (lease === undefined) return;
     try {
       const endpoint =
@@ -157,7 +156,7 @@ class Decider implements ExtProcDecider {
     this.streams--;
     clearTimeout(stream.timer);
     try {
-      this.hooks.ended?.(stream, stream.granted?.lease);
+      this.hooks.ended?.(stream, stream.flow?.lease);
     } catch (error) {
       this.hooks.failed?.(error, stream);
     }
@@ -200,8 +199,8 @@ class Decider implements ExtProcDecider {
     else if (verdict.type === 'fail') this.fail(stream, verdict.error);
   }
 
-  private send(stream: ExtProcStream, granted: ExtProcStream['granted']): void {
-    stream.granted = granted;
+  private send(stream: ExtProcStream, granted: ExtProcStream['flow']): void {
+    stream.flow = granted;
     const { maxEndpoints = 1, rank = byLoad, facts } = this.hooks;
     const first = granted?.lease.endpoint;
     const isOther = (each: EndpointView): boolean =>
