@@ -77,7 +77,7 @@ export interface ExtProcDecider {
   ended(stream: ExtProcStream): void;
 }
 
-export const destinationHeader = 'x-gateway-destination-endpoint';
+const destinationHeader = 'x-gateway-destination-endpoint';
 const requestIdHeader = 'x-request-id';
 const servedKey = 'x-gateway-destination-endpoint-served';
 const subsetKey = 'x-gateway-destination-endpoint-subset';

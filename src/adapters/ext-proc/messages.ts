@@ -78,7 +78,7 @@ export interface ProcessingResponse {
 }
 
 /** Enumerations are numbers here: both have the same bytes. */
-export const protocol = `
+const protocol = `
 syntax = "proto3";
 package envoy.service.ext_proc.v3;
 message ListValue { repeated Value values = 1; }

@@ -8,11 +8,10 @@ import { describe, expect, it } from 'vitest';
 import { codecOf } from '../../../src/adapters/ext-proc/messages.js';
 
 const require = createRequire(import.meta.url);
-const folderOf = (name: string): string => dirname(require.resolve(`${name}/package.json`));
-const deps = join(folderOf('@grpc/grpc-js-xds'), 'deps');
+const deps = join(dirname(require.resolve('@grpc/grpc-js-xds/package.json')), 'deps');
 const folders = [
   ...['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map((name) => join(deps, name)),
-  folderOf('protobufjs'),
+  dirname(require.resolve('protobufjs/package.json')),
 ];
 
 const root = new protobuf.Root();

@@ -17,8 +17,6 @@ import {
   subsetHint,
 } from '../../../src/index.js';
 
-export type Part = keyof ProcessingResponse;
-
 /** One stream, and what was written to it. */
 export class FakeProxy {
   readonly written: ProcessingResponse[] = [];

@@ -13,6 +13,9 @@ import {
 import { codecOf, type ProcessingRequest, type ProcessingResponse } from '../../../src/adapters/ext-proc/messages.js';
 import { headersOf, rig } from './rig.js';
 
+// Machines that have other work take their time.
+vi.setConfig({ testTimeout: 60_000 });
+
 const path = '/envoy.service.ext_proc.v3.ExternalProcessor/Process';
 const request = codecOf<ProcessingRequest>('ProcessingRequest');
 const response = codecOf<ProcessingResponse>('ProcessingResponse');
@@ -53,7 +56,7 @@ function ask(call: Call, body = '{"model":"m"}'): void {
   call.write({ requestBody: { body: Buffer.from(body), endOfStream: true } });
 }
 
-const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 5_000, interval: 10 });
+const until = (check: () => void): Promise<void> => vi.waitFor(check, { timeout: 20_000, interval: 10 });
 
 /** A gRPC message as bytes on a stream of HTTP/2. */
 function framed(bytes: Uint8Array): Buffer {
@@ -91,7 +94,7 @@ describe('the server', () => {
       onTestFinished(() => health.close());
       const check = (service: string): Promise<unknown> =>
         new Promise((resolve) =>
-          health.Check({ service }, (error: { code: number } | null, got: { status: string }) =>
+          health.Check?.({ service }, (error: { code: number } | null, got: { status: string }) =>
             resolve(error?.code ?? got.status),
           ),
         );
@@ -99,7 +102,7 @@ describe('the server', () => {
       expect(await Promise.all(names.map(check))).toEqual(names.map(() => 'SERVING'));
       expect(await check('nobody')).toBe(5);
       health
-        .Watch({ service: '' })
+        .Watch?.({ service: '' })
         .on('data', ({ status }: { status: string }) => watched.push(status))
         .on('error', () => {});
     }
@@ -189,16 +192,16 @@ describe('a proxy', () => {
   });
 
   it('that opens streams and sends nothing has so many, and no more; when it leaves, others are served', async () => {
-    const { client, server } = await served({ maxStreams: 500 });
-    const { session, statuses } = rawStreams(server.port, 5_000);
-    await until(() => expect(statuses).toHaveLength(4_500));
+    const { client, server } = await served({ maxStreams: 200 });
+    const { session, statuses } = rawStreams(server.port, 2_000);
+    await until(() => expect(statuses).toHaveLength(1_800));
     expect(new Set(statuses)).toEqual(new Set(['8']));
     session.destroy();
     await vi.waitFor(async () => {
       const { call, got } = callOf(client);
       ask(call);
-      await vi.waitFor(() => expect(got).toHaveLength(2), { timeout: 500 });
-    }, 5_000);
+      await vi.waitFor(() => expect(got).toHaveLength(2), { timeout: 2_000 });
+    }, 20_000);
   });
 
   it('that does not read what it is told is not read from either', async () => {
@@ -218,7 +221,7 @@ describe('a proxy', () => {
     );
     const piece = framed(request.encode({ responseBody: { body: Buffer.alloc(60_000), endOfStream: false } }));
     stream?.write(framed(request.encode({ responseHeaders: { headers: headersOf({ ':status': '200' }) } })));
-    for (let i = 0; i < 1_000; i++) stream?.write(piece);
+    for (let i = 0; i < 400; i++) stream?.write(piece);
     let before = -1;
     await vi.waitFor(
       () => {
@@ -226,12 +229,12 @@ describe('a proxy', () => {
         before = received;
         expect(isStill).toBe(true);
       },
-      { timeout: 5_000, interval: 300 },
+      { timeout: 20_000, interval: 300 },
     );
     expect(received).toBeGreaterThan(1);
-    expect(received).toBeLessThan(900);
+    expect(received).toBeLessThan(300);
     stream?.resume();
-    await until(() => expect(received).toBe(1_001));
+    await until(() => expect(received).toBe(401));
     stream?.close(constants.NGHTTP2_CANCEL);
   });
 });
