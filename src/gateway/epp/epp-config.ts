@@ -181,9 +181,13 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
 
 /** The document without what is the scheduler's. A detector among its filters says how full the pool is. */
 function flowDocument(body: Record<string, unknown>, detector: string | undefined): object {
-  const { plugins = [], saturationDetector = detector && { pluginRef: detector }, ...rest } = body;
+  const { plugins = [], flowControl, saturationDetector = detector && { pluginRef: detector }, ...rest } = body;
   const others = Array.isArray(plugins) ? plugins.filter(({ type }) => !ownTypes.includes(type)) : plugins;
-  return { ...rest, plugins: others, ...(saturationDetector === undefined ? {} : { saturationDetector }) };
+  // llm-d's files give the template of bands a priority, which means nothing.
+  const { defaultPriorityBand, ...section } = isRecord(flowControl) ? flowControl : {};
+  const { priority: _, ...template } = isRecord(defaultPriorityBand) ? defaultPriorityBand : {};
+  const detecting = saturationDetector === undefined ? {} : { saturationDetector };
+  return { ...rest, ...detecting, plugins: others, flowControl: { ...section, defaultPriorityBand: template } };
 }
 
 /** Without the feature gate nothing waits: sheddable requests are rejected while the pool is full, others go. */
@@ -191,6 +195,6 @@ function withoutQueue({ saturationDetector }: FlowControllerOptions, isFiltered:
   return {
     saturationDetector,
     mode: 'admission',
-    ...(isFiltered ? { admission: whileThereIsRoom, headroom: 'required' } : {}),
+    ...(isFiltered ? { admission: whileThereIsRoom, headroom: 'required' } : { headroom: 'preferred' }),
   };
 }
