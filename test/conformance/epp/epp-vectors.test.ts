@@ -143,7 +143,12 @@ class Play {
           body_base64 === undefined
             ? Buffer.from(body ?? '').toString('latin1')
             : Buffer.from(body_base64, 'base64').toString('latin1');
-        if (end_of_stream) await until(() => expect(normal(side.body)).toEqual(normal(bodies[key])));
+        if (end_of_stream)
+          await until(() =>
+            bodies[key].includes('???')
+              ? expect(side.body.length).toBe(bodies[key].length)
+              : expect(normal(side.body)).toEqual(normal(bodies[key])),
+          );
         else await until(() => expect(side.body.length).toBeGreaterThanOrEqual(bodies[key].length));
       }
     }
