@@ -39,6 +39,8 @@ export interface AnswerReader {
   readonly keepsLength: boolean;
   /** What goes to the client in place of `piece`; what is held back goes with a later one, at the latest the last. */
   pass(piece: Uint8Array, isLast: boolean): Uint8Array;
+  /** After the last piece: what the proxy is told beside it, by namespaces. */
+  facts?(): Struct | undefined;
 }
 
 /** What options of `flowControl`, and policies in `item.request.req`, see of a request. */
@@ -55,8 +57,10 @@ export interface ExtProcRequest {
   body: Buffer;
   /** The endpoints that the proxy allows, as it wrote them; undefined: any. Source: the metadata `envoy.lb.subset_hint`. */
   readonly subset: readonly string[] | undefined;
-  /** The status of the server's answer; 0 before it. */
+  /** Of the answer: the server's, or a refusal; 0 before it. */
   readonly status: number;
+  /** The answer is a refusal, and no server's. */
+  readonly isRefused: boolean;
   /** The host's own: nothing here reads it. */
   note: unknown;
 }
@@ -96,6 +100,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   hasNoBody = false;
   subset: readonly string[] | undefined = undefined;
   status = 0;
+  isRefused = false;
   note: unknown = undefined;
   readonly flow: RequestFlow | undefined = undefined;
   /** The lease and its request, once dispatched. */
@@ -187,6 +192,8 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   refuse({ status, headers, body }: HttpErrorResponse, details = ''): void {
     if (this.phase === 'over') return;
     this.phase = 'over';
+    this.status = status;
+    this.isRefused = true;
     const mutation = { setHeaders: setting(headers) };
     this.sink.write({
       immediateResponse: { status: { code: status }, headers: mutation, body: Buffer.from(body), details },
@@ -304,14 +311,20 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     const passed = this.reader?.pass(body, endOfStream) ?? body;
     if (this.responseMode === bodyModes.fullDuplex) {
       if (passed.length > 0 || endOfStream) this.writePieces('responseBody', passed, endOfStream);
-    } else this.sink.write({ responseBody: passed === body ? {} : { response: { bodyMutation: { body: passed } } } });
+    } else {
+      const response = passed === body ? undefined : { bodyMutation: { body: passed } };
+      this.sink.write({
+        responseBody: { response },
+        dynamicMetadata: endOfStream ? this.reader?.facts?.() : undefined,
+      });
+    }
     if (endOfStream) this.finish(true);
   }
 
   private takeResponseTrailers(): void {
     const held = this.reader?.pass(noBytes, true) ?? noBytes;
     if (held.length > 0) this.writePieces('responseBody', held, false);
-    this.sink.write({ responseTrailers: {} });
+    this.sink.write({ responseTrailers: {}, dynamicMetadata: this.reader?.facts?.() });
     this.finish(true);
   }
 
@@ -319,7 +332,9 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     for (let at = 0; at === 0 || at < bytes.length; at += longestPiece) {
       const body = bytes.length <= longestPiece ? bytes : bytes.subarray(at, at + longestPiece);
       const endOfStream = isEnd && at + longestPiece >= bytes.length;
-      this.sink.write({ [part]: { response: { bodyMutation: { streamedResponse: { body, endOfStream } } } } });
+      const dynamicMetadata = endOfStream && part === 'responseBody' ? this.reader?.facts?.() : undefined;
+      const response = { bodyMutation: { streamedResponse: { body, endOfStream } } };
+      this.sink.write({ [part]: { response }, dynamicMetadata });
     }
   }
 

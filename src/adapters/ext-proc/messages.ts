@@ -51,11 +51,13 @@ export interface HeaderMutation {
 }
 
 interface CommonResponse {
-  readonly response?: {
-    readonly headerMutation?: HeaderMutation | undefined;
-    readonly bodyMutation?: { readonly body: Uint8Array } | { readonly streamedResponse: BodyPiece } | undefined;
-    readonly clearRouteCache?: boolean | undefined;
-  };
+  readonly response?:
+    | {
+        readonly headerMutation?: HeaderMutation | undefined;
+        readonly bodyMutation?: { readonly body: Uint8Array } | { readonly streamedResponse: BodyPiece } | undefined;
+        readonly clearRouteCache?: boolean | undefined;
+      }
+    | undefined;
 }
 
 /** The answer to one part, or to the whole. */

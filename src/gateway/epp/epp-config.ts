@@ -18,6 +18,7 @@ import {
 import { type LoadedConfig, loadConfig } from '../../config/index.js';
 import { isRecord, readYaml } from '../../config/read-yaml.js';
 import { type AdmissionPolicy, defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../../index.js';
+import type { ReportedAttribute } from './reported-attributes.js';
 import { defaultParsers, parserTypes } from './request-parsers.js';
 import { scorerTypes, type WeightedScorer } from './scheduling-profile.js';
 
@@ -71,6 +72,7 @@ export interface EppConfig extends Omit<LoadedConfig, 'enabled'> {
   readonly scorers: readonly WeightedScorer[];
   readonly maxEndpoints: number;
   readonly parsers: readonly string[];
+  readonly attributes: readonly ReportedAttribute[];
   readonly endpoints: { readonly path: string; readonly isWatched: boolean };
   readonly settings: EppSettings;
 }
@@ -89,6 +91,15 @@ const sections = openObject({
 });
 const discovery = object({ path: text('the path of the file with the endpoints'), watchFile: optional(flag(), false) });
 const picker = openObject({ maxNumOfEndpoints: optional(positiveInteger(), 1) });
+const reporter = object({
+  attributes: list(
+    object({
+      key: object({ namespace: optional(text(), 'envoy.lb'), name: text() }),
+      expression: text('an expression of CEL'),
+      condition: optional(text('an expression of CEL')),
+    }),
+  ),
+});
 const rewrite = openObject({
   spec: openObject({
     rules: list(
@@ -101,9 +112,10 @@ const rewrite = openObject({
 });
 
 const discoveryType = 'file-discovery';
+const reporterType = 'request-attribute-reporter';
 const pickerTypes: readonly string[] = ['max-score-picker', 'random-picker', 'weighted-random-picker'];
 /** Those of the scheduler that are read here. */
-const ownTypes: readonly string[] = [...scorerTypes, ...parserTypes, ...pickerTypes, discoveryType];
+const ownTypes: readonly string[] = [...scorerTypes, ...parserTypes, ...pickerTypes, discoveryType, reporterType];
 
 /** A pool without room rejects whoever comes, as a filter of the scheduler does that leaves no server. */
 const whileThereIsRoom: AdmissionPolicy = {
@@ -152,6 +164,11 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
   const chosen = used.find(({ type }) => pickerTypes.includes(type));
   const { maxNumOfEndpoints = 1 } =
     problems.check(picker, named.get(chosen?.pluginRef ?? '')?.parameters ?? {}, 'plugins: picker') ?? {};
+  const attributes = plugins
+    .filter(({ type }) => type === reporterType)
+    .flatMap(
+      ({ parameters }) => problems.check(reporter, parameters ?? {}, `plugins: ${reporterType}`)?.attributes ?? [],
+    );
   const flow = problems.during(
     () =>
       loadConfig(
@@ -173,6 +190,7 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
     })),
     scorers: used.filter(({ type }) => scorerTypes.includes(type)),
     maxEndpoints: maxNumOfEndpoints,
+    attributes,
     parsers: parsers.length === 0 ? defaultParsers : parsers,
     endpoints: { path: file.path, isWatched: file.watchFile },
     settings,

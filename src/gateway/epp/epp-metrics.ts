@@ -1,6 +1,6 @@
 /** What `/metrics` of an endpoint picker shows: flow control and requests, by the names of llm-d's router. */
 import type { Registry } from 'prom-client';
-import type { EndpointPool, Lease } from '../../index.js';
+import type { EndpointPool, Usage } from '../../index.js';
 import type { PromClient } from '../metrics/gateway-metrics.js';
 
 export const eppPrefix = 'llm_d_epp_';
@@ -17,7 +17,7 @@ export interface EppCounts {
   /** It could not be read. */
   refused(status: number): void;
   /** It has ended with this status; 0 without one. */
-  ended(labels: RequestLabels, status: number, lease: Lease | undefined): void;
+  ended(labels: RequestLabels, status: number, isRefused: boolean, usage: Usage | undefined): void;
 }
 
 const unread: RequestLabels = { fairness_id: '', model_name: '', priority: '', target_model_name: '' };
@@ -64,11 +64,12 @@ export function eppMetrics(
   gauge('running_requests', 'Requests at a server.', () => pool.inFlightRequests);
   return {
     refused: (status) => errors.inc({ ...unread, error_code: errorCodes[status] ?? 'Unknown' }),
-    ended(labels, status, lease) {
+    ended(labels, status, isRefused, usage) {
       requests.inc({ ...labels });
-      const error_code = lease !== undefined && status >= 400 ? 'ModelServerError' : errorCodes[status];
+      const ofServer = status >= 400 ? 'ModelServerError' : undefined;
+      const error_code = isRefused ? (errorCodes[status] ?? 'Unknown') : ofServer;
       if (error_code !== undefined) errors.inc({ ...labels, error_code });
-      const { promptTokens = 0, completionTokens = 0 } = lease?.usage ?? {};
+      const { promptTokens = 0, completionTokens = 0 } = usage ?? {};
       if (promptTokens > 0) input.observe({ ...labels }, promptTokens);
       if (completionTokens > 0) output.observe({ ...labels }, completionTokens);
     },

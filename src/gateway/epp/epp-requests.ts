@@ -2,6 +2,7 @@
  * What an endpoint picker does with a request: what stands in it, who sends it, which server is best, and what its answer
  * tells.
  */
+import type { parse } from '@marcbachmann/cel-js';
 import type { AnswerReader, ExtProcOptions, ExtProcRequest, Struct } from '../../adapters/ext-proc/index.js';
 import {
   agentIdentity,
@@ -22,6 +23,7 @@ import { PromptSizes, type SizeEstimate } from '../sizes/prompt-sizes.js';
 import type { EppConfig, RewriteRule } from './epp-config.js';
 import type { EppCounts } from './epp-metrics.js';
 import { RenamedAnswer } from './renamed-answer.js';
+import { type UsageReport, usageReport } from './reported-attributes.js';
 import { RequestParsers } from './request-parsers.js';
 import { SchedulingProfile, type ScoredRequest } from './scheduling-profile.js';
 
@@ -59,13 +61,18 @@ export class EppRequests {
   counts: EppCounts | undefined = undefined;
   readonly knownModels: KnownModels = new KnownModels({ models: { aliases: {} }, upstreams: [] });
   profile: SchedulingProfile;
+  private readonly parser: typeof parse | undefined;
+  private report: UsageReport;
   private readonly sizes = new PromptSizes();
   private readonly pool: EndpointPool;
   private readonly log: GatewayLog;
   private config: EppConfig;
   private parsers: RequestParsers;
 
-  constructor(pool: EndpointPool, log: GatewayLog, config: EppConfig) {
+  /** @throws FlowConfigError for expressions of the file that cannot be read */
+  constructor(pool: EndpointPool, log: GatewayLog, config: EppConfig, parser: typeof parse | undefined) {
+    this.parser = parser;
+    this.report = usageReport(config.attributes, parser);
     this.pool = pool;
     this.log = log;
     this.config = config;
@@ -73,7 +80,9 @@ export class EppRequests {
     this.parsers = new RequestParsers(config.parsers);
   }
 
+  /** @throws FlowConfigError for expressions of the file that cannot be read, and then nothing has changed */
   configure(config: EppConfig): void {
+    this.report = usageReport(config.attributes, this.parser);
     this.config = config;
     this.profile = new SchedulingProfile(config.scorers);
     this.parsers = new RequestParsers(config.parsers);
@@ -110,11 +119,6 @@ export class EppRequests {
       return undefined;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.counts?.ended(
-        { fairness_id: '', model_name: '', priority: '', target_model_name: '' },
-        error.status,
-        undefined,
-      );
       const { status, code, message } = error;
       const told = { error: { message, type: 'invalid_request_error', param: null, code } };
       return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(told) };
@@ -168,13 +172,24 @@ export class EppRequests {
     const usage =
       request.status < 400 && note.size !== undefined ? usageReader({ lease, cachedTokens: true }) : undefined;
     const isRenamed = asked !== undefined && model !== undefined && asked !== model;
-    return new PassingAnswer(usage, isRenamed ? new RenamedAnswer(model, asked) : undefined);
+    const renamed = isRenamed ? new RenamedAnswer(model, asked) : undefined;
+    return new PassingAnswer(usage, renamed, () => this.reportOf(lease));
+  }
+
+  private reportOf({ usage }: Lease): Struct | undefined {
+    try {
+      return this.report(usage);
+    } catch (error) {
+      this.log('warn', 'attributes-failed', { error: String(error) });
+      return undefined;
+    }
   }
 
   private ended(request: ExtProcRequest, lease: Lease | undefined): void {
     const note = noteOf(request);
+    const { status, isRefused } = request;
+    if (note === undefined && isRefused) this.counts?.refused(status);
     if (note === undefined) return;
-    const { status } = request;
     const { asked, model, size, fairnessId, priority } = note;
     const { promptTokens = 0, completionTokens } = lease?.usage ?? {};
     if (size !== undefined && promptTokens > 0) this.sizes.learn(model ?? '', size, promptTokens);
@@ -185,7 +200,7 @@ export class EppRequests {
       priority: String(priority),
       target_model_name: this.knownModels.labelOf(model),
     };
-    this.counts?.ended(labels, status, lease);
+    this.counts?.ended(labels, status, isRefused, lease?.usage);
     if (!this.config.settings.logRequests) return;
     this.log(status === 0 || status >= 500 ? 'warn' : 'info', 'request', {
       id: request.id,
@@ -204,10 +219,12 @@ export class EppRequests {
 class PassingAnswer implements AnswerReader {
   private readonly usage: UsageReader | undefined;
   private readonly renamed: RenamedAnswer | undefined;
+  readonly facts: () => Struct | undefined;
 
-  constructor(usage: UsageReader | undefined, renamed: RenamedAnswer | undefined) {
+  constructor(usage: UsageReader | undefined, renamed: RenamedAnswer | undefined, facts: () => Struct | undefined) {
     this.usage = usage;
     this.renamed = renamed;
+    this.facts = facts;
   }
 
   get keepsLength(): boolean {

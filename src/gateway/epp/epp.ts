@@ -21,7 +21,7 @@ import { prometheusMetrics } from '../../observability/prometheus/index.js';
 import { type Scraper, scrape } from '../../upstream/index.js';
 import type { PromClient } from '../metrics/gateway-metrics.js';
 import { contained, type GatewayLog } from '../shared/gateway-log.js';
-import { loadExtProc, loadPromClient } from '../shared/optional-peers.js';
+import { loadCel, loadExtProc, loadPromClient } from '../shared/optional-peers.js';
 import { followEndpoints } from './endpoints-file.js';
 import type { EppConfig } from './epp-config.js';
 import { eppMetrics, eppPrefix } from './epp-metrics.js';
@@ -35,6 +35,12 @@ export interface EppOptions {
 
 type EppRequest = HttpFlowRequest<ExtProcRequest>;
 type ExtProcModule = Awaited<ReturnType<typeof loadExtProc>>;
+
+interface Packages {
+  readonly extProc: ExtProcModule;
+  readonly promClient: PromClient | undefined;
+  readonly parser: Awaited<ReturnType<typeof loadCel>>;
+}
 
 /** An endpoint picker that runs. */
 export interface Epp {
@@ -56,7 +62,11 @@ export interface Epp {
  * process.once('SIGTERM', () => epp.close());
  */
 export async function createEpp(config: EppConfig, { log = () => {} }: EppOptions = {}): Promise<Epp> {
-  const running = new RunningEpp(config, contained(log), await loadExtProc(), await loadPromClient());
+  const running = new RunningEpp(config, contained(log), {
+    extProc: await loadExtProc(),
+    promClient: await loadPromClient(),
+    parser: await loadCel(),
+  });
   try {
     await running.listen();
   } catch (error) {
@@ -82,11 +92,11 @@ class RunningEpp implements Epp {
   private server: ExtProcServer | undefined = undefined;
   private closed: Promise<FlowStats> | undefined = undefined;
 
-  constructor(config: EppConfig, log: GatewayLog, extProc: ExtProcModule, promClient: PromClient | undefined) {
+  constructor(config: EppConfig, log: GatewayLog, { extProc, promClient, parser }: Packages) {
     this.config = config;
     this.log = log;
     this.extProc = extProc;
-    this.requests = new EppRequests(this.pool, log, config);
+    this.requests = new EppRequests(this.pool, log, config, parser);
     this.endpoints = followEndpoints(config.endpoints.path, this.pool, log, config.endpoints.isWatched);
     this.flow = new FlowController<EppRequest>({ ...this.flowOptions(), pool: this.pool });
     this.handler = extProc.flowControl(this.flow, this.requests.options());
@@ -104,6 +114,8 @@ class RunningEpp implements Epp {
         register,
         prefix: eppPrefix,
         inferencePool: config.settings.poolName,
+        detectors: () =>
+          [this.config.options.saturationDetector].filter((each) => typeof each === 'object' && 'saturation' in each),
         modelName: ({ req }) => this.requests.knownModels.labelOf(noteOf(req)?.asked),
         targetModelName: ({ req }) => this.requests.knownModels.labelOf(noteOf(req)?.model),
       });
@@ -134,12 +146,13 @@ class RunningEpp implements Epp {
     const before = this.config;
     this.config = config;
     try {
+      this.requests.configure(config);
       this.flow.reconfigure(this.flowOptions());
     } catch (error) {
       this.config = before;
+      this.requests.configure(before);
       throw error;
     }
-    this.requests.configure(config);
     this.handler = this.extProc.flowControl(this.flow, this.requests.options());
     this.endpoints.stop();
     this.endpoints = followEndpoints(config.endpoints.path, this.pool, this.log, config.endpoints.isWatched);

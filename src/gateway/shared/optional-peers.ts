@@ -30,6 +30,11 @@ export async function loadExtProc(): Promise<typeof import('../../adapters/ext-p
   return import('../../adapters/ext-proc/index.js');
 }
 
+/** Undefined when it is not installed: then no expression can be read. */
+export async function loadCel(): Promise<typeof import('@marcbachmann/cel-js').parse | undefined> {
+  return (await ifInstalled('@marcbachmann/cel-js', () => import('@marcbachmann/cel-js')))?.parse;
+}
+
 /**
  * Makes clients that queue nothing while they have no connection. The attempts to connect are half a second apart, then
  * up to two, with jitter. They are at most a third of `leaseMs` apart, because a store that comes back empty waits one

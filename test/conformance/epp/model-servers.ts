@@ -10,6 +10,11 @@ export interface Load {
   readonly healthy?: boolean;
 }
 
+/** As the model server of the recordings answers whatever it is asked. */
+const answer =
+  '{"id":"fake","model":"m","choices":[{"index":0,"text":"a b c","finish_reason":"stop"}],' +
+  '"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}';
+
 const gauge = (name: string, value: number): string =>
   `# TYPE vllm:${name} gauge\nvllm:${name}{model_name="m"} ${value}\n`;
 
@@ -38,6 +43,10 @@ export class ModelServers {
     return started;
   }
 
+  change(index: number, load: Load): void {
+    this.loads[index] = { ...this.loads[index], ...load };
+  }
+
   addressOf(index: number): string {
     return `127.0.0.${index + 2}`;
   }
@@ -53,12 +62,7 @@ export class ModelServers {
     const server = createServer((req, res) => {
       const load = this.loads[index] ?? {};
       if (load.healthy === false) res.destroy();
-      else
-        res.end(
-          req.url === '/metrics'
-            ? exposition(load)
-            : '{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":10}}',
-        );
+      else res.setHeader('content-type', 'application/json').end(req.url === '/metrics' ? exposition(load) : answer);
     });
     await new Promise<void>((resolve, reject) =>
       server.once('error', reject).listen(this.port, this.addressOf(index), resolve),
