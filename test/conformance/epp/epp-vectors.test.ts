@@ -6,19 +6,18 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { createEpp, loadEppConfig } from '../../../src/gateway/index.js';
 import { makeCertificates } from '../../redis/support/certificates.js';
+import { isExchange, setupsName } from '../support/vectors.js';
 import { differencesMet } from './differences.js';
 import { connectTo } from './fake-envoy.js';
 import type { Json } from './json.js';
 import { type Load, ModelServers } from './model-servers.js';
 import { type Play, takeStep } from './steps.js';
 
-const folder = process.env.VECTORS_DIR ?? fileURLToPath(new URL('../vectors-epp/', import.meta.url));
-const setupsFile = join(folder, 'setups.json');
+const bundled = fileURLToPath(new URL('../vectors-epp/', import.meta.url));
+const folder = process.env.VECTORS_DIR || bundled;
 const read = (path: string): Json => JSON.parse(readFileSync(path, 'utf8'));
-const setups = existsSync(setupsFile) ? read(setupsFile) : {};
-const names = existsSync(setupsFile)
-  ? readdirSync(folder).filter((name) => name.endsWith('.json') && name !== 'setups.json')
-  : [];
+const setups = read(join(existsSync(join(folder, setupsName)) ? folder : bundled, setupsName));
+const names = readdirSync(folder).filter((name) => name.endsWith('.json') && isExchange(read(join(folder, name))));
 
 /** The reference's flags, as the section `headgate` says them. */
 function sectionOf({ flags }: Json, certificates: string | undefined): string {
