@@ -15,6 +15,9 @@ const plays: readonly (readonly [string, Play])[] = [
   ['the store is killed and comes back empty', { seed: 3, calls: 350, store: 'killed' }],
 ];
 
+/** The wall clock, by which stores go, beside the one of the histories, ms. */
+const clockGap = (): number => Date.now() - performance.now();
+
 describe.runIf(hasGo && storeKinds.length > 0)('a history of leases', () => {
   let checker: Checker;
   beforeAll(async () => {
@@ -24,9 +27,16 @@ describe.runIf(hasGo && storeKinds.length > 0)('a history of leases', () => {
 
   for (const kind of storeKinds) {
     it.concurrent.each(plays)(`on ${kind.name} is linearizable while %s`, async (_name, plan) => {
-      const { history, dispatched } = await play(kind, plan);
-      expect(await checker.check(history)).toEqual({ result: 'Ok', calls: history.calls.length });
-      expect(dispatched).toBeGreaterThan(30);
+      for (let plays = 1; ; plays++) {
+        const gap = clockGap();
+        const { history, dispatched } = await play(kind, plan);
+        const verdict = await checker.check(history);
+        // A wall clock that was set meanwhile puts the instants of the store outside of its calls.
+        if (verdict.result !== 'Ok' && Math.abs(clockGap() - gap) > 2 && plays < 3) continue;
+        expect(verdict).toEqual({ result: 'Ok', calls: history.calls.length });
+        expect(dispatched).toBeGreaterThan(30);
+        return;
+      }
     });
   }
 
