@@ -60,7 +60,10 @@ beforeAll(async () => {
     yaml: manifest.devDependencies.yaml,
     '@opentelemetry/api': manifest.devDependencies['@opentelemetry/api'],
     fastify: manifest.devDependencies.fastify,
+    '@grpc/grpc-js': manifest.devDependencies['@grpc/grpc-js'],
+    'grpc-health-check': manifest.devDependencies['grpc-health-check'],
     hono: manifest.devDependencies.hono,
+    protobufjs: manifest.devDependencies.protobufjs,
     undici: manifest.devDependencies.undici,
     '@types/node': manifest.devDependencies['@types/node'],
   };
@@ -259,7 +262,7 @@ describe('TypeScript', () => {
 });
 
 describe('declarations', () => {
-  const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'gateway'].map((name) => `headgate/${name}`);
+  const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'gateway', 'ext-proc'].map((name) => `headgate/${name}`);
 
   test('hold without Node’s types and without skipLibCheck, where the runtime need not be Node', async () => {
     const portable = specifiers.filter(
