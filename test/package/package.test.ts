@@ -262,7 +262,9 @@ describe('TypeScript', () => {
 });
 
 describe('declarations', () => {
-  const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'gateway', 'ext-proc'].map((name) => `headgate/${name}`);
+  const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'gateway', 'ext-proc'].map(
+    (name) => `headgate/${name}`,
+  );
 
   test('hold without Node’s types and without skipLibCheck, where the runtime need not be Node', async () => {
     const portable = specifiers.filter(
