@@ -9,6 +9,7 @@ const folders = {
   fastify: 'adapters/fastify',
   hono: 'adapters/hono',
   web: 'adapters/web',
+  'ext-proc': 'adapters/ext-proc',
   undici: 'adapters/undici',
   fetch: 'fetch',
   ai: 'fetch/ai',

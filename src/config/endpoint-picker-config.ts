@@ -48,7 +48,7 @@ function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; ot
   return { enabled: ours.at(-1)?.isOn ?? false, others: [...new Set(others)] };
 }
 
-type Section = 'plugins' | 'saturationDetector' | 'flowControl';
+type Section = 'plugins' | 'saturationDetector' | 'flowControl' | 'headgate';
 
 /** The sections that are read elsewhere, and what editors know of them. */
 function ownKeys(sections: Partial<Record<Section, Json>>) {
@@ -65,7 +65,7 @@ function ownKeys(sections: Partial<Record<Section, Json>>) {
 
 /** The table of a document; the sections that are not in it are the scheduler's. */
 export function documentTable(sections: Partial<Record<Section, Json>>): Schema<unknown> {
-  return openObject(ownKeys(sections));
+  return openObject({ ...ownKeys(sections), headgate: row('What `headgate epp` needs.', anything(sections.headgate)) });
 }
 
 const own = ownKeys({});

@@ -40,11 +40,19 @@ export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' 
   flowControl: (of) => of(flowControlTable('headgate')),
 };
 
-/** @internal JSON Schema of an EndpointPickerConfig, whose other sections are the scheduler's, or of objectives. */
-export function endpointPickerJsonSchema(): string {
+/**
+ * @internal JSON Schema of an EndpointPickerConfig, whose other sections are the scheduler's, or of objectives.
+ * `headgate`: the section of that name.
+ */
+export function endpointPickerJsonSchema(headgate: Schema<unknown>): string {
   const flowControl: Json = (of) => of(flowControlTable('llm-d'));
   const { saturationDetector } = flowSectionsJson;
-  const config = documentTable({ plugins: (of) => pluginsJson(of), saturationDetector, flowControl });
+  const config = documentTable({
+    plugins: (of) => pluginsJson(of),
+    saturationDetector,
+    flowControl,
+    headgate: (of) => of(headgate),
+  });
   const anyOfThem = anything((of) => ({ anyOf: [of(config), of(objective)] }));
   return jsonSchemaOf('EndpointPickerConfig and InferenceObjective', anyOfThem);
 }

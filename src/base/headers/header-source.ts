@@ -1,9 +1,9 @@
 /** Headers in whatever form a host has them: web, Node, or a plain record. Lookups ignore case. */
 import { controlHeaders, type HeaderNames } from './header-names.js';
 
-/** The part of the web's `Headers` that is read. */
+/** The part of the web's `Headers` that is read; a Map by names in lower case has it too. */
 export interface WebHeaders {
-  get(name: string): string | null;
+  get(name: string): string | null | undefined;
 }
 
 /** `IncomingMessage.headers`, or a plain object with names in any case. */

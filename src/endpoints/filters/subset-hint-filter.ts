@@ -2,6 +2,7 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
 import { callable, object, optional, parse } from '../../base/schema/element.js';
+import { flag } from '../../base/schema/types.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 
@@ -13,6 +14,8 @@ export type SubsetHint = readonly string[] | string | null | undefined;
 export interface SubsetHintOptions<R = unknown> {
   /** The hint of a request. @default its field `endpointSubset` */
   of?: ((request: R) => SubsetHint) | undefined;
+  /** Whether an entry with a port means that port alone. @default false, as llm-d-router */
+  heedsPorts?: boolean | undefined;
 }
 
 function addressesOf(hint: unknown): readonly string[] | undefined {
@@ -28,33 +31,40 @@ function addressesOf(hint: unknown): readonly string[] | undefined {
  */
 export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): EndpointFilter<R> {
   const hintOf = callable<(request: R) => unknown>('a function of the request');
-  const schema = object({ of: optional(hintOf, (request) => requestField(request, 'endpointSubset')) });
-  const { of } = parse(schema, options, 'subsetHint');
+  const schema = object({
+    of: optional(hintOf, (request) => requestField(request, 'endpointSubset')),
+    heedsPorts: optional(flag(), false),
+  });
+  const { of, heedsPorts } = parse(schema, options, 'subsetHint');
   return {
     type: 'subset-hint-filter',
     classOf({ request }) {
       const addresses = addressesOf(of(request));
       return addresses && [...addresses].sort().join(',');
     },
-    keep: (endpoints, requestClass) => endpointsInSubset(endpoints, subsetHintFromText(requestClass)),
+    keep: (endpoints, requestClass) => endpointsInSubset(endpoints, subsetHintFromText(requestClass), heedsPorts),
   };
 }
 
 /**
  * The endpoints that a hint allows, in the order of `endpoints`. No hint at all (undefined or null) allows all of them;
- * a hint without addresses allows none. Entries are `ip:port` and compared by the IP alone; entries that are no text
- * are ignored. An endpoint's address is its label `address`, else its `id`, either with or without scheme, port and
+ * a hint without addresses allows none. Entries are `ip:port` and compared by the IP alone, or with `heedsPorts` by the
+ * port too where they have one; entries that are no text are ignored. An endpoint's address is its label `address`, else its `id`, either with or without scheme, port and
  * path. O(endpoints + entries). Source: llm-d-router, the metadata `envoy.lb.subset_hint` with the key
  * `x-gateway-destination-endpoint-subset`.
  */
 export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>(
   endpoints: readonly E[],
   hint: readonly unknown[] | undefined | null,
+  heedsPorts = false,
 ): readonly E[] {
   if (hint === undefined || hint === null) return endpoints;
-  const hosts = new Set(hint.filter((entry) => typeof entry === 'string').map(hostOf));
-  hosts.delete('');
-  return endpoints.filter(({ id, labels }) => hosts.has(hostOf(labels.address ?? id)));
+  const partOf = heedsPorts ? authorityOf : hostOf;
+  const allowed = new Set(hint.filter((entry) => typeof entry === 'string').map(partOf));
+  allowed.delete('');
+  return endpoints.filter(
+    ({ id, labels: { address = id } }) => allowed.has(hostOf(address)) || allowed.has(partOf(address)),
+  );
 }
 
 /**
@@ -74,15 +84,21 @@ export function subsetHintFromText(text: string | undefined | null): readonly st
  * port.
  */
 function hostOf(address: string): string {
-  const authority = address
-    .trim()
-    .replace(/^[a-z][a-z\d+.-]*:\/\//i, '')
-    .replace(/\/.*$/, '');
+  const authority = authorityOf(address);
   const bracketed = /^\[([^\]]*)\]/.exec(authority)?.[1];
   if (bracketed !== undefined) return bracketed.toLowerCase();
   const colon = authority.indexOf(':');
   const hasPort = colon >= 0 && colon === authority.lastIndexOf(':');
   return (hasPort ? authority.slice(0, colon) : authority).toLowerCase();
+}
+
+/** `10.0.0.1:8000` of `http://10.0.0.1:8000/v1`. */
+function authorityOf(address: string): string {
+  return address
+    .trim()
+    .replace(/^[a-z][a-z\d+.-]*:\/\//i, '')
+    .replace(/\/.*$/, '')
+    .toLowerCase();
 }
 
 export const subsetHintPlugin: EndpointFilterDefinition = withoutParameters(() => subsetHint());

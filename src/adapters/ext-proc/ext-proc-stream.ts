@@ -1,0 +1,402 @@
+/**
+ * One HTTP request, as a proxy tells of it on a stream of its own: parts come in, answers go out. It knows nothing of
+ * gRPC.
+ *
+ *     headers ─► body ─► deciding ─► answered ─► over        of the request
+ *                 413    400 429 503    │  evicted
+ *                                       └ response: headers, body, trailers ─► over
+ *
+ * Invariant: the answers of each direction come in the order headers, body, trailers; a refusal is the last message; the
+ * exchange ends once, and after that nothing is written.
+ *
+ * Longer than most files, because every part can come in every state, and one object holds them all.
+ */
+import { randomUUID } from 'node:crypto';
+import { controlHeaders } from '../../base/headers/header-names.js';
+import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
+import { clientDisconnected, type Exchange } from '../http/exchange.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import type { HttpErrorResponse } from '../http/to-http-response.js';
+import type {
+  BodyPiece,
+  HeaderMutation,
+  HeaderValue,
+  ProcessingRequest,
+  ProcessingResponse,
+  Struct,
+} from './messages.js';
+
+/** The transport of a stream. */
+export interface ExtProcSink {
+  write(response: ProcessingResponse): void;
+  /** Ends the stream: with OK, or with a status of gRPC. */
+  end(code?: number, details?: string): void;
+}
+
+/** Reads an answer while it passes, and may change it. */
+export interface AnswerReader {
+  /** False: the answer's length may change. */
+  readonly keepsLength: boolean;
+  /** What goes to the client in place of `piece`; what is held back goes with a later one, at the latest the last. */
+  pass(piece: Uint8Array, isLast: boolean): Uint8Array;
+  /** After the last piece: what the proxy is told beside it, by namespaces. */
+  facts?(): Struct | undefined;
+}
+
+/** What options of `flowControl`, and policies in `item.request.req`, see of a request. */
+export interface ExtProcRequest {
+  /** By names in lower case, pseudo headers such as `:path` included; the values of one name are joined by `, `. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Its `x-request-id`; one is made, and set, where there is none. */
+  readonly id: string;
+  /** `:path` without its query. */
+  readonly path: string;
+  /** It ended with its headers. */
+  readonly hasNoBody: boolean;
+  /** All of it. What is put here goes to the server in its place. */
+  body: Buffer;
+  /** The endpoints that the proxy allows, as it wrote them; undefined: any. Source: the metadata `envoy.lb.subset_hint`. */
+  readonly subset: readonly string[] | undefined;
+  /** Of the answer: the server's, or a refusal; 0 before it. */
+  readonly status: number;
+  /** The answer is a refusal, and no server's. */
+  readonly isRefused: boolean;
+  /** The host's own: nothing here reads it. */
+  note: unknown;
+}
+
+/** What a stream asks of the adapter behind it. */
+export interface ExtProcDecider {
+  readonly maxRequestBytes: number;
+  /** Counts bytes of bodies that are being read, over all streams. False: there is no room for them. */
+  reserve(bytes: number): boolean;
+  /** The request is whole. */
+  decide(stream: ExtProcStream): void;
+  /** The head of the server's answer has come. */
+  responded(stream: ExtProcStream, headers: ReadonlyMap<string, string>, served: string | undefined): void;
+  ended(stream: ExtProcStream): void;
+}
+
+export const destinationHeader = 'x-gateway-destination-endpoint';
+const requestIdHeader = 'x-request-id';
+const servedKey = 'x-gateway-destination-endpoint-served';
+const subsetKey = 'x-gateway-destination-endpoint-subset';
+const [lb, subsetHint] = ['envoy.lb', 'envoy.lb.subset_hint'];
+
+/** Envoy takes 64 KiB of a piece; the reference splits here. */
+const longestPiece = 62_000;
+const noBytes: Buffer = Buffer.alloc(0);
+const noHeaders: Map<string, string> = new Map();
+
+/** How a proxy sends bodies. Source: Envoy's `ProcessingMode.BodySendMode`. */
+const bodyModes = { none: 0, streamed: 1, buffered: 2, fullDuplex: 4 } as const;
+
+const grpc = { invalidArgument: 3, failedPrecondition: 9 } as const;
+
+export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
+  headers: Map<string, string> = noHeaders;
+  id = '';
+  body: Buffer = noBytes;
+  hasNoBody = false;
+  subset: readonly string[] | undefined = undefined;
+  status = 0;
+  isRefused = false;
+  note: unknown = undefined;
+  readonly flow: RequestFlow | undefined = undefined;
+  /** The lease and its request, once dispatched. */
+  granted: RequestFlow | undefined = undefined;
+  /** Reads the answer while it passes. */
+  reader: AnswerReader | undefined = undefined;
+  /** Ends a request that does not arrive. */
+  timer: ReturnType<typeof setTimeout> | undefined = undefined;
+  private phase: 'headers' | 'body' | 'deciding' | 'answered' | 'over' = 'headers';
+  private requestMode: number = bodyModes.fullDuplex;
+  private responseMode: number = bodyModes.fullDuplex;
+  private readonly gathered = new GatheredBytes();
+  private received: Buffer = noBytes;
+  private hasTrailers = false;
+  private isSent: boolean | undefined = undefined;
+  private done: ((isSent: boolean) => void) | undefined = undefined;
+  private readonly removed: string[] = [];
+  private readonly sink: ExtProcSink;
+  private readonly decider: ExtProcDecider;
+
+  constructor(sink: ExtProcSink, decider: ExtProcDecider) {
+    this.sink = sink;
+    this.decider = decider;
+  }
+
+  get req(): ExtProcRequest {
+    return this;
+  }
+
+  get path(): string {
+    return (this.headers.get(':path') ?? '').split('?', 1)[0] ?? '';
+  }
+
+  /** True until the request is whole. */
+  get isReading(): boolean {
+    return this.phase === 'headers' || this.phase === 'body';
+  }
+
+  receive(message: ProcessingRequest): void {
+    if (this.phase === 'over') return;
+    if (message.protocolConfig && !this.takeModes(message.protocolConfig)) return;
+    const { metadataContext, requestHeaders, requestBody, requestTrailers, responseHeaders, responseBody } = message;
+    if (metadataContext && this.isReading) this.subset = subsetOf(metadataContext.filterMetadata) ?? this.subset;
+    if (requestHeaders)
+      this.takeRequestHeaders(requestHeaders.headers?.headers ?? [], requestHeaders.endOfStream === true);
+    else if (requestBody) this.takeRequestBody(requestBody);
+    else if (requestTrailers) this.takeRequestTrailers();
+    else if (responseHeaders) {
+      const { headers, endOfStream = false } = responseHeaders;
+      this.takeResponseHeaders(headers?.headers ?? [], endOfStream, servedOf(metadataContext?.filterMetadata));
+    } else if (responseBody) this.takeResponseBody(responseBody);
+    else if (message.responseTrailers) this.takeResponseTrailers();
+  }
+
+  /** The proxy half-closed or reset the stream, or the connection is gone. */
+  closed(): void {
+    if (this.phase === 'over') return;
+    this.phase = 'over';
+    this.finish(false);
+    this.sink.end();
+  }
+
+  stripHeaders(): void {
+    for (const name of this.headers.keys()) {
+      if (!controlHeaders.has(name)) continue;
+      this.removed.push(name);
+      this.headers.delete(name);
+    }
+  }
+
+  bodyBytes(): number {
+    return this.received.length;
+  }
+
+  onEnd(done: (isSent: boolean) => void): void {
+    if (this.isSent === undefined) this.done = done;
+    else done(this.isSent);
+  }
+
+  failure(): unknown {
+    return clientDisconnected();
+  }
+
+  evict(answer: () => HttpErrorResponse): void {
+    this.refuse(answer());
+  }
+
+  /** Answers in place of a server, and breaks off what has begun. */
+  refuse({ status, headers, body }: HttpErrorResponse, details = ''): void {
+    if (this.phase === 'over') return;
+    this.phase = 'over';
+    this.status = status;
+    this.isRefused = true;
+    const mutation = { setHeaders: setting(headers) };
+    this.sink.write({
+      immediateResponse: { status: { code: status }, headers: mutation, body: Buffer.from(body), details },
+    });
+    this.finish(false);
+    this.sink.end();
+  }
+
+  /** Sends the request on to one of `destinations`, `ip:port` each, best first. */
+  proceedTo(destinations: readonly string[], facts?: Struct): void {
+    if (this.phase !== 'deciding') return;
+    this.phase = 'answered';
+    const { body, hasNoBody, requestMode } = this;
+    const text = destinations.join(',');
+    const own: Record<string, string> = { [destinationHeader]: text };
+    if (!this.headers.get(requestIdHeader)) own[requestIdHeader] = this.id;
+    if (!hasNoBody) own['content-length'] = String(body.length);
+    const response = {
+      headerMutation: { setHeaders: setting(own), removeHeaders: this.removed.filter((name) => !(name in own)) },
+      clearRouteCache: true,
+    };
+    const fields = { [destinationHeader]: { stringValue: text }, ...facts?.fields };
+    const dynamicMetadata = { fields: { [lb]: { structValue: { fields } } } };
+    if (requestMode === bodyModes.buffered && !hasNoBody) {
+      const bodyMutation = body === this.received ? undefined : { body };
+      this.sink.write({ requestBody: { response: { ...response, bodyMutation } }, dynamicMetadata });
+    } else {
+      this.sink.write({ requestHeaders: { response }, dynamicMetadata });
+      if (!hasNoBody) this.writePieces('requestBody', body, !this.hasTrailers);
+    }
+    if (this.hasTrailers) this.sink.write({ requestTrailers: {} });
+    // It is not needed again.
+    this.body = noBytes;
+    this.received = noBytes;
+  }
+
+  /** False for a mode in which no endpoint can be chosen by what is in the body; the stream has ended then. */
+  private takeModes({
+    requestBodyMode = 0,
+    responseBodyMode = 0,
+  }: NonNullable<ProcessingRequest['protocolConfig']>): boolean {
+    this.requestMode = requestBodyMode;
+    this.responseMode = responseBodyMode;
+    const { fullDuplex, buffered, streamed } = bodyModes;
+    if (requestBodyMode === fullDuplex || requestBodyMode === buffered || requestBodyMode === bodyModes.none) {
+      if (responseBodyMode <= buffered || responseBodyMode === fullDuplex) return true;
+    }
+    const got = requestBodyMode === streamed ? 'STREAMED' : `${requestBodyMode} and ${responseBodyMode}`;
+    this.end(grpc.failedPrecondition, `processing_mode: expected FULL_DUPLEX_STREAMED or BUFFERED bodies; got ${got}`);
+    return false;
+  }
+
+  private takeRequestHeaders(headers: readonly HeaderValue[], isLast: boolean): void {
+    if (this.phase !== 'headers') {
+      this.end(grpc.invalidArgument, 'request_headers came twice');
+      return;
+    }
+    this.headers = fieldsOf(headers);
+    this.id = this.headers.get(requestIdHeader) || randomUUID();
+    this.hasNoBody = isLast || this.requestMode === bodyModes.none;
+    this.phase = 'body';
+    if (this.hasNoBody) this.whole();
+    // In this mode the proxy waits for the answer, and reads the body then.
+    else if (this.requestMode === bodyModes.buffered) this.sink.write({ requestHeaders: {} });
+  }
+
+  private takeRequestBody({ body, endOfStream = false }: BodyPiece): void {
+    if (this.phase === 'headers') this.end(grpc.invalidArgument, 'request_body came before request_headers');
+    // Envoy from 1.35 on may tell the end twice.
+    if (this.phase !== 'body') return;
+    const { maxRequestBytes } = this.decider;
+    if (this.gathered.length + body.length > maxRequestBytes) {
+      this.refuse(refusal(413, `A request may have at most ${maxRequestBytes} bytes.`, 'ERR_FLOW_REQUEST_TOO_LARGE'));
+    } else if (!this.decider.reserve(body.length)) {
+      this.refuse(refusal(503, 'Too many requests are being read.', 'ERR_FLOW_READING'));
+    } else {
+      if (body.length > 0) this.gathered.push(body);
+      if (endOfStream) this.whole();
+    }
+  }
+
+  /** They end a body whose last piece did not say so. */
+  private takeRequestTrailers(): void {
+    this.hasTrailers = true;
+    if (this.phase === 'body') this.whole();
+    else if (this.phase === 'answered') this.sink.write({ requestTrailers: {} });
+  }
+
+  private whole(): void {
+    this.phase = 'deciding';
+    const parts = this.gathered.parts();
+    const [first = noBytes] = parts;
+    this.received = parts.length < 2 ? Buffer.from(first.buffer, first.byteOffset, first.length) : Buffer.concat(parts);
+    this.body = this.received;
+    this.decider.reserve(-this.gathered.length);
+    this.gathered.length = 0;
+    parts.length = 0;
+    this.decider.decide(this);
+  }
+
+  /** It may be an answer of the proxy itself, to a request that was never decided. */
+  private takeResponseHeaders(headers: readonly HeaderValue[], isLast: boolean, served: string | undefined): void {
+    const fields = fieldsOf(headers);
+    this.status = Number(fields.get(':status') ?? fields.get('status') ?? 0);
+    if (this.granted !== undefined) this.decider.responded(this, fields, served);
+    if (this.isOver) return;
+    const removeHeaders = [...fields.keys()].filter((name) => controlHeaders.has(name));
+    if (this.reader?.keepsLength === false) removeHeaders.push('content-length');
+    const headerMutation = removeHeaders.length === 0 ? undefined : { removeHeaders };
+    this.sink.write({ responseHeaders: headerMutation === undefined ? {} : { response: { headerMutation } } });
+    if (isLast) this.finish(true);
+  }
+
+  private takeResponseBody({ body, endOfStream = false }: BodyPiece): void {
+    const passed = this.reader?.pass(body, endOfStream) ?? body;
+    if (this.responseMode === bodyModes.fullDuplex) {
+      if (passed.length > 0 || endOfStream) this.writePieces('responseBody', passed, endOfStream);
+    } else {
+      const response = passed === body ? undefined : { bodyMutation: { body: passed } };
+      this.sink.write({
+        responseBody: { response },
+        dynamicMetadata: endOfStream ? this.reader?.facts?.() : undefined,
+      });
+    }
+    if (endOfStream) this.finish(true);
+  }
+
+  private takeResponseTrailers(): void {
+    const held = this.reader?.pass(noBytes, true) ?? noBytes;
+    if (held.length > 0) this.writePieces('responseBody', held, false);
+    this.sink.write({ responseTrailers: {}, dynamicMetadata: this.reader?.facts?.() });
+    this.finish(true);
+  }
+
+  private writePieces(part: 'requestBody' | 'responseBody', bytes: Uint8Array, isEnd: boolean): void {
+    for (let at = 0; at === 0 || at < bytes.length; at += longestPiece) {
+      const body = bytes.length <= longestPiece ? bytes : bytes.subarray(at, at + longestPiece);
+      const endOfStream = isEnd && at + longestPiece >= bytes.length;
+      const dynamicMetadata = endOfStream && part === 'responseBody' ? this.reader?.facts?.() : undefined;
+      const response = { bodyMutation: { streamedResponse: { body, endOfStream } } };
+      this.sink.write({ [part]: { response }, dynamicMetadata });
+    }
+  }
+
+  private get isOver(): boolean {
+    return this.phase === 'over';
+  }
+
+  /** Ends the exchange by a status of gRPC: the proxy, or this process, is at fault. */
+  end(code: number, details: string): void {
+    this.phase = 'over';
+    this.finish(false);
+    this.sink.end(code, details);
+  }
+
+  private finish(isSent: boolean): void {
+    if (this.isSent !== undefined) return;
+    this.isSent = isSent;
+    this.decider.reserve(-this.gathered.length);
+    this.gathered.length = 0;
+    this.done?.(isSent);
+    this.decider.ended(this);
+  }
+}
+
+/** An answer to a request that fails by itself, in the body that clients of OpenAI's interface parse. */
+export function refusal(status: number, message: string, code: string): HttpErrorResponse {
+  const type = status < 500 ? 'invalid_request_error' : 'server_error';
+  const body = JSON.stringify({ error: { message, type, param: null, code } });
+  return { status, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body };
+}
+
+/** Envoy's external processing overwrites unless it is told to append, and looks at nothing else; others read the action. */
+const overwriteOrAdd = 2;
+
+function setting(headers: Readonly<Record<string, string>>): NonNullable<HeaderMutation['setHeaders']> {
+  return Object.entries(headers).map(([key, value]) => ({
+    header: { key, rawValue: Buffer.from(value) },
+    appendAction: overwriteOrAdd,
+  }));
+}
+
+function fieldsOf(headers: readonly HeaderValue[]): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (const { key, value, rawValue } of headers) {
+    const text = rawValue && rawValue.length > 0 ? textOf(rawValue) : (value ?? '');
+    const before = fields.get(key);
+    fields.set(key, before === undefined ? text : `${before}, ${text}`);
+  }
+  return fields;
+}
+
+function textOf(bytes: Uint8Array): string {
+  return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('latin1');
+}
+
+type FilterMetadata = Readonly<Record<string, Struct>> | undefined;
+
+/** Undefined for a hint that is no list. */
+function subsetOf(metadata: FilterMetadata): readonly string[] | undefined {
+  return metadata?.[subsetHint]?.fields?.[subsetKey]?.listValue?.values?.map(({ stringValue }) => stringValue ?? '');
+}
+
+function servedOf(metadata: FilterMetadata): string | undefined {
+  return metadata?.[lb]?.fields?.[servedKey]?.stringValue ?? undefined;
+}
