@@ -47,7 +47,7 @@ function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; ot
   return { enabled: ours.at(-1)?.isOn ?? false, others: [...new Set(others)] };
 }
 
-type Section = 'plugins' | 'saturationDetector' | 'flowControl';
+type Section = 'plugins' | 'saturationDetector' | 'flowControl' | 'headgate';
 
 function ownKeys(sections: Partial<Record<Section, s.Json>>) {
   return {
@@ -63,7 +63,10 @@ function ownKeys(sections: Partial<Record<Section, s.Json>>) {
 
 /** The table of a document; the sections that are not in it are the scheduler's. */
 export function documentTable(sections: Partial<Record<Section, s.Json>>): Schema<unknown> {
-  return s.openObject(ownKeys(sections));
+  return s.openObject({
+    ...ownKeys(sections),
+    headgate: row('What `headgate epp` needs.', s.anything(sections.headgate)),
+  });
 }
 
 const own = ownKeys({});

@@ -40,11 +40,17 @@ export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' 
   flowControl: (of) => of(flowControlTable('headgate')),
 };
 
-/** @internal JSON Schema of an EndpointPickerConfig, whose other sections are the scheduler's, or of objectives. */
-export function endpointPickerJsonSchema(): string {
+/** @internal JSON Schema of an EndpointPickerConfig or of objectives. `headgate`: the table of the section of that name. */
+export function endpointPickerJsonSchema(headgate: s.Schema<unknown>): string {
   const flowControl: s.Json = (of) => of(flowControlTable('llm-d'));
   const { saturationDetector } = flowSectionsJson;
-  const config = documentTable({ plugins: (of) => pluginsJson(of), saturationDetector, flowControl });
+  const section: s.Json = (of) => of(headgate);
+  const config = documentTable({
+    plugins: (of) => pluginsJson(of),
+    saturationDetector,
+    flowControl,
+    headgate: section,
+  });
   const anyOfThem = s.anything((of) => ({ anyOf: [of(config), of(objective)] }));
   return jsonSchemaOf('EndpointPickerConfig and InferenceObjective', anyOfThem);
 }

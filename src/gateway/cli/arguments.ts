@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 
 export type Command =
   | ({ readonly name: 'gateway' } & GatewayArguments)
+  | ({ readonly name: 'epp' } & Omit<GatewayArguments, 'modules'>)
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }
@@ -48,6 +49,7 @@ export const help = `headgate - flow control for LLM gateways
 
 Usage
   headgate gateway --config FILE   run a gateway
+  headgate epp --config FILE       run an endpoint picker for Envoy
   headgate check FILE [--json] [--probe]
                                    check a gateway file, or an
                                    EndpointPickerConfig, and explain it
@@ -58,7 +60,7 @@ Usage
                                    for editors
   headgate --help | --version
 
-gateway
+gateway, epp
   -c, --config FILE   a YAML file; - reads it from standard input
   --log-format FORMAT json or text, whatever the file says
   --import MODULE     run it first: your own plugins (its default export),
@@ -120,6 +122,7 @@ type Files = readonly string[];
 
 const commands: Readonly<Record<string, (files: Files, values: Values) => Command>> = {
   gateway: gatewayCommand,
+  epp: (files, values) => asEpp(gatewayCommand(files, values)),
   check: checkCommand,
   simulate: simulateCommand,
   schema: schemaCommand,
@@ -132,18 +135,24 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (name === undefined || values.version) return { name: 'version' };
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    return command?.(files, values) ?? wrong(`expected "gateway", "check", "simulate" or "schema"; got "${name}"`);
+    return (
+      command?.(files, values) ?? wrong(`expected "gateway", "epp", "check", "simulate" or "schema"; got "${name}"`)
+    );
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
   }
 }
 
 function gatewayCommand(files: Files, { config, 'log-format': logFormat, import: modules = [] }: Values): Command {
-  if (config === undefined || files.length > 0) return wrong('expected gateway --config FILE');
+  if (config === undefined || files.length > 0) return wrong('expected --config FILE');
   if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
   }
   return { name: 'gateway', config, logFormat, modules };
+}
+
+function asEpp(command: Command): Command {
+  return command.name === 'gateway' ? { ...command, name: 'epp' } : command;
 }
 
 function checkCommand(

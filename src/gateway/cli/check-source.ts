@@ -8,6 +8,7 @@ import {
   type PluginRegistry,
   resolveOptions,
 } from '../../index.js';
+import { loadEppConfig } from '../epp/epp-config.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective-settings.js';
 import { depthLints, flowLints, gatewayLints } from './lints.js';
@@ -38,7 +39,10 @@ export function checkSource(text: string, registry?: PluginRegistry): CheckResul
 type Findings = Pick<CheckResult, 'warnings' | 'effective'>;
 
 function checkDocument(text: string, registry: PluginRegistry | undefined): Findings {
-  const { options, warnings, objectives, enabled } = loadConfig(text, { registry });
+  const isServed = /^headgate:/m.test(text);
+  const { options, warnings, objectives, enabled } = isServed
+    ? { ...loadEppConfig(text, { registry }), enabled: true }
+    : loadConfig(text, { registry });
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
   return {

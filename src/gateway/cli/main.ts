@@ -14,6 +14,8 @@ async function main(): Promise<number> {
       return 0;
     case 'gateway':
       return (await import('./commands.js')).runGateway(command);
+    case 'epp':
+      return (await import('./commands.js')).runEpp(command);
     case 'check':
       return (await import('./commands.js')).runCheck(command);
     case 'schema':

@@ -1,21 +1,11 @@
 /** `headgate gateway`: a gateway until a signal ends it. */
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
-import {
-  createGateway,
-  type Gateway,
-  type GatewayConfig,
-  type GatewayLog,
-  importPlugins,
-  loadGatewayConfig,
-} from '../index.js';
+import { createGateway, type GatewayConfig, importPlugins, loadGatewayConfig } from '../index.js';
 import { changesBetween } from '../settings/config-changes.js';
-import { CommandLog, type LogFormat } from './command-log.js';
-import { readSource } from './read-source.js';
+import { runService, type ServiceCommand } from './run-service.js';
 
-export interface GatewayCommand {
-  readonly config: string;
-  readonly logFormat?: LogFormat | undefined;
+export interface GatewayCommand extends ServiceCommand {
   readonly modules?: readonly string[] | undefined;
 }
 
@@ -30,81 +20,37 @@ const mostChanges = 20;
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** Resolves to the exit status. */
-export async function runGateway({ config: path, logFormat, modules }: GatewayCommand): Promise<number> {
-  const file = path === '-' ? '-' : resolve(path);
-  const output = new CommandLog(logFormat);
-  const { log } = output;
-  const release = output.takeOver();
-  const warn = ({ warnings }: GatewayConfig): void => {
-    for (const message of warnings) log('warn', 'config', { file, message });
-  };
-  const from = path === '-' ? undefined : dirname(file);
-  const load = async (source: string): Promise<GatewayConfig> =>
-    loadGatewayConfig(source, { registry: await importPlugins(source, { from, modules }) });
-  let config: GatewayConfig;
-  let gateway: Gateway;
-  try {
-    const source = readSource(path);
-    output.follow(source);
-    config = await load(source);
+export function runGateway(command: GatewayCommand): Promise<number> {
+  return runService(command, async (source, log, file) => {
+    const from = file === '-' ? undefined : dirname(file);
+    const load = async (text: string): Promise<GatewayConfig> =>
+      loadGatewayConfig(text, { registry: await importPlugins(text, { from, modules: command.modules }) });
+    const warn = ({ warnings }: GatewayConfig): void => {
+      for (const message of warnings) log('warn', 'config', { file, message });
+    };
+    let config = await load(source);
     warn(config);
-    gateway = await createGateway(config, { log });
-  } catch (error) {
-    output.faults(file, 'not-started', error);
-    release();
-    return 1;
-  }
-  const reload = async (): Promise<void> => {
-    try {
-      const source = readSource(path);
-      const next = await load(source);
-      const later = gateway.reconfigure(next);
-      const changes = changesBetween(config, next);
-      config = next;
-      output.follow(source); // not before: a file that is refused changes nothing
-      warn(next);
-      const needsRestart = later.join(', ') || undefined;
-      log('info', 'reloaded', { file, upstreams: gateway.pool.endpoints.length, changed: told(changes), needsRestart });
-    } catch (error) {
-      output.faults(file, 'reload-refused', error);
-    }
-  };
-  let reloaded = Promise.resolve();
-  process.on('SIGHUP', () => {
-    reloaded = reloaded.then(reload); // one after the other
+    const gateway = await createGateway(config, { log });
+    const { url, adminUrl, pool, flow } = gateway;
+    return {
+      listening: { url, adminUrl, upstreams: pool.endpoints.length },
+      stats: () => flow.stats(),
+      async reload(text) {
+        const next = await load(text);
+        const needsRestart = gateway.reconfigure(next).join(', ') || undefined;
+        const changed = told(changesBetween(config, next));
+        config = next;
+        warn(next);
+        return { upstreams: pool.endpoints.length, changed, needsRestart };
+      },
+      // Ctrl-C comes from a person, and no load balancer needs time then. A reload may have changed the delay.
+      close: (signal) => gateway.close({ delayMs: signal === 'SIGTERM' ? config.drain.delay : 0 }),
+    };
   });
-  const end = stopped(gateway, log, () => config.drain.delay).finally(() => output.flush());
-  // This comes last, because a reader of the line may send signals at once.
-  const { url, adminUrl, pool } = gateway;
-  log('info', 'listening', { file, url, adminUrl, upstreams: pool.endpoints.length, pid: process.pid });
-  return end;
 }
 
 function told(changes: readonly string[]): string {
   if (changes.length === 0) return 'nothing';
   const left = changes.length - mostChanges;
   return changes.slice(0, mostChanges).join('; ') + (left > 0 ? `; and ${left} more` : '');
-}
-
-/** `delayMs` is asked when the signal comes: a reload may have changed it. */
-function stopped(gateway: Gateway, log: GatewayLog, delayMs: () => number): Promise<number> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const stop = (signal: NodeJS.Signals): void => {
-      if (isStopping) process.exit(1);
-      isStopping = true;
-      const { waiting, inFlight } = gateway.flow.stats();
-      log('info', 'draining', { signal, waiting, inFlight });
-      // Ctrl-C comes from a person, and no load balancer needs time then.
-      gateway.close({ delayMs: signal === 'SIGTERM' ? delayMs() : 0 }).then(
-        ({ dispatched, rejected, evicted }) => {
-          log('info', 'stopped', { dispatched, rejected, evicted });
-          resolve(0);
-        },
-        resolve.bind(undefined, 1),
-      );
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
-  });
 }

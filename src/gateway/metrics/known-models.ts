@@ -10,15 +10,20 @@ import { modelsOf } from '../shared/model-label.js';
 
 const mostModels = 100;
 
+/** The names that a file gives to models. */
+interface NamedModels extends Pick<GatewayConfig, 'upstreams'> {
+  readonly models: Pick<GatewayConfig['models'], 'aliases' | 'list'>;
+}
+
 export class KnownModels {
   private inFile: ReadonlySet<string> = new Set();
   private readonly answered = new Set<string>();
 
-  constructor(config: Pick<GatewayConfig, 'models' | 'upstreams'>) {
+  constructor(config: NamedModels) {
     this.configure(config);
   }
 
-  configure({ models, upstreams }: Pick<GatewayConfig, 'models' | 'upstreams'>): void {
+  configure({ models, upstreams }: NamedModels): void {
     const { aliases, list = [] } = models;
     this.inFile = new Set([...Object.entries(aliases).flat(), ...list, ...upstreams.flatMap(modelsOf)]);
   }

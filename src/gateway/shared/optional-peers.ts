@@ -23,6 +23,18 @@ export async function loadOpenTelemetry(): Promise<
   return { ...(await import('../../observability/opentelemetry/index.js')), trace };
 }
 
+/** @throws FlowConfigError that says how to install it */
+export async function loadExtProc(): Promise<typeof import('../../adapters/ext-proc/index.js')> {
+  const grpc = await ifInstalled('@grpc/grpc-js', () => import('@grpc/grpc-js'));
+  if (grpc === undefined) missing('@grpc/grpc-js grpc-health-check protobufjs', 'for an endpoint picker');
+  return import('../../adapters/ext-proc/index.js');
+}
+
+/** Undefined when it is not installed: then no expression can be read. */
+export async function loadCel(): Promise<typeof import('@marcbachmann/cel-js').parse | undefined> {
+  return (await ifInstalled('@marcbachmann/cel-js', () => import('@marcbachmann/cel-js')))?.parse;
+}
+
 /**
  * Makes clients that queue nothing while they have no connection. The attempts to connect are half a second apart, then
  * up to two, with jitter. They are at most a third of `leaseMs` apart, because a store that comes back empty waits one

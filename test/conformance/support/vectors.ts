@@ -42,11 +42,21 @@ export function readVectorFiles(folder: string = vectorsFolder): VectorFile[] {
     .filter((name) => name.endsWith('.json'))
     .sort();
   if (names.length === 0) throw new Error(`no *.json in ${folder}`);
-  return names.map((name) => readVectorFile(folder, name));
+  return names
+    .map((name) => ({ name, content: JSON.parse(readFileSync(join(folder, name), 'utf8')) }))
+    .filter(({ name, content }) => name !== setupsName && !isExchange(content))
+    .map(({ name, content }) => readVectorFile(name, content));
 }
 
-function readVectorFile(folder: string, name: string): VectorFile {
-  const content: { vectors?: unknown; kinds?: object } = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+/** Beside exchanges: the configurations that they name. */
+export const setupsName = 'setups.json';
+
+/** Steps between a proxy and an endpoint picker: `epp-vectors.test.ts` plays them. */
+export function isExchange(content: object): boolean {
+  return 'transcript' in content;
+}
+
+function readVectorFile(name: string, content: { vectors?: unknown; kinds?: object }): VectorFile {
   if (!Array.isArray(content.vectors)) throw new Error(`${name}: expected { "vectors": [...] }`);
   const vectors = content.vectors.map(toVector);
   return {

@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endpointPickerJsonSchema } from '../../../src/config/index.js';
 import { parseCommand } from '../../../src/gateway/cli/arguments.js';
 import { runSchema } from '../../../src/gateway/cli/run-schema.js';
 
@@ -56,7 +55,7 @@ describe('headgate schema', () => {
   });
 
   it('knows the parameters of every type of plugin', () => {
-    const text = endpointPickerJsonSchema();
+    const text = printed('endpoint-picker');
     expect(text).toContain('"const": "concurrency-detector"');
     expect(text).toContain('"maxConcurrency"');
   });

@@ -1,0 +1,250 @@
+/**
+ * What an endpoint picker does with a request: what stands in it, who sends it, which server is best, and what its answer
+ * tells.
+ */
+import type { parse } from '@marcbachmann/cel-js';
+import type { AnswerReader, ExtProcOptions, ExtProcRequest, Struct } from '../../adapters/ext-proc/index.js';
+import {
+  agentIdentity,
+  type Classification,
+  flowKeyFromHeaders,
+  type HttpErrorResponse,
+  headerValue,
+  modelNameRewriteHeader,
+} from '../../adapters/http/index.js';
+import type { EndpointPool, Lease } from '../../index.js';
+import { type UsageReader, usageReader } from '../../upstream/index.js';
+import type { GenerationBody } from '../bodies/generation-body.js';
+import { withFields } from '../bodies/with-fields.js';
+import { KnownModels } from '../metrics/known-models.js';
+import { ApiError } from '../shared/api-error.js';
+import type { GatewayLog } from '../shared/gateway-log.js';
+import { PromptSizes, type SizeEstimate } from '../sizes/prompt-sizes.js';
+import type { EppConfig, RewriteRule } from './epp-config.js';
+import type { EppCounts } from './epp-metrics.js';
+import { RenamedAnswer } from './renamed-answer.js';
+import { type UsageReport, usageReport } from './reported-attributes.js';
+import { RequestParsers } from './request-parsers.js';
+import { SchedulingProfile, type ScoredRequest } from './scheduling-profile.js';
+
+/** What is known of a request besides its bytes. */
+class Note implements ScoredRequest {
+  readonly startedAtMs: number = performance.now();
+  /** The model that the client asked for. */
+  readonly asked: string | undefined;
+  readonly model: string | undefined;
+  readonly prefixKey: string | undefined;
+  readonly size: SizeEstimate | undefined;
+  fairnessId = '';
+  priority = 0;
+
+  constructor(
+    asked: string | undefined,
+    model: string | undefined,
+    prefixKey: string | undefined,
+    size: SizeEstimate | undefined,
+  ) {
+    this.asked = asked;
+    this.model = model;
+    this.prefixKey = prefixKey;
+    this.size = size;
+  }
+}
+
+/** Undefined for a request whose body nobody reads, or that has none. */
+export function noteOf({ note }: ExtProcRequest): Note | undefined {
+  return note instanceof Note ? note : undefined;
+}
+
+export class EppRequests {
+  /** Set once there are metrics. */
+  counts: EppCounts | undefined = undefined;
+  readonly knownModels: KnownModels = new KnownModels({ models: { aliases: {} }, upstreams: [] });
+  profile: SchedulingProfile;
+  private readonly parser: typeof parse | undefined;
+  private report: UsageReport;
+  private readonly sizes = new PromptSizes();
+  private readonly pool: EndpointPool;
+  private readonly log: GatewayLog;
+  private config: EppConfig;
+  private parsers: RequestParsers;
+
+  /** @throws FlowConfigError for expressions of the file that cannot be read */
+  constructor(pool: EndpointPool, log: GatewayLog, config: EppConfig, parser: typeof parse | undefined) {
+    this.parser = parser;
+    this.report = usageReport(config.attributes, parser);
+    this.pool = pool;
+    this.log = log;
+    this.config = config;
+    this.profile = new SchedulingProfile(config.scorers);
+    this.parsers = new RequestParsers(config.parsers);
+  }
+
+  /** @throws FlowConfigError for expressions of the file that cannot be read, and then nothing has changed */
+  configure(config: EppConfig): void {
+    this.report = usageReport(config.attributes, this.parser);
+    this.config = config;
+    this.profile = new SchedulingProfile(config.scorers);
+    this.parsers = new RequestParsers(config.parsers);
+  }
+
+  /** The adapter's options by the configuration in force. */
+  options(): ExtProcOptions {
+    const { settings, maxEndpoints } = this.config;
+    const { trust, contract, maxRequestBytes, emitScores } = settings;
+    return {
+      pool: this.pool,
+      trust,
+      contract,
+      maxRequestBytes,
+      maxEndpoints,
+      body: 'openai',
+      hasEndpoints: () => this.pool.endpoints.length > 0,
+      classify: (request) => this.classify(request),
+      rank: (endpoints, request) => this.profile.rank(endpoints, noteOf(request) ?? {}),
+      received: (request) => this.received(request),
+      responding: (request, lease) => this.responding(request, lease),
+      ended: (request, lease) => this.ended(request, lease),
+      failed: (error) =>
+        this.log('error', 'internal', { error: error instanceof Error ? (error.stack ?? '') : String(error) }),
+      facts: emitScores ? (request) => this.scores(request) : undefined,
+    };
+  }
+
+  private received(request: ExtProcRequest): HttpErrorResponse | undefined {
+    if (request.hasNoBody) return undefined;
+    try {
+      const body = this.parsers.parse(request);
+      this.note(request, body);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const { status, code, message } = error;
+      const told = { error: { message, type: 'invalid_request_error', param: null, code } };
+      return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(told) };
+    }
+  }
+
+  /** @throws ApiError 400 without a model */
+  private note(request: ExtProcRequest, body: GenerationBody | undefined): void {
+    const { settings, rewrites } = this.config;
+    const asked = body?.model;
+    const named = settings.trust ? headerValue(request.headers, modelNameRewriteHeader) : undefined;
+    const model = rewritten(asked, rewrites) ?? named ?? asked;
+    if (body !== undefined && model === undefined) throw new ApiError(400, 'missing_field', 'The body has no model.');
+    if (body !== undefined && model !== undefined && model !== asked)
+      request.body = withFields(request.body, body.spans, { model: JSON.stringify(model) });
+    const size = body && this.sizes.estimate(model ?? '', body.prompt, undefined, body.maxOutputTokens);
+    request.note = new Note(asked, model, body?.prefixKey, size);
+  }
+
+  private classify(request: ExtProcRequest): Classification {
+    const { settings, objectives } = this.config;
+    const { headers } = request;
+    const { fairnessId, priority, sloTtftMs, maxWaitMs } = flowKeyFromHeaders(headers, {
+      trust: settings.trust,
+      objectives,
+    });
+    const note = noteOf(request);
+    if (note !== undefined) {
+      note.fairnessId = fairnessId;
+      note.priority = priority;
+    }
+    const { size, prefixKey } = note ?? {};
+    const sessionId = agentIdentity(headers);
+    const tokens = size && size.inputTokens + size.outputTokens;
+    return { fairnessId, priority, sloTtftMs, maxWaitMs, tokens, sessionId, affinityKey: sessionId ?? prefixKey };
+  }
+
+  private scores(request: ExtProcRequest): Struct {
+    const scores = this.profile.scoresOf(this.pool.endpoints, noteOf(request) ?? {});
+    const fields = Object.fromEntries(
+      [...scores].map(([{ id, labels }, numberValue]) => [labels.address ?? id, { numberValue }]),
+    );
+    return { fields: { 'x-gateway-destination-endpoint-scores': { structValue: { fields } } } };
+  }
+
+  private responding(request: ExtProcRequest, lease: Lease): AnswerReader | undefined {
+    const note = noteOf(request);
+    if (note === undefined) return undefined;
+    if (lease.endpoint !== undefined) this.profile.went(note, lease.endpoint);
+    const { asked, model } = note;
+    const usage =
+      request.status < 400 && note.size !== undefined ? usageReader({ lease, cachedTokens: true }) : undefined;
+    const isRenamed = asked !== undefined && model !== undefined && asked !== model;
+    const renamed = isRenamed ? new RenamedAnswer(model, asked) : undefined;
+    return new PassingAnswer(usage, renamed, () => this.reportOf(lease));
+  }
+
+  private reportOf({ usage }: Lease): Struct | undefined {
+    try {
+      return this.report(usage);
+    } catch (error) {
+      this.log('warn', 'attributes-failed', { error: String(error) });
+      return undefined;
+    }
+  }
+
+  private ended(request: ExtProcRequest, lease: Lease | undefined): void {
+    const note = noteOf(request);
+    const { status, isRefused } = request;
+    if (note === undefined && isRefused) this.counts?.refused(status);
+    if (note === undefined) return;
+    const { asked, model, size, fairnessId, priority } = note;
+    const { promptTokens = 0, completionTokens } = lease?.usage ?? {};
+    if (size !== undefined && promptTokens > 0) this.sizes.learn(model ?? '', size, promptTokens);
+    if (asked !== undefined && status > 0 && status < 300) this.knownModels.served(asked, model);
+    const labels = {
+      fairness_id: fairnessId,
+      model_name: this.knownModels.labelOf(asked),
+      priority: String(priority),
+      target_model_name: this.knownModels.labelOf(model),
+    };
+    this.counts?.ended(labels, status, isRefused, lease?.usage);
+    if (!this.config.settings.logRequests) return;
+    this.log(status === 0 || status >= 500 ? 'warn' : 'info', 'request', {
+      id: request.id,
+      tenant: fairnessId,
+      priority,
+      model: asked?.slice(0, 100),
+      endpoint: lease?.endpoint?.id,
+      status: status === 0 ? undefined : status,
+      durationMs: Math.round(performance.now() - note.startedAtMs),
+      promptTokens: promptTokens || undefined,
+      completionTokens,
+    });
+  }
+}
+
+class PassingAnswer implements AnswerReader {
+  private readonly usage: UsageReader | undefined;
+  private readonly renamed: RenamedAnswer | undefined;
+  readonly facts: () => Struct | undefined;
+
+  constructor(usage: UsageReader | undefined, renamed: RenamedAnswer | undefined, facts: () => Struct | undefined) {
+    this.usage = usage;
+    this.renamed = renamed;
+    this.facts = facts;
+  }
+
+  get keepsLength(): boolean {
+    return this.renamed === undefined;
+  }
+
+  pass(piece: Uint8Array, isLast: boolean): Uint8Array {
+    if (piece.length > 0) this.usage?.push(piece);
+    if (isLast) this.usage?.end();
+    return this.renamed === undefined ? piece : this.renamed.pass(piece, isLast);
+  }
+}
+
+/** By the first rule for the model; of several targets one is drawn by weight. */
+function rewritten(model: string | undefined, rules: readonly RewriteRule[]): string | undefined {
+  const targets = rules.find((rule) => rule.model === undefined || rule.model === model)?.targets ?? [];
+  let left = Math.random() * targets.reduce((sum, { weight }) => sum + weight, 0);
+  for (const target of targets) {
+    left -= target.weight;
+    if (left < 0) return target.model;
+  }
+  return undefined;
+}

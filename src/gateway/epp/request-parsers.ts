@@ -1,0 +1,85 @@
+/** What an endpoint picker must find in a body, by the path of the request. Source: llm-d-router, its parsers. */
+import type { ExtProcRequest } from '../../adapters/ext-proc/index.js';
+import { type GenerationBody, GenerationBodyReader } from '../bodies/generation-body.js';
+import { ApiError } from '../shared/api-error.js';
+
+/** By the end of a path: the field that has the prompt. */
+type Paths = Readonly<Record<string, string>>;
+
+/** A path without an entry here is one that the parser does not know. */
+const parsers: Readonly<Record<string, Paths>> = {
+  'openai-parser': {
+    'chat/completions': 'messages',
+    completions: 'prompt',
+    embeddings: 'input',
+    responses: 'input',
+    conversations: '',
+    'images/generations': 'prompt',
+    'chat/completions/render': 'messages',
+    'completions/render': 'prompt',
+  },
+  'anthropic-parser': { messages: 'messages' },
+  'vllmhttp-parser': { 'inference/v1/generate': '' },
+  // Bytes that are not looked at.
+  'vllmgrpc-parser': {},
+  'passthrough-parser': {},
+};
+
+/** Takes every path, and looks at nothing. */
+const passing: readonly string[] = ['passthrough-parser', 'vllmgrpc-parser'];
+
+export const parserTypes: readonly string[] = Object.keys(parsers);
+
+/** Those of a file that names none. */
+export const defaultParsers: readonly string[] = [
+  'openai-parser',
+  'anthropic-parser',
+  'vllmhttp-parser',
+  'passthrough-parser',
+];
+
+/** The end of a path that a parser knows, and the field that has the prompt; undefined: nobody looks at the body. */
+type Ending = readonly [end: string, field: string] | undefined;
+
+/** Paths whose endings are remembered. */
+const mostPaths = 256;
+
+export class RequestParsers {
+  private readonly types: readonly string[];
+  private readonly known: readonly (readonly [end: string, field: string])[];
+  private readonly endings = new Map<string, Ending>();
+
+  constructor(types: readonly string[]) {
+    this.types = types;
+    this.known = types.flatMap((type) => Object.entries(parsers[type] ?? {})).sort(([a], [b]) => b.length - a.length);
+  }
+
+  /**
+   * Undefined for a body that nobody reads.
+   * @throws ApiError 400 for a path that no parser takes, and for a body that is not what its path wants
+   */
+  parse(request: ExtProcRequest): GenerationBody | undefined {
+    const ending = this.endingOf(pathOf(request));
+    if (ending === undefined) return undefined;
+    const [end, field] = ending;
+    const reader = new GenerationBodyReader();
+    reader.push(request.body);
+    const body = reader.end(request.body);
+    if (field !== '' && !body.spans.has(field))
+      throw new ApiError(400, 'missing_field', `The body has no ${field}, which ${end} needs.`);
+    return body;
+  }
+
+  private endingOf(path: string): Ending {
+    if (this.endings.has(path)) return this.endings.get(path);
+    const ending = this.known.find(([end]) => path === end || path.endsWith(`/${end}`));
+    if (ending === undefined && !this.types.some((type) => passing.includes(type)))
+      throw new ApiError(400, 'unknown_path', `No parser takes the path ${JSON.stringify(path.slice(0, 200))}.`);
+    if (this.endings.size < mostPaths) this.endings.set(path, ending);
+    return ending;
+  }
+}
+
+function pathOf({ path, headers }: ExtProcRequest): string {
+  return path || headers.get('x-original-path') || headers.get('x-forwarded-path') || 'completions';
+}
