@@ -38,14 +38,14 @@ function readEndpoints(path: string): readonly ListedEndpoint[] {
   const problems = new Problems();
   const [document] = readYaml(readFileSync(path, 'utf8'), problems.sink);
   const { value = {} } = document ?? {};
-  const read = problems.check(endpointsFile, isRecord(value) ? value : {}, path);
+  const read = problems.check(endpointsFile, isRecord(value) ? value : {});
   const listed = (read?.endpoints ?? []).map(({ name, namespace, address, port = '8000', labels }) => ({
     id: namespace === undefined ? name : `${namespace}/${name}`,
     labels: { ...labels, address: `${address.includes(':') ? `[${address}]` : address}:${port}` },
   }));
   for (const { id } of listed.filter(({ id }, index) => listed.findIndex((each) => each.id === id) < index))
-    problems.add(path, 'names that no other endpoint has', JSON.stringify(id));
-  if (problems.hasIssues) throw problems.toError('endpoints');
+    problems.add('endpoints', 'names that no other endpoint has', JSON.stringify(id));
+  if (problems.hasIssues) throw problems.toError(path);
   return listed;
 }
 

@@ -197,14 +197,16 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
 }
 
 /** The document without what is the scheduler's. A detector among its filters says how full the pool is. */
-function flowDocument(body: Record<string, unknown>, detector: string | undefined): object {
-  const { plugins = [], flowControl, saturationDetector = detector && { pluginRef: detector }, ...rest } = body;
+function flowDocument(document: Record<string, unknown>, detector: string | undefined): object {
+  const { plugins = [], flowControl, saturationDetector = detector && { pluginRef: detector }, ...rest } = document;
   const others = Array.isArray(plugins) ? plugins.filter(({ type }) => !ownTypes.includes(type)) : plugins;
-  // llm-d's files give the template of bands a priority, which means nothing.
-  const { defaultPriorityBand, ...section } = isRecord(flowControl) ? flowControl : {};
-  const { priority: _, ...template } = isRecord(defaultPriorityBand) ? defaultPriorityBand : {};
   const detecting = saturationDetector === undefined ? {} : { saturationDetector };
-  return { ...rest, ...detecting, plugins: others, flowControl: { ...section, defaultPriorityBand: template } };
+  const body = { ...rest, ...detecting, plugins: others };
+  if (!isRecord(flowControl)) return flowControl === undefined ? body : { ...body, flowControl };
+  // llm-d's files give the template of bands a priority, which means nothing.
+  const { defaultPriorityBand, ...section } = flowControl;
+  const { priority: _, ...template } = isRecord(defaultPriorityBand) ? defaultPriorityBand : {};
+  return { ...body, flowControl: { ...section, defaultPriorityBand: template } };
 }
 
 /** Without the feature gate nothing waits: sheddable requests are rejected while the pool is full, others go. */

@@ -34,9 +34,9 @@ export class RenamedAnswer {
       parts.push(bytes.subarray(from, value), this.to);
       from = value + this.from.length;
     }
-    return isLast
-      ? joined(parts, bytes.subarray(from))
-      : this.hold(bytes, from, bytes.length - beginning(bytes), parts);
+    if (isLast) return joined(parts, bytes.subarray(from));
+    // The name that was replaced ends with a quote, which begins nothing.
+    return this.hold(bytes, from, Math.max(from, bytes.length - beginning(bytes)), parts);
   }
 
   /** Where the name begins that is replaced; `unknown` where the bytes end before it can be told. */
