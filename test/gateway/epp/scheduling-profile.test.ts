@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { SchedulingProfile, type ScoredRequest, scorerTypes } from '../../../src/gateway/epp/scheduling-profile.js';
-import { type EndpointMetrics, EndpointPool, type EndpointView } from '../../../src/index.js';
+import { EndpointPool, type EndpointView } from '../../../src/index.js';
 
-type Loads = readonly (Partial<EndpointMetrics> | undefined)[];
+type Loads = readonly (Partial<NonNullable<EndpointView['metrics']>> | undefined)[];
 
 function serversOf(loads: Loads): readonly EndpointView[] {
   const pool = new EndpointPool();
