@@ -14,12 +14,20 @@ const bounds = /[,;] (?:an integer |ms |bytes per second )?(?:from [01] up|above
 export function tableOf(rows: readonly Row[]): string {
   const cells = rows.map(({ key, takes, otherwise, sentence }) => [
     key,
-    takes,
+    shortOf(takes),
     otherwise,
     sentence.replace(bounds, ''),
   ]);
   const lines = cells.map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`);
   return ['| key | takes | default | |', '|---|---|---|---|', ...lines].join('\n');
+}
+
+/** The default shows how a duration is written, and a port is a number that everybody knows. */
+function shortOf(takes: string): string {
+  return takes
+    .replace(/, or a (duration|quantity) like "[^"]*"/, ', or a $1')
+    .replace(/^text that is not empty$/, 'text')
+    .replace(/^an integer from [01] to 65535$/, 'a port');
 }
 
 export function textOf(...sentences: readonly string[]): string {

@@ -10,6 +10,7 @@ import { batchDispatcher, retryBudget, retrying } from '../../src/client/index.j
 import { flowControlTable } from '../../src/config/flow-control-section.js';
 import { flowMiddleware } from '../../src/fetch/ai/index.js';
 import { flowFetch } from '../../src/fetch/index.js';
+import { eppSettings } from '../../src/gateway/epp/epp-config.js';
 import { fileSchema } from '../../src/gateway/settings/file-schema.js';
 import { EndpointPool, inFlightEviction, resolveOptions } from '../../src/index.js';
 import { inspector } from '../../src/observability/inspector/index.js';
@@ -189,6 +190,9 @@ function filePage(): string {
     '## `flowControl`',
     'Of gateway files, scenarios and EndpointPickerConfigs: [Configuration](configuration.md#in-yaml). Names of plugins are those that `plugins` declares, or types.',
     tableOf(flowControlRows()),
+    '## `headgate`',
+    'Of an EndpointPickerConfig, for [`headgate epp`](envoy.md#as-a-program); llm-d has these as flags.',
+    tableOf(rowsOfFile(eppSettings, elsewhere)),
   );
 }
 

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 
 export type Command =
   | ({ readonly name: 'gateway' } & GatewayArguments)
-  | ({ readonly name: 'epp' } & Omit<GatewayArguments, 'modules'>)
+  | ({ readonly name: 'epp' } & GatewayArguments)
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }

@@ -1,21 +1,21 @@
 /** `headgate epp`: an endpoint picker until a signal ends it. */
-import { createEpp, type EppConfig, loadEppConfig } from '../index.js';
+import { createEpp, type EppConfig, importPlugins, loadEppConfig } from '../index.js';
 import { runService, type ServiceCommand } from './run-service.js';
 
 /** Resolves to the exit status. */
 export function runEpp(command: ServiceCommand): Promise<number> {
-  return runService(command, async (source, log, file) => {
-    const load = (text: string): EppConfig => {
-      const config = loadEppConfig(text);
+  return runService(command, async ({ source, log, file, from }) => {
+    const load = async (text: string): Promise<EppConfig> => {
+      const config = loadEppConfig(text, { registry: await importPlugins({}, { from, modules: command.modules }) });
       for (const message of config.warnings) log('warn', 'config', { file, message });
       return config;
     };
-    const epp = await createEpp(load(source), { log });
+    const epp = await createEpp(await load(source), { log });
     return {
       listening: { ...epp.ports, endpoints: epp.pool.endpoints.length },
       stats: () => epp.flow.stats(),
       async reload(text) {
-        epp.reconfigure(load(text));
+        epp.reconfigure(await load(text));
         return { endpoints: epp.pool.endpoints.length };
       },
       close: () => epp.close(),

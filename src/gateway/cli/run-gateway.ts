@@ -1,13 +1,8 @@
 /** `headgate gateway`: a gateway until a signal ends it. */
-import { dirname } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { createGateway, type GatewayConfig, importPlugins, loadGatewayConfig } from '../index.js';
 import { changesBetween } from '../settings/config-changes.js';
 import { runService, type ServiceCommand } from './run-service.js';
-
-export interface GatewayCommand extends ServiceCommand {
-  readonly modules?: readonly string[] | undefined;
-}
 
 /** Changes that one line tells. */
 const mostChanges = 20;
@@ -20,9 +15,8 @@ const mostChanges = 20;
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** Resolves to the exit status. */
-export function runGateway(command: GatewayCommand): Promise<number> {
-  return runService(command, async (source, log, file) => {
-    const from = file === '-' ? undefined : dirname(file);
+export function runGateway(command: ServiceCommand): Promise<number> {
+  return runService(command, async ({ source, log, file, from }) => {
     const load = async (text: string): Promise<GatewayConfig> =>
       loadGatewayConfig(text, { registry: await importPlugins(text, { from, modules: command.modules }) });
     const warn = ({ warnings }: GatewayConfig): void => {

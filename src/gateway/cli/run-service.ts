@@ -1,5 +1,5 @@
 /** Runs what serves until a signal ends it: start, reload at SIGHUP, drain at SIGTERM and SIGINT. */
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { FlowStats } from '../../index.js';
 import type { GatewayLog, LogFields } from '../index.js';
 import { CommandLog, type LogFormat } from './command-log.js';
@@ -20,12 +20,24 @@ export interface ServiceCommand {
   /** Of the configuration; `-` is standard input. */
   readonly config: string;
   readonly logFormat?: LogFormat | undefined;
+  /** With plugins of your own. */
+  readonly modules?: readonly string[] | undefined;
+}
+
+/** What a service begins with. */
+interface Beginning {
+  readonly source: string;
+  readonly log: GatewayLog;
+  /** `-`, or a whole path. */
+  readonly file: string;
+  /** The folder that relative paths begin at. */
+  readonly from: string | undefined;
 }
 
 /** Resolves to the exit status. */
 export async function runService(
   { config: path, logFormat }: ServiceCommand,
-  start: (source: string, log: GatewayLog, file: string) => Promise<Service>,
+  start: (beginning: Beginning) => Promise<Service>,
 ): Promise<number> {
   const file = path === '-' ? '-' : resolve(path);
   const output = new CommandLog(logFormat);
@@ -35,7 +47,7 @@ export async function runService(
   try {
     const source = readSource(path);
     output.follow(source);
-    service = await start(source, log, file);
+    service = await start({ source, log, file, from: file === '-' ? undefined : dirname(file) });
   } catch (error) {
     output.faults(file, 'not-started', error);
     release();

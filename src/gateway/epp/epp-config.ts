@@ -37,17 +37,17 @@ export interface EppSettings {
 export const eppSettings: s.Schema<EppSettings> = s.object({
   host: row('The address to listen on.', s.optional(s.text(), '0.0.0.0')),
   port: row('Where proxies ask, `--grpc-port`.', port(9002)),
-  healthPort: row('Where the health service is, too, `--grpc-health-port`.', port(9003)),
+  healthPort: row('Where health is asked, `--grpc-health-port`.', port(9003)),
   metricsPort: row('Where `/metrics` and `/readyz` are, `--metrics-port`.', port(9090)),
   tls: option('Files of a certificate and its key, `--cert-path`; plain text without it.', tls),
-  poolName: row('The label `inference_pool` of metrics, `--pool-name`.', s.optional(s.text(), 'pool')),
-  trust: row('Whether the proxy sets the flow headers, and removes what clients send.', s.optional(s.flag(), false)),
+  poolName: row('The label `inference_pool`, `--pool-name`.', s.optional(s.text(), 'pool')),
+  trust: row('Whether the proxy removes flow headers of clients.', s.optional(s.flag(), false)),
   contract: row('Which status a drop gets.', s.optional(s.oneOf('llm-d', 'gateway-api', 'dynamo'), 'llm-d')),
   maxRequestBytes: row('A longer body gets 413.', s.optional(s.quantity('16Mi'), 16_777_216)),
-  emitScores: row('Whether the proxy is told scores, `--emit-endpoint-scores`.', s.optional(s.flag(), false)),
-  drain: row('How long waiting requests may go on to wait at the end.', s.optional(s.duration('5s'), 5_000)),
+  emitScores: row('Whether proxies are told scores, `--emit-endpoint-scores`.', s.optional(s.flag(), false)),
+  drain: row('How long requests may wait at the end.', s.optional(s.duration('5s'), 5_000)),
   drainStreams: row('How long answers may take then, `--drain-timeout`.', s.optional(s.duration('30s'), 30_000)),
-  logRequests: row('Whether each request is a line of the log.', s.optional(s.flag(), true)),
+  logRequests: row('Whether requests are logged.', s.optional(s.flag(), true)),
 });
 
 /** Requests for one model go to another. Source: llm-d, InferenceModelRewrite. */

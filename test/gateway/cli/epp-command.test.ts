@@ -21,13 +21,13 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function write(own: object, maxRequests: unknown = 10): void {
+function write(own: object, maxRequests: unknown = 10, flowControl: object = {}): void {
   const document = {
     apiVersion: 'llm-d.ai/v1alpha1',
     kind: 'EndpointPickerConfig',
     featureGates: ['flowControl'],
     plugins: [{ type: 'file-discovery', parameters: { path: join(folder, 'endpoints.yaml') } }],
-    flowControl: { maxRequests },
+    flowControl: { maxRequests, ...flowControl },
     headgate: { host: '127.0.0.1', port: 0, healthPort: 0, metricsPort: 0, ...own },
   };
   writeFileSync(file, stringify(document));
@@ -63,6 +63,19 @@ it('ends with 1 for a file with faults, with a line for each', async () => {
   expect(status).toBe(1);
   expect(stderr).toContain('headgate.port: expected');
   expect(stderr).toContain('metricsPort');
+});
+
+it('takes plugins of your own', async () => {
+  const module = join(folder, 'own.mjs');
+  const fcfs = 'create: () => ({ type: "by-name", compare: (a, b) => a.sequence - b.sequence })';
+  writeFileSync(module, `export default { type: 'by-name', kind: 'ordering', ${fcfs} };`);
+  write({}, 10, { priorityBands: [{ priority: 0, orderingPolicyRef: 'by-name' }] });
+  const without = await cli.start(['epp', '--config', file]).ended;
+  expect([without.status, without.stderr]).toEqual([1, expect.stringContaining('by-name')]);
+  const running = cli.start(['epp', '--config', file, '--log-format', 'json', '--import', module]);
+  await hears(running, 'listening');
+  running.child.kill('SIGTERM');
+  expect((await running.ended).status).toBe(0);
 });
 
 it('is checked without being started', async () => {
