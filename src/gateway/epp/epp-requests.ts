@@ -12,7 +12,7 @@ import {
   headerValue,
   modelNameRewriteHeader,
 } from '../../adapters/http/index.js';
-import type { EndpointPool, Lease } from '../../index.js';
+import type { EndpointPool, EndpointView, Lease } from '../../index.js';
 import { type UsageReader, usageReader } from '../../upstream/index.js';
 import type { GenerationBody } from '../bodies/generation-body.js';
 import { withFields } from '../bodies/with-fields.js';
@@ -28,69 +28,64 @@ import { RequestParsers } from './request-parsers.js';
 import { SchedulingProfile, type ScoredRequest } from './scheduling-profile.js';
 
 /** What is known of a request besides its bytes. */
-class Note implements ScoredRequest {
-  readonly startedAtMs: number = performance.now();
+interface Note extends ScoredRequest {
+  readonly startedAtMs: number;
   /** The model that the client asked for. */
   readonly asked: string | undefined;
-  readonly model: string | undefined;
-  readonly prefixKey: string | undefined;
   readonly size: SizeEstimate | undefined;
-  fairnessId = '';
-  priority = 0;
-
-  constructor(
-    asked: string | undefined,
-    model: string | undefined,
-    prefixKey: string | undefined,
-    size: SizeEstimate | undefined,
-  ) {
-    this.asked = asked;
-    this.model = model;
-    this.prefixKey = prefixKey;
-    this.size = size;
-  }
+  fairnessId: string;
+  priority: number;
 }
 
 /** Undefined for a request whose body nobody reads, or that has none. */
 export function noteOf({ note }: ExtProcRequest): Note | undefined {
-  return note instanceof Note ? note : undefined;
+  return note as Note | undefined;
+}
+
+/** What a configuration comes to. */
+interface InForce {
+  readonly config: EppConfig;
+  readonly profile: SchedulingProfile;
+  readonly parsers: RequestParsers;
+  readonly report: UsageReport;
 }
 
 export class EppRequests {
   /** Set once there are metrics. */
   counts: EppCounts | undefined = undefined;
   readonly knownModels: KnownModels = new KnownModels({ models: { aliases: {} }, upstreams: [] });
-  profile: SchedulingProfile;
   private readonly parser: typeof parse | undefined;
-  private report: UsageReport;
   private readonly sizes = new PromptSizes();
   private readonly pool: EndpointPool;
   private readonly log: GatewayLog;
-  private config: EppConfig;
-  private parsers: RequestParsers;
+  private inForce: InForce;
 
   /** @throws FlowConfigError for expressions of the file that cannot be read */
   constructor(pool: EndpointPool, log: GatewayLog, config: EppConfig, parser: typeof parse | undefined) {
     this.parser = parser;
-    this.report = usageReport(config.attributes, parser);
     this.pool = pool;
     this.log = log;
-    this.config = config;
-    this.profile = new SchedulingProfile(config.scorers);
-    this.parsers = new RequestParsers(config.parsers);
+    this.inForce = this.settled(config);
   }
 
   /** @throws FlowConfigError for expressions of the file that cannot be read, and then nothing has changed */
   configure(config: EppConfig): void {
-    this.report = usageReport(config.attributes, this.parser);
-    this.config = config;
-    this.profile = new SchedulingProfile(config.scorers);
-    this.parsers = new RequestParsers(config.parsers);
+    this.inForce = this.settled(config);
+  }
+
+  private settled(config: EppConfig): InForce {
+    const { attributes, scorers, parsers } = config;
+    const report = usageReport(attributes, this.parser);
+    return { config, report, profile: new SchedulingProfile(scorers), parsers: new RequestParsers(parsers) };
+  }
+
+  rank(endpoints: readonly EndpointView[], request: ScoredRequest): readonly EndpointView[] {
+    return this.inForce.profile.rank(endpoints, request);
   }
 
   /** The adapter's options by the configuration in force. */
   options(): ExtProcOptions {
-    const { settings, maxEndpoints } = this.config;
+    const { settings, maxEndpoints } = this.inForce.config;
     const { trust, contract, maxRequestBytes, emitScores } = settings;
     return {
       pool: this.pool,
@@ -101,12 +96,11 @@ export class EppRequests {
       body: 'openai',
       hasEndpoints: () => this.pool.endpoints.length > 0,
       classify: (request) => this.classify(request),
-      rank: (endpoints, request) => this.profile.rank(endpoints, noteOf(request) ?? {}),
+      rank: (endpoints, request) => this.rank(endpoints, noteOf(request) ?? {}),
       received: (request) => this.received(request),
       responding: (request, lease) => this.responding(request, lease),
       ended: (request, lease) => this.ended(request, lease),
-      failed: (error) =>
-        this.log('error', 'internal', { error: error instanceof Error ? (error.stack ?? '') : String(error) }),
+      failed: (error) => this.log('error', 'internal', { error: String((error as Error)?.stack ?? error) }),
       facts: emitScores ? (request) => this.scores(request) : undefined,
     };
   }
@@ -114,8 +108,7 @@ export class EppRequests {
   private received(request: ExtProcRequest): HttpErrorResponse | undefined {
     if (request.hasNoBody) return undefined;
     try {
-      const body = this.parsers.parse(request);
-      this.note(request, body);
+      this.note(request, this.inForce.parsers.parse(request));
       return undefined;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -127,7 +120,7 @@ export class EppRequests {
 
   /** @throws ApiError 400 without a model */
   private note(request: ExtProcRequest, body: GenerationBody | undefined): void {
-    const { settings, rewrites } = this.config;
+    const { settings, rewrites } = this.inForce.config;
     const asked = body?.model;
     const named = settings.trust ? headerValue(request.headers, modelNameRewriteHeader) : undefined;
     const model = rewritten(asked, rewrites) ?? named ?? asked;
@@ -135,11 +128,13 @@ export class EppRequests {
     if (body !== undefined && model !== undefined && model !== asked)
       request.body = withFields(request.body, body.spans, { model: JSON.stringify(model) });
     const size = body && this.sizes.estimate(model ?? '', body.prompt, undefined, body.maxOutputTokens);
-    request.note = new Note(asked, model, body?.prefixKey, size);
+    const startedAtMs = performance.now();
+    const note: Note = { startedAtMs, asked, model, prefixKey: body?.prefixKey, size, fairnessId: '', priority: 0 };
+    request.note = note;
   }
 
   private classify(request: ExtProcRequest): Classification {
-    const { settings, objectives } = this.config;
+    const { settings, objectives } = this.inForce.config;
     const { headers } = request;
     const { fairnessId, priority, sloTtftMs, maxWaitMs } = flowKeyFromHeaders(headers, {
       trust: settings.trust,
@@ -157,7 +152,7 @@ export class EppRequests {
   }
 
   private scores(request: ExtProcRequest): Struct {
-    const scores = this.profile.scoresOf(this.pool.endpoints, noteOf(request) ?? {});
+    const scores = this.inForce.profile.scoresOf(this.pool.endpoints, noteOf(request) ?? {});
     const fields = Object.fromEntries(
       [...scores].map(([{ id, labels }, numberValue]) => [labels.address ?? id, { numberValue }]),
     );
@@ -167,18 +162,18 @@ export class EppRequests {
   private responding(request: ExtProcRequest, lease: Lease): AnswerReader | undefined {
     const note = noteOf(request);
     if (note === undefined) return undefined;
-    if (lease.endpoint !== undefined) this.profile.went(note, lease.endpoint);
+    if (lease.endpoint !== undefined) this.inForce.profile.went(note, lease.endpoint);
     const { asked, model } = note;
     const usage =
       request.status < 400 && note.size !== undefined ? usageReader({ lease, cachedTokens: true }) : undefined;
     const isRenamed = asked !== undefined && model !== undefined && asked !== model;
     const renamed = isRenamed ? new RenamedAnswer(model, asked) : undefined;
-    return new PassingAnswer(usage, renamed, () => this.reportOf(lease));
+    return passing(usage, renamed, () => this.reportOf(lease));
   }
 
   private reportOf({ usage }: Lease): Struct | undefined {
     try {
-      return this.report(usage);
+      return this.inForce.report(usage);
     } catch (error) {
       this.log('warn', 'attributes-failed', { error: String(error) });
       return undefined;
@@ -201,7 +196,7 @@ export class EppRequests {
       target_model_name: this.knownModels.labelOf(model),
     };
     this.counts?.ended(labels, status, isRefused, lease?.usage);
-    if (!this.config.settings.logRequests) return;
+    if (!this.inForce.config.settings.logRequests) return;
     this.log(status === 0 || status >= 500 ? 'warn' : 'info', 'request', {
       id: request.id,
       tenant: fairnessId,
@@ -216,26 +211,21 @@ export class EppRequests {
   }
 }
 
-class PassingAnswer implements AnswerReader {
-  private readonly usage: UsageReader | undefined;
-  private readonly renamed: RenamedAnswer | undefined;
-  readonly facts: () => Struct | undefined;
-
-  constructor(usage: UsageReader | undefined, renamed: RenamedAnswer | undefined, facts: () => Struct | undefined) {
-    this.usage = usage;
-    this.renamed = renamed;
-    this.facts = facts;
-  }
-
-  get keepsLength(): boolean {
-    return this.renamed === undefined;
-  }
-
-  pass(piece: Uint8Array, isLast: boolean): Uint8Array {
-    if (piece.length > 0) this.usage?.push(piece);
-    if (isLast) this.usage?.end();
-    return this.renamed === undefined ? piece : this.renamed.pass(piece, isLast);
-  }
+/** Reads usage from an answer while it passes, and gives its model another name. */
+function passing(
+  usage: UsageReader | undefined,
+  renamed: RenamedAnswer | undefined,
+  facts: () => Struct | undefined,
+): AnswerReader {
+  return {
+    keepsLength: renamed === undefined,
+    pass(piece: Uint8Array, isLast: boolean): Uint8Array {
+      if (piece.length > 0) usage?.push(piece);
+      if (isLast) usage?.end();
+      return renamed === undefined ? piece : renamed.pass(piece, isLast);
+    },
+    facts,
+  };
 }
 
 /** By the first rule for the model; of several targets one is drawn by weight. */

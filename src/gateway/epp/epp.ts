@@ -180,7 +180,7 @@ class RunningEpp implements Epp {
     const given = this.config.options as FlowControllerOptions<EppRequest>;
     const { endpointFilters = [], holBlocking = 'none' } = given;
     const of = ({ request }: ItemView<EppRequest>): ScoredRequest => noteOf(request.req) ?? {};
-    const picker = profilePicker({ rank: (endpoints, request) => this.requests.profile.rank(endpoints, request) }, of);
+    const picker = profilePicker(this.requests, of);
     // Requests whose servers are full must not hold back the others.
     return {
       ...given,

@@ -60,7 +60,7 @@ async function play({ setup: name, servers: loads, endpoints, transcript }: Json
   const game: Play = { epp, client, servers, list, streams: new Map(), bodies: new Map() };
   try {
     const isScraped = (): void => expect(epp.pool.endpoints.every(({ metrics }) => metrics !== undefined)).toBe(true);
-    if (loads.every(({ healthy = true }: Load) => healthy)) await vi.waitFor(isScraped, { timeout: 3_000 });
+    if (loads.every(({ healthy = true }: Load) => healthy)) await vi.waitFor(isScraped, { timeout: 10_000 });
     for (const [index, step] of transcript.entries()) {
       try {
         await takeStep(game, step);
@@ -81,7 +81,7 @@ async function play({ setup: name, servers: loads, endpoints, transcript }: Json
 vi.setConfig({ maxConcurrency: 6 });
 
 describe.skipIf(names.length === 0)('an endpoint picker answers as the reference, or better', () => {
-  it.concurrent.each(names)('%s', (name) => play(read(join(folder, name))), 30_000);
+  it.concurrent.each(names)('%s', (name) => play(read(join(folder, name))), 60_000);
 
   afterAll(() => {
     console.info(`\nendpoint picker, otherwise than the reference:\n${differencesMet()}`);

@@ -160,13 +160,16 @@ async function proxy(stream: ProxyStream, path: string): Promise<void> {
 
 type Step = (play: Play, step: Json, stream: ProxyStream) => Promise<void> | void;
 
+/** Of a busy machine, for what must come. */
+const patienceMs = 10_000;
+
 const settled = ({ settleMs = 300 }: Json): Promise<void> => delay(settleMs);
 
 /** By the field that a step has. */
 const steps: Readonly<Record<string, Step>> = {
   send: (play, step, stream) => send(play, stream, step.send),
   receive: (play, { receive: messages, loose, withinMs = 0, tookMs = 0 }, stream) =>
-    receive(play, stream, messages, loose ? 300 : Math.max(withinMs, tookMs + 2_000)),
+    receive(play, stream, messages, loose ? 300 : Math.max(withinMs, tookMs + patienceMs)),
   async silentMs(_play, { silentMs }, stream) {
     const { messages, immediate } = stream;
     const { seen } = stream.toServer;
@@ -177,7 +180,7 @@ const steps: Readonly<Record<string, Step>> = {
   close: (_play, _step, stream) => stream.close(),
   cancel: (_play, _step, stream) => stream.cancel(),
   end: (_play, { end }, stream) =>
-    vi.waitFor(() => expect(stream.status?.code).toBe(end.code), { timeout: 3_000, interval: 10 }),
+    vi.waitFor(() => expect(stream.status?.code).toBe(end.code), { timeout: patienceMs, interval: 10 }),
   async servers(play, step) {
     for (const [index, load] of Object.entries(step.servers)) play.servers.change(Number(index), load as Load);
     await settled(step);
@@ -190,7 +193,7 @@ const steps: Readonly<Record<string, Step>> = {
   scrape: ({ epp, streams }, { samples }) => {
     const hasCancelled = [...streams.values()].some(({ isCancelled }) => isCancelled);
     return vi.waitFor(() => compareSamples(epp.ports.metricsPort, samples, hasCancelled), {
-      timeout: 2_000,
+      timeout: patienceMs,
       interval: 50,
     });
   },
