@@ -2,16 +2,8 @@
 import type { output } from 'zod/v4/core';
 import { Problems } from '../base/problems.js';
 import * as s from '../base/schema/schema.js';
-import {
-  type AdmissionPolicy,
-  alwaysAdmit,
-  gaieLegacy,
-  rejectAll,
-  sloClasses,
-  tenantBudgets,
-  tierShed,
-  tokenBucket,
-} from '../index.js';
+import type { AdmissionPolicy } from '../index.js';
+import { alwaysAdmit, gaieLegacy, rejectAll, sloClasses, tenantBudgets, tierShed, tokenBucket } from '../index.js';
 import type { SloClasses } from '../types/index.js';
 import { readOneObject } from './read-yaml.js';
 

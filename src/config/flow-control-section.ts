@@ -13,15 +13,8 @@ import {
 } from '../base/schema/cross-field-rules.js';
 import { option, row } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';
-import {
-  type BandTemplate,
-  type Duration,
-  type FlowControllerOptions,
-  inFlightEviction,
-  nounOf,
-  type Schema,
-  shadow,
-} from '../index.js';
+import type { BandTemplate, Duration, FlowControllerOptions, Schema } from '../index.js';
+import { inFlightEviction, nounOf, shadow } from '../index.js';
 import { interval, quantity, ttl } from './config-elements.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { flowLimits, flowSettings, flowsOf, inFlight, knownPlans, unlimitedWhereZero } from './tenant-plans.js';

@@ -1,12 +1,8 @@
 /** `headgate/config`: EndpointPickerConfig, InferenceObjective and BLIS files, Dynamo's environment. Needs `yaml`. */
 export { type BlisPolicy, type LoadBlisPolicyOptions, loadBlisPolicy } from './blis-policy.js';
 export type { ConfigSource } from './documents.js';
-export {
-  type DynamoEnvironmentOptions,
-  type DynamoSettings,
-  dynamoEnvironment,
-  type Environment,
-} from './dynamo-environment.js';
+export type { DynamoEnvironmentOptions, DynamoSettings, Environment } from './dynamo-environment.js';
+export { dynamoEnvironment } from './dynamo-environment.js';
 /** @internal */
 export { endpointPickerJsonSchema, flowSectionsJson } from './file-json.js';
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load-config.js';

@@ -229,10 +229,7 @@ function isShadow(mode: ResolvedOptions['mode']): mode is ShadowMaker {
 }
 
 /** The options as the next `reconfigure` finds them: the detector that `maxConcurrency` was short for stays. */
-function standing<R extends FlowRequest>(
-  given: FlowControllerOptions<R>,
-  { saturationDetector }: ResolvedOptions,
-): FlowControllerOptions<R> {
+function standing<R extends FlowRequest>(given: FlowControllerOptions<R>, { saturationDetector }: ResolvedOptions) {
   const standing = saturationDetector === noDetector ? undefined : saturationDetector;
   return { ...given, maxConcurrency: undefined, saturationDetector: standing };
 }

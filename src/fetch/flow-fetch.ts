@@ -5,26 +5,16 @@
  *                 ▲     └─ drop → answer or error └─ evicted, refused, late ─┐
  *                 └──────────────────── while retry.max allows ──────────────┘
  */
-import {
-  type AdapterGate,
-  type Classification,
-  type ErrorResponseOptions,
-  type HttpFlowRequest,
-  toHttpResponse,
-} from '../adapters/http/index.js';
+import type { AdapterGate, Classification, ErrorResponseOptions, HttpFlowRequest } from '../adapters/http/index.js';
+import { toHttpResponse } from '../adapters/http/index.js';
 import { describeValue } from '../base/faults/flow-config-error.js';
 import { pause } from '../base/pause.js';
 import { promptTokens } from '../base/prompt-tokens.js';
 import { type Drop, FlowConfigError, FlowControlError, type Lease, type Outcome } from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
 import { FetchCall } from './fetch-call.js';
-import {
-  type CallContext,
-  checkOptions,
-  type Fetch,
-  type FetchSettings,
-  type FlowFetchOptions,
-} from './fetch-options.js';
+import type { CallContext, Fetch, FetchSettings, FlowFetchOptions } from './fetch-options.js';
+import { checkOptions } from './fetch-options.js';
 import { turnFor } from './turn.js';
 
 /** The request that policies see, in `item.request`: the call in `req`, its model and its size. */
@@ -94,12 +84,7 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
     }
   }
 
-  async function waitAgain(
-    attempt: Attempt,
-    result: AttemptResult,
-    call: FetchCall,
-    askAgain: () => Promise<Outcome>,
-  ): Promise<Outcome | undefined> {
+  async function waitAgain(attempt: Attempt, result: AttemptResult, call: FetchCall, askAgain: () => Promise<Outcome>) {
     const { lease, end } = attempt;
     if (result.type === 'evicted') return lease.requeue();
     if (result.type !== 'refused') return askAgain();

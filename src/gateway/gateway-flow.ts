@@ -1,13 +1,7 @@
 /** The controller of a gateway, and what its policies see of a request. */
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
-import {
-  type EndpointPicker,
-  FlowController,
-  type FlowControllerOptions,
-  type ItemView,
-  labelFilter,
-  leastLoaded,
-} from '../index.js';
+import type { EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
+import { FlowController, labelFilter, leastLoaded } from '../index.js';
 import type { Upstreams } from './forwarding/upstreams.js';
 import { type RequestState, stateOf } from './request-state.js';
 import type { GatewayConfig } from './settings/gateway-config.js';
@@ -97,10 +91,7 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
 }
 
 /** The adapter's own object with more fields: a copy with all of them costs more (bench: gateway). */
-function enriched(
-  given: HttpFlowRequest<NodeRequest>,
-  { targetModel, model, attempts, body, size }: RequestState,
-): GatewayRequest {
+function enriched(given: HttpFlowRequest<NodeRequest>, { targetModel, model, attempts, body, size }: RequestState) {
   const request: { -readonly [Field in keyof GatewayRequest]: GatewayRequest[Field] } = given;
   request.model = targetModel;
   request.askedModel = model;

@@ -26,13 +26,8 @@ import { gatewayMetrics, type MetricsSource, type PromClient } from './metrics/g
 import { KnownModels } from './metrics/known-models.js';
 import { logDropsOf } from './operators/drop-log.js';
 import { hostOf, type OperatorPage, operatorPage, ownHosts } from './operators/operator-page.js';
-import {
-  hasFigures,
-  isOperatorPath,
-  type OperatorRoutes,
-  type OperatorState,
-  operatorRoutes,
-} from './operators/operator-routes.js';
+import type { OperatorRoutes, OperatorState } from './operators/operator-routes.js';
+import { hasFigures, isOperatorPath, operatorRoutes } from './operators/operator-routes.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handler.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';

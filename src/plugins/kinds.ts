@@ -4,12 +4,8 @@ import { type PluginShape, pluginOfShape } from '../base/plugin-shape.js';
 import type { Schema } from '../base/schema/element.js';
 import { type EndpointFilter, endpointFilterShape } from '../endpoints/filters/endpoint-filter.js';
 import { type EndpointPicker, endpointPickerShape } from '../endpoints/pickers/endpoint-picker.js';
-import {
-  type EvictionFilter,
-  type EvictionOrdering,
-  evictionFilterShape,
-  evictionOrderingShape,
-} from '../eviction/eviction-policy.js';
+import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
+import { evictionFilterShape, evictionOrderingShape } from '../eviction/eviction-policy.js';
 import { type UsageLimitPolicy, usageLimitPolicyShape } from '../gate/ceilings/usage-limit-policy.js';
 import { type Constraint, constraintShape } from '../gate/constraint.js';
 import { detectorFor } from '../gate/parts.js';

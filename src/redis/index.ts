@@ -1,11 +1,8 @@
 /** `headgate/redis`: one limit, one budget and one picture of the pool for many replicas, on Redis or Valkey. */
 
 export type { BudgetCost, SharedBudget, SharedBudgetsOptions } from './budgets/budget-options.js';
-export {
-  type SharedBudgetAdmission,
-  type SharedBudgetAdmissionOptions,
-  sharedBudgetAdmission,
-} from './budgets/shared-budget-admission.js';
+export type { SharedBudgetAdmission, SharedBudgetAdmissionOptions } from './budgets/shared-budget-admission.js';
+export { sharedBudgetAdmission } from './budgets/shared-budget-admission.js';
 export {
   type BudgetBalance,
   type BudgetRefusal,
@@ -18,27 +15,14 @@ export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from 
 export type { LeaseOptions } from './leases/lease-options.js';
 export type { LeaseEvents, LeaseStatus } from './leases/lease-status.js';
 export type { LeasedDetector, WaitingFlow } from './leases/leased-detector.js';
-export {
-  type SharedConcurrency,
-  type SharedConcurrencyOptions,
-  sharedConcurrency,
-} from './leases/shared-concurrency.js';
-export {
-  type SharedEndpoints,
-  type SharedEndpointsOptions,
-  sharedEndpointConcurrency,
-} from './leases/shared-endpoints.js';
-export {
-  type SharedMarks,
-  type SharedMarksOptions,
-  sharedMarks,
-} from './marks/shared-marks.js';
-export {
-  type SharedQuotaStatus,
-  type SharedQuotas,
-  type SharedQuotasOptions,
-  sharedQuotas,
-} from './quotas/shared-quotas.js';
+export type { SharedConcurrency, SharedConcurrencyOptions } from './leases/shared-concurrency.js';
+export { sharedConcurrency } from './leases/shared-concurrency.js';
+export type { SharedEndpoints, SharedEndpointsOptions } from './leases/shared-endpoints.js';
+export { sharedEndpointConcurrency } from './leases/shared-endpoints.js';
+export type { SharedMarks, SharedMarksOptions } from './marks/shared-marks.js';
+export { sharedMarks } from './marks/shared-marks.js';
+export type { SharedQuotaStatus, SharedQuotas, SharedQuotasOptions } from './quotas/shared-quotas.js';
+export { sharedQuotas } from './quotas/shared-quotas.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';
 export { localStore } from './store/local-store.js';
 export {

@@ -6,11 +6,8 @@ export type { GroupFigures } from './measures/group.js';
 export { maxMinShares } from './measures/max-min-shares.js';
 export type { RequestRecord } from './measures/request-record.js';
 export type { Latency } from './measures/samples.js';
-export {
-  type ServiceDifference,
-  type ServiceDifferenceOptions,
-  serviceDifference,
-} from './measures/service-difference.js';
+export type { ServiceDifference, ServiceDifferenceOptions } from './measures/service-difference.js';
+export { serviceDifference } from './measures/service-difference.js';
 export type { TimeSeries } from './measures/time-series.js';
 export type { Distribution } from './random/distributions.js';
 export type { Rate } from './random/rate-profile.js';
@@ -24,13 +21,8 @@ export { type LoadScenarioOptions, loadScenario, type Scenario } from './scenari
 export { scenarioFileTable, withTraceFiles } from './scenario/scenario-json.js';
 export { scenarioValue, withScenarioValue } from './scenario/value-path.js';
 export { type Condition, failuresOf, parseConditions, withServedDefault, worstMiss } from './search/condition.js';
-export {
-  type FindOptions,
-  type FoundValues,
-  findValue,
-  type TriedValue,
-  type ValueRange,
-} from './search/find-value.js';
+export type { FindOptions, FoundValues, TriedValue, ValueRange } from './search/find-value.js';
+export { findValue } from './search/find-value.js';
 export { type Measure, parseMeasure, type Spread, spreadOf } from './search/measure.js';
 export { combinations, parseSweepAxis, type SweepAxis } from './search/sweep.js';
 export type { Outage, Slowdown } from './servers/server-faults.js';

@@ -8,20 +8,10 @@ export type {
   PoolEvents,
   RankLoad,
 } from '../types/index.js';
-export {
-  type HealthEvents,
-  type HealthFetch,
-  type HealthOptions,
-  type HealthResult,
-  type HealthWatch,
-  watchHealth,
-} from './health/health-watch.js';
-export {
-  type MetricProfile,
-  type MetricSource,
-  type MetricSources,
-  metricProfiles,
-} from './scraping/metric-sources.js';
+export type { HealthEvents, HealthFetch, HealthOptions, HealthResult, HealthWatch } from './health/health-watch.js';
+export { watchHealth } from './health/health-watch.js';
+export type { MetricProfile, MetricSource, MetricSources } from './scraping/metric-sources.js';
+export { metricProfiles } from './scraping/metric-sources.js';
 export type { MetricsFetch, MetricsResponse } from './scraping/read-exposition.js';
 export { engineTypeLabel, type ProfileChoice, type ProfileOption } from './scraping/resolve-sources.js';
 export { ScrapeError, type ScrapeFailure } from './scraping/scrape-error.js';

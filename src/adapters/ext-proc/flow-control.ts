@@ -1,25 +1,13 @@
 /** Flow control for the streams of a proxy: each request is held until it is dispatched, and told its endpoint. */
 import { letProcessEnd } from '../../base/clock.js';
-import {
-  type Drop,
-  type EndpointPool,
-  type EndpointView,
-  FlowControlError,
-  type Lease,
-  subsetHint,
-} from '../../index.js';
+import type { Drop, EndpointPool, EndpointView, Lease } from '../../index.js';
+import { FlowControlError, subsetHint } from '../../index.js';
 import type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { flowKeyFromHeaders } from '../http/flow-key-from-headers.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
 import { type HttpErrorResponse, toHttpResponse } from '../http/to-http-response.js';
-import {
-  type AnswerReader,
-  type ExtProcDecider,
-  type ExtProcRequest,
-  type ExtProcSink,
-  ExtProcStream,
-  refusal,
-} from './ext-proc-stream.js';
+import type { AnswerReader, ExtProcDecider, ExtProcRequest, ExtProcSink } from './ext-proc-stream.js';
+import { ExtProcStream, refusal } from './ext-proc-stream.js';
 import type { Struct } from './messages.js';
 
 /** Where a request may go: the best first. */

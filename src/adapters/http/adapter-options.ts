@@ -2,14 +2,8 @@
 import { isAsyncFunction } from '../../base/async-function.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import * as s from '../../base/schema/schema.js';
-import {
-  FlowConfigError,
-  type FlowGate,
-  type FlowKey,
-  type FlowRequest,
-  type Outcome,
-  type Schema,
-} from '../../index.js';
+import type { FlowGate, FlowKey, FlowRequest, Outcome, Schema } from '../../index.js';
+import { FlowConfigError } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 

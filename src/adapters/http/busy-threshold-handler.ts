@@ -134,10 +134,7 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
   };
 }
 
-function readBody(
-  { headers, body = '' }: HandlerRequest,
-  maxLength: number,
-): { readonly model: string; readonly thresholds: BusyThresholds } {
+function readBody({ headers, body = '' }: HandlerRequest, maxLength: number) {
   const mediaType = headerValue(headers, ['content-type'])?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (mediaType !== 'application/json' && !mediaType.endsWith('+json'))
     throw new Rejection(415, 'expected content-type application/json');

@@ -15,13 +15,8 @@ export {
   sloTtftHeader,
   systemOwnedHeaders,
 } from '../../base/headers/header-names.js';
-export {
-  type HeaderRecord,
-  type HeaderSource,
-  headerValue,
-  stripFlowHeaders,
-  type WebHeaders,
-} from '../../base/headers/header-source.js';
+export type { HeaderRecord, HeaderSource, WebHeaders } from '../../base/headers/header-source.js';
+export { headerValue, stripFlowHeaders } from '../../base/headers/header-source.js';
 export type {
   AdapterGate,
   Classification,
@@ -38,13 +33,8 @@ export {
   type HandlerRequest,
   type HandlerResponse,
 } from './busy-threshold-handler.js';
-export {
-  type DemandHandler,
-  type DemandHandlerOptions,
-  type DemandSource,
-  demandHandler,
-  type WireDemand,
-} from './demand-handler.js';
+export type { DemandHandler, DemandHandlerOptions, DemandSource, WireDemand } from './demand-handler.js';
+export { demandHandler } from './demand-handler.js';
 export { dynamoBody, type ErrorBody, type ErrorObject, type FormattedBody, type ProblemDetails } from './error-body.js';
 export { dynamoContract, dynamoOverloadStatus, type ErrorContract, type HttpErrorMapping } from './error-contract.js';
 export {
@@ -57,9 +47,5 @@ export {
   sloTtftMsFromHeaders,
 } from './flow-key-from-headers.js';
 export { isOverloadRefusal, refusalWaitMs, type WorkerAnswer } from './overload-refusal.js';
-export {
-  type ErrorResponseOptions,
-  type HttpErrorResponse,
-  queueDurationHeaders,
-  toHttpResponse,
-} from './to-http-response.js';
+export type { ErrorResponseOptions, HttpErrorResponse } from './to-http-response.js';
+export { queueDurationHeaders, toHttpResponse } from './to-http-response.js';

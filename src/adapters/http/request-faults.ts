@@ -25,13 +25,7 @@ export function noAnswerResponse(format: ErrorBody | undefined): HttpErrorRespon
 }
 
 /** A body format of the host's own is for drops: such hosts get problem details. */
-function faultResponse(
-  status: number,
-  title: string,
-  detail: string,
-  code: string,
-  format: ErrorBody | undefined,
-): HttpErrorResponse {
+function faultResponse(status: number, title: string, detail: string, code: string, format: ErrorBody | undefined) {
   const problem = { type: 'about:blank', title, status, detail, code, error: errorObject({ status, detail, code }) };
   const { contentType, body } = plainBody(problem, format === 'openai' ? 'openai' : 'problem');
   return { status, headers: { 'content-type': contentType, 'cache-control': 'no-store' }, body };

@@ -27,12 +27,7 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
 ): FlowControlMiddleware {
   const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
 
-  function follow(
-    verdict: Verdict,
-    req: WithFlow<NodeRequest>,
-    res: NodeResponse,
-    next: (error?: unknown) => void,
-  ): void {
+  function follow(verdict: Verdict, req: WithFlow<NodeRequest>, res: NodeResponse, next: (error?: unknown) => void) {
     switch (verdict.type) {
       case 'pass':
         if (verdict.flow === undefined) {

@@ -3,13 +3,8 @@ export type * from '../http/middleware-types.js';
 export type { RelayEnd } from '../http/relayed-answer.js';
 export type { WithFlow } from '../http/request-flow.js';
 export { type DiagnosticsMessage, publishDiagnostics } from './diagnostics.js';
-export {
-  type EventLoopLagDetector,
-  type EventLoopLagOptions,
-  type EventLoopSample,
-  eventLoopLag,
-  eventLoopLagPlugin,
-} from './event-loop-lag.js';
+export type { EventLoopLagDetector, EventLoopLagOptions, EventLoopSample } from './event-loop-lag.js';
+export { eventLoopLag, eventLoopLagPlugin } from './event-loop-lag.js';
 export { type FlowControlMiddleware, flowControl, flowOf } from './flow-control.js';
 export { fromAddresses } from './from-addresses.js';
 export type { NodeRequest, NodeResponse } from './node-request.js';

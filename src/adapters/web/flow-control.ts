@@ -48,11 +48,7 @@ export function flowControl(
     return verdict.type === 'reject' ? responseOf(verdict.response) : new Response(null, { status: 503 });
   };
 
-  async function run(
-    exchange: WebExchange,
-    own: RequestFlow,
-    handle: () => Response | PromiseLike<Response>,
-  ): Promise<Response> {
+  async function run(exchange: WebExchange, own: RequestFlow, handle: () => Response | PromiseLike<Response>) {
     flows.set(exchange.req, own);
     exchange.begin({ ...queueDurationHeaders(own), ...bandHeadroomHeaders(own.bandHeadroom) });
     try {

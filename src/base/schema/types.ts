@@ -39,12 +39,7 @@ export function integer(range: Range = {}): Schema<number> {
 }
 
 // @__NO_SIDE_EFFECTS__
-function numeric(
-  type: 'number' | 'integer',
-  range: Range,
-  expected: string,
-  isRight: (candidate: unknown) => boolean,
-): Schema<number> {
+function numeric(type: 'number' | 'integer', range: Range, expected: string, isRight: (candidate: unknown) => boolean) {
   const { from: minimum, above: exclusiveMinimum, to: maximum } = range;
   return element(
     (candidate, report) => {

@@ -76,12 +76,7 @@ export class GroupTable {
     this.sweepsAt = Math.max(manyGroups, 2 * this.groups.size);
   }
 
-  private find(
-    template: ResolvedGroup,
-    index: number,
-    endpoint: EndpointView,
-    asked: string | undefined,
-  ): QuotaGroup[] {
+  private find(template: ResolvedGroup, index: number, endpoint: EndpointView, asked: string | undefined) {
     if (asked === undefined && (template.perModel || template.models !== undefined)) return [];
     const model = asked ?? '';
     const member = memberOf(template, endpoint);

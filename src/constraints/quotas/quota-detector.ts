@@ -20,13 +20,8 @@ import type { ItemView } from '../../tiers/views.js';
 import { GroupTable } from './group-table.js';
 import type { Hold } from './quota.js';
 import { QuotaGroup } from './quota-group.js';
-import {
-  groupOfEachEndpoint,
-  type QuotaDetectorOptions,
-  quotaOptions,
-  quotaParameters,
-  type ResolvedQuotaOptions,
-} from './quota-options.js';
+import type { QuotaDetectorOptions, ResolvedQuotaOptions } from './quota-options.js';
+import { groupOfEachEndpoint, quotaOptions, quotaParameters } from './quota-options.js';
 import { windowsOf } from './quota-windows.js';
 import { readRateLimitHeaders } from './rate-limit-headers.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';

@@ -14,12 +14,8 @@ import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/c
 import type { SeatView } from '../../gate/server-answer.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ItemView } from '../../tiers/views.js';
-import {
-  type SessionLimitOptions,
-  type SessionSettings,
-  sessionOptions,
-  sessionParameters,
-} from './session-options.js';
+import type { SessionLimitOptions, SessionSettings } from './session-options.js';
+import { sessionOptions, sessionParameters } from './session-options.js';
 import type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from './session-sharing.js';
 import { Session, SessionTable, type SharedPrefix } from './session-table.js';
 

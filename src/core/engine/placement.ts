@@ -209,11 +209,7 @@ export class Placement {
     return candidates;
   }
 
-  private withHeadroom(
-    reachable: readonly EndpointView[],
-    band: PriorityBand | undefined,
-    nowMs: number,
-  ): readonly EndpointView[] {
+  private withHeadroom(reachable: readonly EndpointView[], band: PriorityBand | undefined, nowMs: number) {
     const isRequired = this.options.headroom === 'required';
     if (this.implicit !== undefined || reachable.length === 0 || (reachable.length === 1 && !isRequired))
       return reachable;

@@ -184,13 +184,7 @@ const obstacles = {
 } as const;
 
 /** At the band's own rate; if higher bands go first, at least as long as all bands together need for these. */
-function estimate(
-  { backlog }: Engine,
-  band: PriorityBand,
-  inBand: number,
-  inHigherBands: number,
-  nowMs: number,
-): number | undefined {
+function estimate({ backlog }: Engine, band: PriorityBand, inBand: number, inHigherBands: number, nowMs: number) {
   const own = drainTimeMs(inBand, band.traffic.dispatchedPerSecond(nowMs));
   if (inHigherBands === 0) return own;
   const perSecond = backlog.bands.all().reduce((sum, each) => sum + (each.traffic.dispatchedPerSecond(nowMs) ?? 0), 0);

@@ -108,11 +108,7 @@ export function standings(
 ): Standings {
   const longest = new TopN<Examined>(count, (a, b) => sinceMs(a) - sinceMs(b) || b.flow.waiting - a.flow.waiting);
 
-  function standing(
-    flow: Pick<Flow, 'fairnessId'> & Partial<Flow>,
-    priority: number,
-    oldest: QueueItem | undefined,
-  ): FlowStanding {
+  function standing(flow: Pick<Flow, 'fairnessId'> & Partial<Flow>, priority: number, oldest: QueueItem | undefined) {
     const { fairnessId, weight = 1, waiting = 0, waitingBytes = 0 } = flow;
     const { inFlight = 0, inFlightTokens = 0 } = inFlightByFlow.get(priority)?.get(fairnessId) ?? {};
     const band = bands.get(priority);

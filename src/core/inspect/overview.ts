@@ -16,13 +16,8 @@ import type { WaitExplanation } from '../outcome/explanation.js';
 import { engineFor } from './engine-of.js';
 import { waitOf } from './explain-wait.js';
 import { type BandTotals, bandTotals, type ControllerTotals, controllerTotals } from './figures.js';
-import {
-  type Depth,
-  type Examined,
-  examineFlows,
-  type FlowStanding,
-  standings as standingsOf,
-} from './flow-standings.js';
+import type { Depth, Examined, FlowStanding } from './flow-standings.js';
+import { examineFlows, standings as standingsOf } from './flow-standings.js';
 import { countInFlight, type InFlightByFlow } from './in-flight.js';
 import { type ServiceOverview, serviceOverview } from './service-overview.js';
 import { TopN } from './top-n.js';
@@ -208,12 +203,7 @@ function mostRelevant(bands: readonly PriorityBand[], count: number): readonly P
   return ranked.slice(0, count).sort((a, b) => b.priority - a.priority);
 }
 
-function bandOverview(
-  band: PriorityBand,
-  flows: readonly FlowStanding[],
-  inFlight: InFlightByFlow,
-  { gate }: Engine,
-): Omit<BandOverview, keyof BandTotals | 'service'> {
+function bandOverview(band: PriorityBand, flows: readonly FlowStanding[], inFlight: InFlightByFlow, { gate }: Engine) {
   const { flowLimits, requestTtlMs, fairness, ordering } = band.settings;
   let running = 0;
   for (const flow of inFlight.get(band.priority)?.values() ?? []) running += flow.inFlight;

@@ -172,12 +172,7 @@ export class ShadowMode implements LeaseOwner, Standing {
   }
 
   /** Gives the caller a lease. `said`: the engine's outcome; undefined while the request waits there. */
-  private pass(
-    item: QueueItem,
-    request: FlowRequest,
-    said: Outcome | undefined,
-    resolve: Settle,
-  ): ShadowLease | undefined {
+  private pass(item: QueueItem, request: FlowRequest, said: Outcome | undefined, resolve: Settle) {
     const { placement, seats } = this.engine;
     const inner = said?.type === 'Dispatched' ? said.lease : undefined;
     if (said === undefined) {

@@ -22,11 +22,7 @@ const shape = { seed: s.optional(s.integer(), 1) };
 const optionsSchema = s.object(s.withKeys(shape, { random: s.optional(s.randomSource()) }));
 
 /** One endpoint by weight, `without` excepted; undefined when there is no other. */
-function drawByWeight(
-  endpoints: readonly EndpointView[],
-  number: number,
-  without?: EndpointView,
-): EndpointView | undefined {
+function drawByWeight(endpoints: readonly EndpointView[], number: number, without?: EndpointView) {
   let weights = 0;
   for (const endpoint of endpoints) if (endpoint !== without) weights += endpoint.weight;
   let left = number * weights;

@@ -9,36 +9,16 @@ import {
 import { isRefusal } from '../../base/headers/retry-after.js';
 import { promptTokens, tokensOfMedium } from '../../base/prompt-tokens.js';
 import * as s from '../../base/schema/schema.js';
-import {
-  type Drop,
-  type Duration,
-  FlowControlError,
-  type FlowRequest,
-  type Lease,
-  type Outcome,
-  realClock,
-} from '../../index.js';
+import type { Drop, Duration, FlowRequest, Lease, Outcome } from '../../index.js';
+import { FlowControlError, realClock } from '../../index.js';
 import { callerSignal } from '../fetch-call.js';
-import {
-  type CallContext,
-  type ContextStorage,
-  checkGate,
-  contextOption,
-  longestIdleMs,
-  responseShape,
-} from '../fetch-options.js';
+import type { CallContext, ContextStorage } from '../fetch-options.js';
+import { checkGate, contextOption, longestIdleMs, responseShape } from '../fetch-options.js';
 import { LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
 import { type CallFacts, turnFor } from '../turn.js';
-import {
-  type CallParams,
-  type GenerateResult,
-  type Model,
-  type StreamPart,
-  type StreamResult,
-  streamUsage,
-  usageOf,
-} from './language-model.js';
+import type { CallParams, GenerateResult, Model, StreamPart, StreamResult } from './language-model.js';
+import { streamUsage, usageOf } from './language-model.js';
 
 /** The request that policies see, in `item.request`. */
 export interface ModelRequest
@@ -221,9 +201,7 @@ interface ProviderError {
 }
 
 /** The answer of a server behind a provider's error; undefined for errors of another kind. */
-function answerIn(
-  error: unknown,
-): { status: number; headers: Readonly<Record<string, string>>; body?: string | undefined } | undefined {
+function answerIn(error: unknown) {
   if (!(error instanceof Error) || !('statusCode' in error) || !Number.isInteger(error.statusCode)) return undefined;
   const { statusCode, responseHeaders = {}, responseBody } = error as unknown as ProviderError;
   return statusCode >= 100 && statusCode <= 599

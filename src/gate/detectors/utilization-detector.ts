@@ -134,10 +134,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
 }
 
 /** With `lagCompensation` each request sent since the report waits there, unless another has ended since. */
-function reportedLoad(
-  { metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView,
-  lagCompensation: boolean,
-): Load {
+function reportedLoad({ metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView, lagCompensation: boolean) {
   const unseen = lagCompensation ? Math.max(unsampledRequests - endedSinceReport, 0) : 0;
   return { waiting: (metrics?.waitingQueueSize ?? 0) + unseen, kvCacheUsage: metrics?.kvCacheUsage ?? 0 };
 }

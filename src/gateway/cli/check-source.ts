@@ -1,13 +1,7 @@
 /** Checks a file: its faults, its warnings, and the settings in effect. */
 import { loadConfig } from '../../config/index.js';
-import {
-  type ConfigIssue,
-  EndpointPool,
-  FlowConfigError,
-  type FlowControllerOptions,
-  type PluginRegistry,
-  resolveOptions,
-} from '../../index.js';
+import type { ConfigIssue, FlowControllerOptions, PluginRegistry } from '../../index.js';
+import { EndpointPool, FlowConfigError, resolveOptions } from '../../index.js';
 import { loadEppConfig } from '../epp/epp-config.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective-settings.js';

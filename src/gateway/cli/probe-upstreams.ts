@@ -11,10 +11,7 @@ export async function probe(text: string, registry?: PluginRegistry): Promise<st
   return [...absent.flat(), ...(await withoutLoad(config))];
 }
 
-async function whyAbsent(
-  { id, url, healthPath }: GatewayConfig['upstreams'][number],
-  timeoutMs: number,
-): Promise<string[]> {
+async function whyAbsent({ id, url, healthPath }: GatewayConfig['upstreams'][number], timeoutMs: number) {
   try {
     const answer = await fetch(url + (healthPath ?? '/v1/models'), {
       signal: AbortSignal.timeout(timeoutMs),

@@ -4,14 +4,8 @@
  */
 import type { parse } from '@marcbachmann/cel-js';
 import type { AnswerReader, ExtProcOptions, ExtProcRequest, Struct } from '../../adapters/ext-proc/index.js';
-import {
-  agentIdentity,
-  type Classification,
-  flowKeyFromHeaders,
-  type HttpErrorResponse,
-  headerValue,
-  modelNameRewriteHeader,
-} from '../../adapters/http/index.js';
+import type { Classification, HttpErrorResponse } from '../../adapters/http/index.js';
+import { agentIdentity, flowKeyFromHeaders, headerValue, modelNameRewriteHeader } from '../../adapters/http/index.js';
 import type { EndpointPool, EndpointView, Lease } from '../../index.js';
 import { type UsageReader, usageReader } from '../../upstream/index.js';
 import type { GenerationBody } from '../bodies/generation-body.js';
@@ -212,11 +206,7 @@ export class EppRequests {
 }
 
 /** Reads usage from an answer while it passes, and gives its model another name. */
-function passing(
-  usage: UsageReader | undefined,
-  renamed: RenamedAnswer | undefined,
-  facts: () => Struct | undefined,
-): AnswerReader {
+function passing(usage: UsageReader | undefined, renamed: RenamedAnswer | undefined, facts: () => Struct | undefined) {
   return {
     keepsLength: renamed === undefined,
     pass(piece: Uint8Array, isLast: boolean): Uint8Array {

@@ -9,14 +9,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ExtProcHandler, ExtProcRequest, ExtProcServer } from '../../adapters/ext-proc/index.js';
 import type { HttpFlowRequest } from '../../adapters/http/index.js';
-import {
-  EndpointPool,
-  FlowController,
-  type FlowControllerOptions,
-  type FlowStats,
-  type ItemView,
-  subsetHint,
-} from '../../index.js';
+import type { FlowControllerOptions, FlowStats, ItemView } from '../../index.js';
+import { EndpointPool, FlowController, subsetHint } from '../../index.js';
 import { prometheusMetrics } from '../../observability/prometheus/index.js';
 import { type Scraper, scrape } from '../../upstream/index.js';
 import type { PromClient } from '../metrics/gateway-metrics.js';

@@ -101,13 +101,7 @@ function processMetrics(promClient: PromClient): Registry {
 }
 
 /** Read when somebody scrapes. */
-function expose(
-  { Counter }: PromClient,
-  register: Registry,
-  name: string,
-  help: string,
-  counts: LabelledCounter,
-): void {
+function expose({ Counter }: PromClient, register: Registry, name: string, help: string, counts: LabelledCounter) {
   const registers = [register];
   new Counter({
     name,
@@ -121,11 +115,7 @@ function expose(
   });
 }
 
-function firstTokens(
-  { Histogram }: PromClient,
-  register: Registry,
-  knownModels: KnownModels,
-): GatewayCounters['onFirstToken'] {
+function firstTokens({ Histogram }: PromClient, register: Registry, knownModels: KnownModels) {
   const histogram = new Histogram({
     name: 'headgate_time_to_first_token_seconds',
     help: 'From the arrival of a request to the first token of its streamed answer, waiting included.',

@@ -1,11 +1,7 @@
 /** The paths for operators and their machines: health, readiness, metrics and busy thresholds. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import {
-  type BusyThresholdHandler,
-  busyThresholdHandler,
-  type DemandSource,
-  demandHandler,
-} from '../../adapters/http/index.js';
+import type { BusyThresholdHandler, DemandSource } from '../../adapters/http/index.js';
+import { busyThresholdHandler, demandHandler } from '../../adapters/http/index.js';
 import type { SaturationDetector } from '../../index.js';
 import type { StoreProblem } from '../../redis/index.js';
 import type { BusyThresholdDetector } from '../../types/index.js';
@@ -96,12 +92,7 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
   };
 }
 
-async function moveThresholds(
-  req: IncomingMessage,
-  res: ServerResponse,
-  state: OperatorState,
-  bodies: BodyReader,
-): Promise<void> {
+async function moveThresholds(req: IncomingMessage, res: ServerResponse, state: OperatorState, bodies: BodyReader) {
   const handle = thresholdHandler(state);
   if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
   const isAuthorized = hasToken(req.headers, state.adminToken);

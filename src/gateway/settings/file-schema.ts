@@ -7,7 +7,7 @@
  * Longer than most files, because one table has every key.
  */
 
-import { row } from '../../base/schema/json-schema.js';
+import { option, row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
 import { flowSectionsJson } from '../../config/index.js';
 import type { Duration, Quantity, Schema } from '../../index.js';
@@ -92,27 +92,21 @@ const fallback = s.value('"safe", "closed", or a limit: an integer from 0 up', i
 /** The priority of a name that was not given stays open until the objectives are known. */
 const sender = {
   tenant: row('The fairness ID of the sender.', s.text('the name of a tenant')),
-  objective: row(
-    'A name of `objectives`, which stands for a priority.',
-    s.optional(s.text('the name of an objective')),
-  ),
-  priority: row('The priority, instead of an objective.', s.optional(s.integer())),
-  maxPriority: row('The highest that requests may ask for.', s.optional(s.integer())),
+  objective: option('A name of `objectives`, which stands for a priority.', s.text('the name of an objective')),
+  priority: option('The priority, instead of an objective.', s.integer()),
+  maxPriority: option('The highest that requests may ask for.', s.integer()),
   trusted: row('Whether its flow headers are believed: for gateways and proxies of your own.', offByDefault),
 };
 
 const openTelemetry = s.object({
   metrics: row('Record the metrics.', onByDefault),
   traces: row('Record a span for each request.', onByDefault),
-  pool: row('Names the pool in metrics.', s.optional(s.text())),
+  pool: option('Names the pool in metrics.', s.text()),
   fairnessIds: row('Metrics and spans name tenants.', offByDefault),
 });
 
 const scrape = s.object({
-  enabled: row(
-    'Ask the servers for their load. Without it: if the section is there, or the detector needs it.',
-    s.optional(s.flag()),
-  ),
+  enabled: option('Ask servers for their load. Without it: if the section is there, or a detector needs it.', s.flag()),
   interval: row('From question to question.', span('50ms')),
   idleInterval: row('The same while no request waits or runs.', span('1s')),
   timeout: row('For the whole answer.', span('1s')),
@@ -126,7 +120,7 @@ const health = s.object({
   failures: row('Checks in a row that must fail until a server gets no work.', s.otherwise(count, 3)),
   successes: row('Checks in a row that must succeed until it gets work again.', s.otherwise(count, 1)),
   whenAllSilent: row(
-    'When no server answers: each keeps its work, or all are ill.',
+    'When no server answers: each goes on, or all are ill.',
     s.otherwise(s.oneOf('keep', 'ill'), 'keep'),
   ),
 });
@@ -134,14 +128,11 @@ const health = s.object({
 const timeouts = s.object({
   connect: row('Until a server takes the connection.', span('5s')),
   upload: row('The longest silence of a client that sends a body.', span('10s')),
-  firstToken: row(
-    'From the seat to the first content token of a stream; then another server is asked.',
-    s.optional(s.positiveDuration('5s')),
+  firstToken: option(
+    'From the seat to the first token of a stream; then another server is asked.',
+    s.positiveDuration('5s'),
   ),
-  firstTokenByModel: row(
-    'The same by the model that the server is asked for.',
-    s.otherwise(s.record(s.positiveDuration('60s')), {}),
-  ),
+  firstTokenByModel: row('The same by the model of the server.', s.otherwise(s.record(s.positiveDuration('60s')), {})),
   firstByte: row('From the request to the head of the answer.', span('5m')),
   idle: row('Between two pieces of an answer, to either side.', span('60s')),
   total: row('From the seat to the end of the answer.', span('30m')),
@@ -164,13 +155,10 @@ const retry = s.object({
 
 const models = s.object({
   aliases: row(
-    'Names that clients use, and those that the servers know.',
+    'Names of clients, and those that servers know.',
     s.otherwise(s.record(s.text('the name of a model')), {}),
   ),
-  list: row(
-    'What `/v1/models` lists; without it, what the servers list.',
-    s.optional(s.list(s.text('the name of a model'))),
-  ),
+  list: option('What `/v1/models` lists; without it, what the servers list.', s.list(s.text('the name of a model'))),
   pictures: row(
     'How pictures count, by the name servers know; `*`: others.',
     s.otherwise(s.record(s.value('a formula like "pixels(750)", or tokens', isPictureTokens)), {}),
@@ -202,64 +190,52 @@ function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
     nodes: row('Their URLs, with their passwords.', urls),
   });
   const tls = s.object({
-    ca: row('The authority of the store; those of Node without it.', s.optional(aSecret)),
-    cert: row('That of the gateway, if asked for.', s.optional(aSecret)),
-    key: row('Its key.', s.optional(aSecret)),
-    serverName: row('The name in its certificate; its host without it.', s.optional(s.text())),
+    ca: option('The authority of the store; those of Node without it.', aSecret),
+    cert: option('That of the gateway, if asked for.', aSecret),
+    key: option('Its key.', aSecret),
+    serverName: option('The name in its certificate; its host without it.', s.text()),
   });
   return s.object({
-    url: row('The store: `redis://…`, or `rediss://…` with TLS.', s.optional(aSecret)),
-    cluster: row('Some nodes of a cluster, instead.', s.optional(urls)),
-    sentinel: row('Sentinels, instead.', s.optional(section(sentinel))),
-    username: row('Its user, if no URL has it; `default` without it.', s.optional(s.text('the name of a user'))),
-    password: row('Its password, if no URL has it.', s.optional(aSecret)),
-    tls: row('For `rediss://…`, in PEM.', s.optional(section(tls))),
-    pool: row(
-      'Replicas of one name share the limit; `gateway` without it.',
-      s.optional(s.text('the name of the pool')),
-    ),
-    replica: row(
-      'The name of this replica, kept over restarts; found or random without it.',
-      s.optional(s.text('the name of this replica')),
-    ),
-    prefix: row('The beginning of all keys in the store.', s.optional(s.text('the beginning of all keys'))),
-    maxConcurrency: row('Requests in flight of all replicas.', s.optional(count)),
-    maxTokens: row('Tokens in flight of all replicas.', s.optional(count)),
-    endpointConcurrency: row('Requests in flight of each upstream of weight 1.', s.optional(count)),
-    quotas: row('A `quota-detector` counts for all replicas; true without it.', s.optional(s.flag())),
-    replicas: row('How many replicas there are, to start without the store.', s.optional(count)),
-    maxShare: row('The most that one replica may get.', s.optional(count)),
-    fallback: row('What holds after a lease without the store; `safe` without it.', s.optional(fallback)),
-    refreshInterval: row('Between two calls; `1s` without it.', s.optional(s.positiveDuration('1s'))),
-    leaseDuration: row('How long an answer holds; `5s` without it.', s.optional(s.positiveDuration('5s'))),
-    drainDuration: row(
-      'How long a silent replica keeps its seats; `60s` without it.',
-      s.optional(s.positiveDuration('60s')),
-    ),
-    forgetAfter: row('How long after that its safe share; `10m` without it.', s.optional(s.positiveDuration('10m'))),
-    callTimeout: row('For a call to the store; `50ms` without it.', s.optional(s.positiveDuration('50ms'))),
+    url: option('The store: `redis://…`, or `rediss://…` with TLS.', aSecret),
+    cluster: option('Some nodes of a cluster, instead.', urls),
+    sentinel: option('Sentinels, instead.', section(sentinel)),
+    username: option('Its user, if no URL has it; `default` without it.', s.text('the name of a user')),
+    password: option('Its password, if no URL has it.', aSecret),
+    tls: option('For `rediss://…`, in PEM.', section(tls)),
+    pool: option('Replicas of one name share the limit; `gateway` without it.', s.text('the name of the pool')),
+    replica: option('Its name, kept over restarts; found or random without it.', s.text('the name of this replica')),
+    prefix: option('The beginning of all keys in the store.', s.text('the beginning of all keys')),
+    maxConcurrency: option('Requests in flight of all replicas.', count),
+    maxTokens: option('Tokens in flight of all replicas.', count),
+    endpointConcurrency: option('Requests in flight of each upstream of weight 1.', count),
+    quotas: option('A `quota-detector` counts for all replicas; true without it.', s.flag()),
+    replicas: option('How many replicas there are, to start without the store.', count),
+    maxShare: option('The most that one replica may get.', count),
+    fallback: option('What holds after a lease without the store; `safe` without it.', fallback),
+    refreshInterval: option('Between two calls; `1s` without it.', s.positiveDuration('1s')),
+    leaseDuration: option('How long an answer holds; `5s` without it.', s.positiveDuration('5s')),
+    drainDuration: option('How long a silent replica keeps its seats; `60s` without it.', s.positiveDuration('60s')),
+    forgetAfter: option('How long after that its safe share; `10m` without it.', s.positiveDuration('10m')),
+    callTimeout: option('For a call to the store; `50ms` without it.', s.positiveDuration('50ms')),
   });
 }
 
 /** What operators reach, and what they need for it. */
 function operatorTables(aSecret: Schema<string>) {
   const admin = s.object({
-    host: row('The address for operators; that of `listen` without it.', s.optional(s.text())),
-    port: row('The port for operators; that of `listen` without it.', s.optional(port)),
-    token: row('The bearer token of operators.', s.optional(aSecret)),
-    hosts: row(
-      'Names by which operators may ask, besides addresses and `localhost`.',
-      s.otherwise(s.list(s.text('a name without a port')), []),
-    ),
+    host: option('The address for operators; that of `listen` without it.', s.text()),
+    port: option('The port for operators; that of `listen` without it.', port),
+    token: option('The bearer token of operators.', aSecret),
+    hosts: row('Names by which operators may ask, too.', s.otherwise(s.list(s.text('a name without a port')), [])),
   });
   const inspector = s.object({
     path: row('Where the page is.', s.otherwise(path, '/inspector')),
-    password: row('Its password; `admin.token` without it.', s.optional(aSecret)),
+    password: option('Its password; `admin.token` without it.', aSecret),
     fairnessIds: row('Whether the page names tenants.', s.otherwise(s.oneOf('shown', 'hidden'), 'shown')),
   });
   const demand = s.object({
     path: row('Where autoscalers ask.', s.otherwise(path, '/demand')),
-    token: row('A token that opens this and nothing else.', s.optional(aSecret)),
+    token: option('A token that opens this and nothing else.', aSecret),
   });
   return { admin, inspector, demand };
 }
@@ -271,6 +247,7 @@ export function sharedStateSchema(sources: SecretSources): Schema<FileSharedStat
 
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
+  const { plugins, saturationDetector, flowControl } = flowSectionsJson;
   const aSecret = secret(sources);
   const { admin, inspector, demand } = operatorTables(aSecret);
   const upstream = s.object({
@@ -278,16 +255,13 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     url: row('The base URL, without `/v1`.', url),
     labels: row('Labels for filters; `model` may list several: `a, b`.', s.otherwise(s.record(s.text()), {})),
     weight: row('Its capacity: one of weight 3 has three times the seats.', s.otherwise(s.aboveZero(), 1)),
-    metrics: row(
-      'Which metrics it has; `none`: it is not asked. Found out without it.',
-      s.optional(s.oneOf(...profiles)),
+    metrics: option('Which metrics it has; `none`: it is not asked. Found out without it.', s.oneOf(...profiles)),
+    priority: option(
+      'How it is told ranks; `auto`: by `metrics`.',
+      s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto'),
     ),
-    priority: row(
-      'How it is told the rank of a request; `auto`: by its `metrics`.',
-      s.optional(s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto')),
-    ),
-    healthPath: row('A path that answers 2xx while it is well; without it, it is not checked.', s.optional(path)),
-    apiKey: row('Sent to it as `Authorization: Bearer …`.', s.optional(aSecret)),
+    healthPath: option('A path that answers 2xx while it is well; without it, it is not checked.', path),
+    apiKey: option('Sent to it as `Authorization: Bearer …`.', aSecret),
   });
   const key = s.object({
     key: row('What the client sends.', aSecret),
@@ -295,9 +269,9 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   });
   const auth = s.object({
     keys: row('The keys that are known.', s.otherwise(section(s.list(section(key)), 'an array'), [])),
-    anonymous: row(
-      'The sender of requests without a known key; without it, where there are keys, they are rejected.',
-      s.optional(s.object(sender)),
+    anonymous: option(
+      'The sender of requests without a known key; else, with `keys`, they are rejected.',
+      s.object(sender),
     ),
   });
   const listen = s.object({
@@ -307,16 +281,16 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   return s.object({
     listen: row('Where clients reach the gateway.', listen),
     admin: row('Where operators reach it, and what they need.', s.orEmpty(section(admin))),
-    inspector: row('The page that shows the queue; off without the section.', s.optional(section(inspector))),
+    inspector: option('The page that shows the queue; off without the section.', section(inspector)),
     demand: row('What is asked for, for autoscalers.', s.orEmpty(section(demand))),
-    openTelemetry: row('OpenTelemetry; off without the section.', s.optional(openTelemetry)),
+    openTelemetry: option('OpenTelemetry; off without the section.', openTelemetry),
     upstreams: row('The model servers.', s.list(upstream)),
     scrape: row('How servers are asked for their load.', s.orEmpty(scrape)),
     health: row('Checks of servers that have a `healthPath`.', s.orEmpty(health)),
     timeouts: row('How long each part of a request may take.', s.orEmpty(timeouts)),
     limits: row('What clients may send.', s.orEmpty(limits)),
     forwarded: row(
-      '`X-Forwarded-…`: set to what the gateway sees, or passed on as a proxy in front has set them.',
+      '`X-Forwarded-…`: of the gateway, or of a proxy in front.',
       s.otherwise(s.oneOf('set', 'pass'), 'set'),
     ),
     retry: row('Requests that no server answered are sent to another one.', s.orEmpty(retry)),
@@ -324,26 +298,17 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     objectives: row('Names of priorities.', s.otherwise(s.record(s.integer()), {})),
     serviceTiers: row('Objectives by `service_tier`.', s.otherwise(s.record(s.text('the name of an objective')), {})),
     models: row('Names of models.', s.orEmpty(models)),
-    cors: row('Scripts of other origins; without the section none may call.', s.optional(cors)),
+    cors: option('Scripts of other origins; without the section none may call.', cors),
     drain: row('What SIGTERM waits for.', s.orEmpty(drain)),
     log: row('What is logged.', s.orEmpty(log)),
     contract: row('How drops are answered.', s.otherwise(s.oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api')),
     bandHeadroom: row('Answers say how many requests more may wait in their band.', offByDefault),
-    sharedState: row(
-      'Limits of all replicas together; without the section each has its own.',
-      s.optional(sharedStateTable(aSecret)),
-    ),
+    sharedState: option('Limits of all replicas together; without it each has its own.', sharedStateTable(aSecret)),
     plugins: row(
       'Policies and detectors, as in an EndpointPickerConfig, and modules of your own.',
-      s.anything(flowSectionsJson.plugins),
+      s.anything(plugins),
     ),
-    saturationDetector: row(
-      'The older place for `flowControl.saturationDetector`.',
-      s.anything(flowSectionsJson.saturationDetector),
-    ),
-    flowControl: row(
-      'Bands, limits and policies, as in an EndpointPickerConfig.',
-      s.anything(flowSectionsJson.flowControl),
-    ),
+    saturationDetector: row('The older place for `flowControl.saturationDetector`.', s.anything(saturationDetector)),
+    flowControl: row('Bands, limits and policies, as in an EndpointPickerConfig.', s.anything(flowControl)),
   });
 }

@@ -5,15 +5,8 @@ import { Problems } from '../../base/problems.js';
 import * as s from '../../base/schema/schema.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
-import {
-  type Constraint,
-  defaultRegistry,
-  EndpointPool,
-  type FlowControllerOptions,
-  type PluginRegistry,
-  resolveOptions,
-  type SaturationDetector,
-} from '../../index.js';
+import type { Constraint, FlowControllerOptions, PluginRegistry, SaturationDetector } from '../../index.js';
+import { defaultRegistry, EndpointPool, resolveOptions } from '../../index.js';
 import type { RankDialect } from '../../upstream/index.js';
 import { fileSchema, sharedStateSchema } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';

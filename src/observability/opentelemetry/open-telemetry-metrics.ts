@@ -1,11 +1,6 @@
 /** A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges when they are collected. */
-import {
-  type Attributes,
-  type BatchObservableResult,
-  type Meter,
-  type MeterProvider,
-  metrics,
-} from '@opentelemetry/api';
+import type { Attributes, BatchObservableResult, Meter, MeterProvider } from '@opentelemetry/api';
+import { metrics } from '@opentelemetry/api';
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import * as s from '../../base/schema/schema.js';
 import type { Drop, FlowRequest } from '../../index.js';

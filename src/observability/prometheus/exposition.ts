@@ -4,14 +4,8 @@
  *
  * Invariant: the parts together are what `register.metrics()` answers. No part has more than 500 samples of headgate.
  */
-import {
-  type Labels,
-  printedAtOnce,
-  type RegisteredMetric,
-  type Sample,
-  ScrapedMetric,
-  turnOfItsOwn,
-} from './scraped-metric.js';
+import type { Labels, RegisteredMetric, Sample } from './scraped-metric.js';
+import { printedAtOnce, ScrapedMetric, turnOfItsOwn } from './scraped-metric.js';
 
 /** The part of prom-client's `Registry` that is used to print. */
 export interface PrintedRegister {

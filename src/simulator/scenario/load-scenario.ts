@@ -6,23 +6,11 @@ import { Problems } from '../../base/problems.js';
 import * as s from '../../base/schema/schema.js';
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
-import {
-  type ConfigIssue,
-  defaultRegistry,
-  EndpointPool,
-  FlowConfigError,
-  type PluginRegistry,
-  resolveOptions,
-  type SaturationDetector,
-} from '../../index.js';
+import type { ConfigIssue, PluginRegistry, SaturationDetector } from '../../index.js';
+import { defaultRegistry, EndpointPool, FlowConfigError, resolveOptions } from '../../index.js';
 import { noteDetectors } from '../engine/fleet.js';
-import {
-  resolveScenario,
-  type ScenarioBody,
-  type SimulatedFlow,
-  type SimulationOptions,
-  scenarioKeys,
-} from '../engine/simulation-options.js';
+import type { ScenarioBody, SimulatedFlow, SimulationOptions } from '../engine/simulation-options.js';
+import { resolveScenario, scenarioKeys } from '../engine/simulation-options.js';
 import { serverRoomPlugin } from '../servers/server-room-detector.js';
 import { leftOut, readTrace } from '../traces/read-trace.js';
 import type { TraceRow } from '../traces/trace-row.js';
@@ -181,10 +169,7 @@ function readFlow(sections: object, given: PluginRegistry): { flow: SimulatedFlo
 }
 
 /** The rows, for as long as they last. Clients and targets are those of the first entry of the scenario's traffic. */
-function recordedTraffic(
-  rows: readonly TraceRow[],
-  { traffic }: { readonly traffic?: unknown },
-): Record<string, unknown> {
+function recordedTraffic(rows: readonly TraceRow[], { traffic }: { readonly traffic?: unknown }) {
   const first = { ...Object(Array.isArray(traffic) ? traffic[0] : undefined) };
   return {
     duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,

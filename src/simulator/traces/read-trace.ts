@@ -4,16 +4,8 @@ import * as s from '../../base/schema/schema.js';
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { type ConfigIssue, FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../check-arguments.js';
-import {
-  figureColumns,
-  formatOf,
-  isFigure,
-  mappedFormat,
-  plainName,
-  type RowFigure,
-  type TraceColumn,
-  type TraceFormat,
-} from './trace-formats.js';
+import type { RowFigure, TraceColumn, TraceFormat } from './trace-formats.js';
+import { figureColumns, formatOf, isFigure, mappedFormat, plainName } from './trace-formats.js';
 import { isFarApart, LineFault, TraceLine, upTo } from './trace-line.js';
 import type { TraceRow } from './trace-row.js';
 

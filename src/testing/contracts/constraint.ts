@@ -1,14 +1,7 @@
 /** The contract of every constraint: room for each request, waits, and the figures of quotas and sessions. */
 import type { Constraint } from '../../index.js';
-import {
-  type ContractCase,
-  contract,
-  expectPart,
-  expectSame,
-  expectThat,
-  type Promises,
-  subscription,
-} from './contract-case.js';
+import type { ContractCase, Promises } from './contract-case.js';
+import { contract, expectPart, expectSame, expectThat, subscription } from './contract-case.js';
 import { ofController } from './controller-fixture.js';
 import { endpoints, playSeats, seats } from './seat-listener.js';
 

@@ -1,15 +1,6 @@
 /** Controllers for the contract suites, and what each plugin must pass: all are served, invariants hold, no fault. */
-import {
-  concurrencyDetector,
-  EndpointPool,
-  FlowController,
-  type FlowControllerOptions,
-  inFlightEviction,
-  type Lease,
-  type Outcome,
-  overviewOf,
-  type SaturationDetector,
-} from '../../index.js';
+import type { FlowControllerOptions, Lease, Outcome, SaturationDetector } from '../../index.js';
+import { concurrencyDetector, EndpointPool, FlowController, inFlightEviction, overviewOf } from '../../index.js';
 import type { ServerAnswer } from '../../types/index.js';
 import { audit } from '../audit.js';
 import { ManualClock } from '../manual-clock.js';
@@ -79,9 +70,7 @@ const answer: ServerAnswer = { status: 200, headers: { 'content-type': 'applicat
 const priorities = [10, 0, -10, 5] as const;
 
 /** The leases of requests that run are in `running`, in the order of dispatch. */
-function withThreeEndpoints(
-  options: Partial<FlowControllerOptions>,
-): ControllerFixture & { pool: EndpointPool; running: Lease[] } {
+function withThreeEndpoints(options: Partial<FlowControllerOptions>) {
   const pool = new EndpointPool();
   for (const id of ['a', 'b', 'c']) pool.add(id);
   const running: Lease[] = [];

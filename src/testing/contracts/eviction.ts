@@ -1,11 +1,6 @@
 /** The contracts of eviction filters and orderings. */
-import {
-  concurrencyDetector,
-  type EvictionFilter,
-  type EvictionOrdering,
-  inFlightEviction,
-  type Lease,
-} from '../../index.js';
+import type { EvictionFilter, EvictionOrdering, Lease } from '../../index.js';
+import { concurrencyDetector, inFlightEviction } from '../../index.js';
 import type { InFlightView } from '../../types/index.js';
 import { comparison } from './comparison.js';
 import { type ContractCase, contract, expectSame, expectThat, type Promises } from './contract-case.js';

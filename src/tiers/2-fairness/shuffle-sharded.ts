@@ -37,10 +37,7 @@ const shardingShape = {
   ),
 };
 
-function handIsDealt(
-  { queues, handSize }: { readonly queues: number; readonly handSize: number },
-  report: s.Report,
-): void {
+function handIsDealt({ queues, handSize }: { readonly queues: number; readonly handSize: number }, report: s.Report) {
   if (handSize > queues) report(`at most ${queues}, the number of queues`, ['handSize'], String(handSize));
   else if (requiredHashBits(queues, handSize) > mostHashBits) {
     report(

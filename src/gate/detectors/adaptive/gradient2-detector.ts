@@ -2,12 +2,8 @@
 import { define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
-import {
-  type AdaptiveDetector,
-  type AdaptiveLimitOptions,
-  adaptiveDetector,
-  adaptiveOptions,
-} from './adaptive-limit.js';
+import type { AdaptiveDetector, AdaptiveLimitOptions } from './adaptive-limit.js';
+import { adaptiveDetector, adaptiveOptions } from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
 export interface Gradient2Options extends AdaptiveLimitOptions {

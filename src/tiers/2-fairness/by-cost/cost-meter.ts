@@ -7,14 +7,8 @@
  */
 import { requestField } from '../../../base/request-field.js';
 import type { ItemView } from '../../views.js';
-import {
-  type ChargeMode,
-  type CostFunction,
-  type CostOptions,
-  leastWeight,
-  mostCost,
-  type Work,
-} from './cost-options.js';
+import type { ChargeMode, CostFunction, CostOptions, Work } from './cost-options.js';
+import { leastWeight, mostCost } from './cost-options.js';
 import { AverageTable, type OutputPredictor } from './output-predictor.js';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
