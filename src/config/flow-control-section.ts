@@ -4,13 +4,7 @@
  */
 import type { output } from 'zod/v4/core';
 import type { Problems } from '../base/problems.js';
-import {
-  bandOutlivesFlows,
-  distinctPriorities,
-  mostBands,
-  opensBelowClosing,
-  roomForBands,
-} from '../base/schema/cross-field-rules.js';
+import * as rules from '../base/schema/cross-field-rules.js';
 import { option, row } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';
 import type { BandTemplate, Duration, FlowControllerOptions, Schema } from '../index.js';
@@ -149,8 +143,8 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     bandPromotion: option('Waiting that is worth one band, for `aging`; `60s` without it.', ttl()),
     minShareUnit: option('What `minShare` is a part of; `requests` without it.', s.oneOf('requests', 'tokens')),
     ...tenantTable(),
-    gate: option('When dispatch stops and goes on.', s.object(gate, opensBelowClosing)),
-    maxBands: option('Bands that may exist; 64 without it.', s.integer({ from: 1, to: mostBands })),
+    gate: option('When dispatch stops and goes on.', s.object(gate, rules.opensBelowClosing)),
+    maxBands: option('Bands that may exist; 64 without it.', s.integer({ from: 1, to: rules.mostBands })),
     maxFlows: option('Flows that may exist; 100000 without it.', s.positiveInteger()),
     flowIdleTimeout: option('How long an idle flow is remembered; `5m` without it.', interval('5m')),
     bandIdleTimeout: option('How long an idle band is kept; `10m` without it.', interval('10m')),
@@ -159,9 +153,9 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   };
   return s.object(
     shape,
-    distinctPriorities('priorityBands'),
-    roomForBands('priorityBands'),
-    bandOutlivesFlows,
+    rules.distinctPriorities('priorityBands'),
+    rules.roomForBands('priorityBands'),
+    rules.bandOutlivesFlows,
     knownPlans,
     oneBandOrder,
   );

@@ -9,16 +9,7 @@ import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
 import { memberOf } from '../base/faults/foreign-values.js';
 import { isDevelopment } from '../base/is-development.js';
-import {
-  bandOutlivesFlows,
-  countBands,
-  defaultCloseAt,
-  defaultFlowIdleTimeoutMs,
-  distinctPriorities,
-  mostBands,
-  opensBelowClosing,
-  roomForBands,
-} from '../base/schema/cross-field-rules.js';
+import * as rules from '../base/schema/cross-field-rules.js';
 import * as s from '../base/schema/schema.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
@@ -126,7 +117,7 @@ const shadowMode = s.objectWith<Shadow & { begin: unknown }>('what shadow() make
 const mode = wordOr(s.oneOf('queue', 'admission'), shadowMode, 'shadow()');
 
 const gateShape = {
-  closeAt: s.optional(s.aboveZero(), defaultCloseAt),
+  closeAt: s.optional(s.aboveZero(), rules.defaultCloseAt),
   openAt: s.optional(s.atLeastZero()),
   failValue: s.optional(s.atLeastZero(), 1),
   recheckIntervalMs: s.optional(s.aboveZero(), 10),
@@ -137,7 +128,7 @@ const shape = {
   constraints: s.optional(s.list(pluginOf('constraint')), []),
   seatListener: s.optional(s.element(readSeatListener)),
   maxConcurrency: s.optional(s.positiveInteger()),
-  gate: s.orEmpty(s.object(gateShape, opensBelowClosing)),
+  gate: s.orEmpty(s.object(gateShape, rules.opensBelowClosing)),
   mode: s.optional(mode, 'queue'),
   admission: s.optional(pluginOf('admission')),
   eviction: s.optional(
@@ -157,9 +148,9 @@ const shape = {
   bands: s.optional(s.list(s.object(s.withKeys({ priority: s.integer() }, template))), []),
   defaultBand: s.orEmpty(s.object(template)),
   defaultNegativeBand: s.optional(s.object(template)),
-  maxBands: s.optional(s.integer({ from: 1, to: mostBands })),
+  maxBands: s.optional(s.integer({ from: 1, to: rules.mostBands })),
   maxFlows: s.optional(s.positiveInteger(), 100_000),
-  flowIdleTimeout: s.optional(s.positiveDuration('5m'), defaultFlowIdleTimeoutMs),
+  flowIdleTimeout: s.optional(s.positiveDuration('5m'), rules.defaultFlowIdleTimeoutMs),
   bandIdleTimeout: s.optional(s.positiveDuration('10m')),
   defaultRequestTtl: s.optional(s.duration(), 60_000),
   noEndpointRequestTtl: s.optional(s.duration()),
@@ -180,9 +171,9 @@ type ParsedBand = Parsed['defaultBand'];
 
 const options: s.Schema<Parsed> = s.object(
   shape,
-  distinctPriorities('bands'),
-  roomForBands('bands'),
-  bandOutlivesFlows,
+  rules.distinctPriorities('bands'),
+  rules.roomForBands('bands'),
+  rules.bandOutlivesFlows,
   hasPoolWhereNeeded,
   letsSessionsPass,
   sharesLeaveRoom,
@@ -220,7 +211,7 @@ export function resolveOptions<R extends FlowRequest>(
     bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed, profiles, holBlocking) })),
     defaultBand: resolveBand(defaultBand, parsed, profiles, holBlocking),
     defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed, profiles, holBlocking),
-    maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, countBands(bands)),
+    maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, rules.countBands(bands)),
     flowIdleTimeoutMs: flowIdleTimeout,
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
@@ -318,7 +309,7 @@ function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: 
   const positive = defaultBand?.minShare ?? 0;
   const negative = (defaultNegativeBand ?? defaultBand)?.minShare ?? 0;
   const hasZero = given.some(({ priority }) => priority === 0);
-  const most = maxBands ?? Math.max(defaultMaxBands, countBands(given));
+  const most = maxBands ?? Math.max(defaultMaxBands, rules.countBands(given));
   const made = Math.max(most - given.length - (hasZero ? 0 : 1), 0);
   const all = configured + (hasZero ? 0 : positive) + made * Math.max(positive, negative);
   if (!(all >= 1)) return;

@@ -3,14 +3,7 @@
 export type { BudgetCost, SharedBudget, SharedBudgetsOptions } from './budgets/budget-options.js';
 export type { SharedBudgetAdmission, SharedBudgetAdmissionOptions } from './budgets/shared-budget-admission.js';
 export { sharedBudgetAdmission } from './budgets/shared-budget-admission.js';
-export {
-  type BudgetBalance,
-  type BudgetRefusal,
-  type BudgetTicket,
-  type GuardedFlow,
-  type SharedBudgets,
-  sharedBudgets,
-} from './budgets/shared-budgets.js';
+export * from './budgets/shared-budgets.js';
 export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from './fairness/shared-fairness.js';
 export type { LeaseOptions } from './leases/lease-options.js';
 export type { LeaseEvents, LeaseStatus } from './leases/lease-status.js';

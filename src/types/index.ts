@@ -19,12 +19,7 @@ export type {
 } from '../constraints/quotas/quota-options.js';
 export type { SessionLimit } from '../constraints/sessions/session-limit.js';
 export type { SessionLimitOptions } from '../constraints/sessions/session-options.js';
-export type {
-  ResidentSession,
-  SessionClaim,
-  SessionPeer,
-  SessionSharing,
-} from '../constraints/sessions/session-sharing.js';
+export type * from '../constraints/sessions/session-sharing.js';
 export type { SharedPrefix } from '../constraints/sessions/session-table.js';
 export type { EvictionOptions } from '../core/eviction.js';
 export type { OverviewBounds } from '../core/inspect/overview.js';

@@ -37,15 +37,7 @@ export type { DemandHandler, DemandHandlerOptions, DemandSource, WireDemand } fr
 export { demandHandler } from './demand-handler.js';
 export { dynamoBody, type ErrorBody, type ErrorObject, type FormattedBody, type ProblemDetails } from './error-body.js';
 export { dynamoContract, dynamoOverloadStatus, type ErrorContract, type HttpErrorMapping } from './error-contract.js';
-export {
-  agentIdentity,
-  agentSessionHeaders,
-  type FlowKeyOptions,
-  flowKeyFromHeaders,
-  type HeaderFlowKey,
-  type Objectives,
-  sloTtftMsFromHeaders,
-} from './flow-key-from-headers.js';
+export * from './flow-key-from-headers.js';
 export { isOverloadRefusal, refusalWaitMs, type WorkerAnswer } from './overload-refusal.js';
 export type { ErrorResponseOptions, HttpErrorResponse } from './to-http-response.js';
 export { queueDurationHeaders, toHttpResponse } from './to-http-response.js';

@@ -5,27 +5,13 @@
  *
  * The functions that make schemas say that they have no side effects, so that bundlers drop those of unused policies.
  */
-import {
-  $ZodArray,
-  $ZodCheck,
-  $ZodDefault,
-  $ZodNever,
-  $ZodObject,
-  $ZodOptional,
-  $ZodPrefault,
-  type $ZodRawIssue,
-  type $ZodType,
-  $ZodUnknown,
-  type output,
-  type ParsePayload,
-  safeParse,
-} from 'zod/v4/core';
+import * as zod from 'zod/v4/core';
 import { closest } from '../faults/did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../faults/flow-config-error.js';
 import { joinPath, valueAt } from './path.js';
 
 /** A zod schema that reads a `T`. */
-export type Schema<T> = $ZodType<T>;
+export type Schema<T> = zod.$ZodType<T>;
 
 export type Shape = Readonly<Record<string, Schema<unknown>>>;
 
@@ -44,7 +30,7 @@ export function element<T>(read: (value: unknown, report: Report) => T | undefin
     payload.value = read(given, reportTo(payload)) ?? given;
   });
   const def = { type: 'unknown' as const, checks: [check], json };
-  return typed(new $ZodUnknown(def));
+  return typed(new zod.$ZodUnknown(def));
 }
 
 /** The schema with its type: zod's constructors are not generic. */
@@ -55,13 +41,16 @@ export function typed<T>(schema: Schema<unknown>): Schema<T> {
 
 /** A check of zod's, which may replace the value. With `when` it runs on these, also if other problems are known. */
 // @__NO_SIDE_EFFECTS__
-function checkBy(check: (payload: ParsePayload) => void, when?: (payload: ParsePayload) => boolean): $ZodCheck<never> {
-  const made = new $ZodCheck({ check: 'custom', when });
+function checkBy(
+  check: (payload: zod.ParsePayload) => void,
+  when?: (payload: zod.ParsePayload) => boolean,
+): zod.$ZodCheck<never> {
+  const made = new zod.$ZodCheck({ check: 'custom', when });
   made._zod.check = check;
   return made;
 }
 
-export function reportTo({ value, issues }: ParsePayload): Report {
+export function reportTo({ value, issues }: zod.ParsePayload): Report {
   return (message, path = [], got) => {
     issues.push({ code: 'custom', message, path: [...path], input: value, params: { got } });
   };
@@ -100,16 +89,16 @@ export function optional<T>(schema: Schema<T>): Schema<T | undefined>;
 export function optional<T>(schema: Schema<T>, otherwise: T): Schema<T>;
 // @__NO_SIDE_EFFECTS__
 export function optional<T>(innerType: Schema<T>, otherwise?: T): Schema<T | undefined> {
-  if (otherwise === undefined) return typed(new $ZodOptional({ type: 'optional', innerType }));
-  return typed(new $ZodDefault({ type: 'default', innerType, defaultValue: otherwise }));
+  if (otherwise === undefined) return typed(new zod.$ZodOptional({ type: 'optional', innerType }));
+  return typed(new zod.$ZodDefault({ type: 'default', innerType, defaultValue: otherwise }));
 }
 
-type OptionalKeys<S extends Shape> = { [K in keyof S]: undefined extends output<S[K]> ? K : never }[keyof S];
+type OptionalKeys<S extends Shape> = { [K in keyof S]: undefined extends zod.output<S[K]> ? K : never }[keyof S];
 type Flat<T> = { [K in keyof T]: T[K] };
 
 /** The type that an object of this shape is read as. */
 export type Output<S extends Shape> = Flat<
-  { [K in Exclude<keyof S, OptionalKeys<S>>]: output<S[K]> } & { [K in OptionalKeys<S>]?: output<S[K]> }
+  { [K in Exclude<keyof S, OptionalKeys<S>>]: zod.output<S[K]> } & { [K in OptionalKeys<S>]?: zod.output<S[K]> }
 >;
 
 /** A condition over fields of an object. It runs if fields failed, too: those are NaN (numbers) or the raw value. */
@@ -118,26 +107,26 @@ export type Rule<T> = (value: T, report: Report) => void;
 /** An object with these keys and no others, that keeps the rules. */
 // @__NO_SIDE_EFFECTS__
 export function object<S extends Shape>(shape: S, ...rules: readonly Rule<Output<S>>[]): Schema<Output<S>> {
-  const catchall = new $ZodNever({ type: 'never' });
-  return typed(new $ZodObject({ type: 'object', shape, catchall, checks: [leaveOut(), ...rules.map(checkOf)] }));
+  const catchall = new zod.$ZodNever({ type: 'never' });
+  return typed(new zod.$ZodObject({ type: 'object', shape, catchall, checks: [leaveOut(), ...rules.map(checkOf)] }));
 }
 
 /** Zod keeps the keys of what was given as undefined, which is the same as left out. */
 // @__NO_SIDE_EFFECTS__
-function leaveOut(): $ZodCheck<never> {
+function leaveOut(): zod.$ZodCheck<never> {
   return checkOfObject(({ value }) => {
     const fields = value as Record<string, unknown>;
     for (const key of Object.keys(fields)) if (fields[key] === undefined) delete fields[key];
   });
 }
 
-function checkOf<T>(rule: Rule<T>): $ZodCheck<never> {
+function checkOf<T>(rule: Rule<T>): zod.$ZodCheck<never> {
   return checkOfObject((payload) => rule(payload.value as T, reportTo(payload)));
 }
 
 /** It runs also if fields failed. */
 // @__NO_SIDE_EFFECTS__
-function checkOfObject(check: (payload: ParsePayload) => void): $ZodCheck<never> {
+function checkOfObject(check: (payload: zod.ParsePayload) => void): zod.$ZodCheck<never> {
   return checkBy(check, ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value));
 }
 
@@ -150,7 +139,7 @@ export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): O
 /** An object with these keys. Other keys are neither checked nor in the result. */
 // @__NO_SIDE_EFFECTS__
 export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {
-  return typed(new $ZodObject({ type: 'object', shape, checks: [leaveOut()] }));
+  return typed(new zod.$ZodObject({ type: 'object', shape, checks: [leaveOut()] }));
 }
 
 /** An object whose keys may all be left out: leaving out the object is the same as `{}`. */
@@ -162,13 +151,13 @@ export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
 /** A value that may be left out, which is the same as writing `given`. */
 // @__NO_SIDE_EFFECTS__
 export function otherwise<T>(innerType: Schema<T>, given: unknown): Schema<T> {
-  return typed(new $ZodPrefault({ type: 'prefault', innerType, defaultValue: given }));
+  return typed(new zod.$ZodPrefault({ type: 'prefault', innerType, defaultValue: given }));
 }
 
 // @__NO_SIDE_EFFECTS__
 export function list<T>(entry: Schema<T>, expected?: string): Schema<T[]> {
   const words = expected !== undefined && { error: () => expected };
-  return typed(new $ZodArray({ type: 'array', element: entry, ...words }));
+  return typed(new zod.$ZodArray({ type: 'array', element: entry, ...words }));
 }
 
 // @__NO_SIDE_EFFECTS__
@@ -230,7 +219,7 @@ export function readBy<T>(
 ): T | undefined {
   // Only here does zod hand out the schema of an issue, so the keys that it knows are noted.
   const askedOf = new Map<unknown, unknown>();
-  const result = safeParse(schema, value, {
+  const result = zod.safeParse(schema, value, {
     error: (issue) => {
       if (issue.code === 'unrecognized_keys') askedOf.set(issue.keys, issue.inst);
       return words(issue);
@@ -252,10 +241,10 @@ export function readBy<T>(
 }
 
 /** What an issue expects, where it does not say so itself. */
-export type Words = (issue: $ZodRawIssue) => string;
+export type Words = (issue: zod.$ZodRawIssue) => string;
 
 /** What objects and lists expect; elements bring words of their own. */
-function wordsOfShapes(issue: $ZodRawIssue): string {
+function wordsOfShapes(issue: zod.$ZodRawIssue): string {
   return issue.code === 'invalid_type' && issue.expected === 'array' ? 'an array' : 'an object';
 }
 

@@ -4,13 +4,5 @@ export { exposition, type PrintedRegister } from './exposition.js';
 export type { PrometheusMetricsOptions } from './options.js';
 export { prometheusMetrics } from './prometheus-metrics.js';
 export type { MetricsRegister, RegisteredMetric } from './scraped-metric.js';
-export {
-  type ObservedLease,
-  type ObservedQuota,
-  type ObservedQuotas,
-  type ObservedStore,
-  type SharedStateMetricsOptions,
-  sharedQuotaMetrics,
-  sharedStateMetrics,
-} from './shared-state-metrics.js';
+export * from './shared-state-metrics.js';
 export { workerMetrics } from './worker-metrics.js';

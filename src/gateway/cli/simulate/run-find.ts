@@ -1,19 +1,6 @@
 /** `--find PATH --so-that CONDITION`: the range of values that will do, and the curve that says why. */
 import { FlowConfigError } from '../../../index.js';
-import {
-  type Condition,
-  type FoundValues,
-  failuresOf,
-  findValue,
-  loadScenario,
-  parseConditions,
-  scenarioValue,
-  simulateSeeds,
-  spreadOf,
-  withScenarioValue,
-  withServedDefault,
-  worstMiss,
-} from '../../../simulator/index.js';
+import * as simulator from '../../../simulator/index.js';
 import type { ProgressLine } from './progress.js';
 import type { NamedScenario } from './scenario-files.js';
 import { type Cell, table } from './table.js';
@@ -34,7 +21,7 @@ interface Trial {
 
 interface Search {
   readonly range: Range;
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly simulator.Condition[];
   readonly trials: Map<number, Trial>;
   /** The classes and tenants that were seen. */
   readonly names: Set<string>;
@@ -53,39 +40,39 @@ export function runFind(
 ): number {
   const range = readRange(find);
   const { path, ...values } = range;
-  const conditions = withServedDefault(parseConditions(soThat));
+  const conditions = simulator.withServedDefault(simulator.parseConditions(soThat));
   const search: Search = { range, conditions, trials: new Map(), names: new Set() };
   const { trials, names } = search;
   // A path that leads nowhere is reported before anything runs.
-  withScenarioValue(scenario.source, path, range.from);
-  const found = findValue({
+  simulator.withScenarioValue(scenario.source, path, range.from);
+  const found = simulator.findValue({
     ...values,
     miss(value) {
-      const { options } = loadScenario(withScenarioValue(scenario.source, path, value), {
+      const { options } = simulator.loadScenario(simulator.withScenarioValue(scenario.source, path, value), {
         readFile: scenario.readFile,
       });
       const trial = trials.size;
       const onProgress = (done: number): void =>
         progress.show(`${path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
-      const results = simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
+      const results = simulator.simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
       for (const { classes, tenants } of results)
         for (const name of Object.keys({ ...classes, ...tenants })) names.add(name);
       trials.set(value, {
-        figures: conditions.map(({ measure }) => ({ measure, value: spreadOf(measure, results).mean })),
-        fails: failuresOf(conditions, results),
+        figures: conditions.map(({ measure }) => ({ measure, value: simulator.spreadOf(measure, results).mean })),
+        fails: simulator.failuresOf(conditions, results),
       });
-      return worstMiss(conditions, results);
+      return simulator.worstMiss(conditions, results);
     },
   });
   progress.clear();
   if (json) {
     const curve = found.curve.map((tried) => ({ ...tried, fails: trials.get(tried.value)?.fails }));
     process.stdout.write(`${JSON.stringify({ path, soThat: textOf(conditions), ...found, curve })}\n`);
-  } else process.stdout.write(told(found, search, scenarioValue(scenario.source, path)));
+  } else process.stdout.write(told(found, search, simulator.scenarioValue(scenario.source, path)));
   return found.least === undefined ? 1 : 0;
 }
 
-function told(found: FoundValues, { range, conditions, trials, names }: Search, now: unknown): string {
+function told(found: simulator.FoundValues, { range, conditions, trials, names }: Search, now: unknown): string {
   const { least, greatest, others, closest, curve } = found;
   const { path, from, to } = range;
   const rows = curve.map(({ value }) => {
@@ -108,9 +95,9 @@ function told(found: FoundValues, { range, conditions, trials, names }: Search, 
 
 /** The reason why nothing that was tried will do. */
 function whyNot(
-  { value, miss }: FoundValues['closest'],
+  { value, miss }: simulator.FoundValues['closest'],
   path: string,
-  conditions: readonly Condition[],
+  conditions: readonly simulator.Condition[],
   names: ReadonlySet<string>,
 ): string {
   if (miss < Number.POSITIVE_INFINITY)
@@ -120,7 +107,7 @@ function whyNot(
   return `There is no class or tenant ${[...new Set(unknown)].join(', ')}; there are ${[...names].join(', ')}.`;
 }
 
-function textOf(conditions: readonly Condition[]): string {
+function textOf(conditions: readonly simulator.Condition[]): string {
   return conditions.map(({ text }) => text).join(' and ');
 }
 
