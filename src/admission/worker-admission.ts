@@ -163,10 +163,7 @@ export class WorkerAdmission {
     return outcome;
   }
 
-  /**
-   * Changes N, Q or both. A larger N takes waiting requests in at once; smaller limits hold for later requests.
-   * @throws FlowConfigError
-   */
+  /** Changes N, Q or both. A larger N takes in what waits; smaller limits hold from now on. @throws FlowConfigError */
   resize(limits: WorkerLimits): void {
     const {
       engineRequestLimit = this.settings.engineRequestLimit,

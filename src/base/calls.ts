@@ -5,10 +5,7 @@
 
 type Listen = (event: string, listener: (value: unknown) => void) => unknown;
 
-/**
- * One end of a channel: a worker of `node:cluster`, a child with an IPC channel and `process` in it; a worker of
- * `node:worker_threads`, `parentPort` in it, or a `MessagePort`.
- */
+/** One end of a channel: a `node:cluster` worker, a child's IPC `process`, a thread's `parentPort`, a `MessagePort`. */
 export type CallPort = { readonly on: Listen; readonly off: Listen } & (
   | { send?: ((message: object) => unknown) | undefined; readonly connected?: boolean | undefined }
   | { postMessage(message: object): unknown }

@@ -1,7 +1,4 @@
-/**
- * The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become.
- * Longer than most files, because one table has every field.
- */
+/** The section `flowControl`: its fields, and the options that they become. Longer than most files: it is one table. */
 import type { output } from 'zod/v4/core';
 import type { Problems } from '../base/problems.js';
 import * as rules from '../base/schema/cross-field-rules.js';

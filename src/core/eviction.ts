@@ -1,7 +1,4 @@
-/**
- * The option `eviction` brings the code that evicts: a controller without it has none of that in its bundle. Options
- * are read where they are given.
- */
+/** The option `eviction` brings the code that evicts, so that bundles without it have none. See its options there. */
 import * as s from '../base/schema/schema.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
@@ -45,10 +42,7 @@ const evictionOptions = /* @__PURE__ */ s.object({
   reserveMs: s.optional(s.atLeastZero(), 1000),
 });
 
-/**
- * Running requests give up their seats for waiting ones of higher priority, for the option `eviction`.
- * @throws FlowConfigError listing everything that is wrong with the options
- */
+/** Running requests give up seats for waiting ones of higher priority: the option `eviction` of a controller. */
 export function inFlightEviction(options: EvictionOptions = {}): Eviction {
   const maker: EvictionMaker = {
     type: 'in-flight-eviction',

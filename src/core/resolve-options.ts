@@ -295,10 +295,7 @@ function flowsOf({ flows: given, maxFlows }: Parsed): FlowSettingsSource {
   return namedFlows(new Map(Object.entries(given)));
 }
 
-/**
- * Shares that add up to 1 would leave nothing for the order of bands to decide. A template's share counts for every
- * band that may be made from it.
- */
+/** Shares that add up to 1 leave the order of bands nothing to decide. A template's counts for each band made of it. */
 function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: Parsed, report: s.Report): void {
   const given = Array.isArray(bands) ? bands.filter((band) => band !== undefined && band !== null) : [];
   const configured = given.reduce((sum, band) => sum + (band.minShare ?? 0), 0);
@@ -341,10 +338,7 @@ function hasPoolWhereNeeded(parsed: Parsed, report: s.Report): void {
   }
 }
 
-/**
- * A resident session would wait behind a new one, which waits for a session to end. If both belong to one client, that
- * is for ever.
- */
+/** A resident session would wait behind a new one, which waits for a session to end: for ever, if a client has both. */
 function letsSessionsPass(parsed: Parsed, report: s.Report): void {
   const { holBlocking } = parsed;
   if (holBlocking === undefined || holBlocking === 'none') return;
@@ -357,10 +351,7 @@ function letsSessionsPass(parsed: Parsed, report: s.Report): void {
     );
 }
 
-/**
- * One filter for each constraint that tells sessions apart: it makes each session a class of requests, which queues
- * apart. Every endpoint serves every session.
- */
+/** A filter for each constraint that tells sessions apart: each session queues apart; every endpoint serves all. */
 function sessionFilters(constraints: readonly Constraint[]): EndpointFilter[] {
   return constraints.filter(tellsSessions).map((constraint) => ({
     type: constraint.type,

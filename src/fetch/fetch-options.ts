@@ -50,10 +50,7 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
    * taken its place, the one that was there when it was made
    */
   fetch?: Fetch | undefined;
-  /**
-   * Names the flow. Anything that it leaves out comes from `context`. Synchronous; an exception rejects the call.
-   * @default the flow `default-flow`, priority 0
-   */
+  /** Names the flow; what it leaves out is `context`'s. Synchronous; exceptions reject. @default `default-flow`, 0 */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
   /**
    * Where `classify` is not at hand: an `AsyncLocalStorage` with tenant, priority and a signal that aborts the call.

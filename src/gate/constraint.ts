@@ -43,10 +43,7 @@ export interface Constraint extends SeatListener {
   subscribe?(listener: () => void): () => void;
   /** Quotas, for pages and exporters. */
   quotas?(nowMs: number): QuotaFigures;
-  /**
-   * Sessions, for pages and exporters. `held` has the first request of each queue that is held back, whatever it waits
-   * for. Asked when somebody looks.
-   */
+  /** Sessions, for pages and exporters. `held`: the first of each queue that is held back. Asked when one looks. */
   sessions?(held: readonly ItemView[], nowMs: number): SessionFigures;
 }
 

@@ -1,7 +1,4 @@
-/**
- * One detector as the gate reads it: an exception, or an answer out of range, is reported and read as the fail value;
- * hysteresis is applied to the rest.
- */
+/** A detector as the gate reads it: faults are reported and read as the fail value; hysteresis comes after that. */
 
 import { memberOf, textOf } from '../base/faults/foreign-values.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';

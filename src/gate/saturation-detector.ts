@@ -30,10 +30,7 @@ export interface SaturationDetector extends SeatListener {
    * O(1); asked for each endpoint at each reading.
    */
   isBlindTo?(endpoint: EndpointView, nowMs: number): boolean;
-  /**
-   * Requests that fit at the endpoint now, for readers that show `6 of 8`; undefined where the detector does not count
-   * requests. Asked when somebody looks.
-   */
+  /** Requests that fit at the endpoint now, as in `6 of 8`; undefined where none are counted. Asked when one looks. */
   seatsOf?(endpoint: EndpointView, nowMs: number): number | undefined;
   /**
    * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns a function
@@ -48,10 +45,7 @@ export interface SaturationDetector extends SeatListener {
   readonly parts?: readonly Part[];
   /** True when it reads what endpoints report, so that a controller without a pool would never open its gate. */
   readonly needsPool?: true;
-  /**
-   * True while its last reading stands in for one that could not be had: the gate then looks again by a timer, also
-   * where the detector announces its changes.
-   */
+  /** True while the last reading stands in for one that could not be had: the gate then looks again by a timer. */
   readonly isGuessing?: boolean;
 }
 

@@ -21,10 +21,7 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
   kind: K;
   /** The name in configuration files. */
   type: string;
-  /**
-   * The schema of the parameters: of zod 4, or of any library that speaks Standard Schema and answers at once. Keys
-   * that a zod object does not know are errors.
-   */
+  /** Of the parameters: zod 4, or Standard Schema that answers at once. zod objects take no keys they do not know. */
   parameters: ParameterSchema<P>;
   /** Makes one plugin; called once for each entry of a file. `references` finds the plugins that parameters name. */
   create(parameters: P, references: PluginReferences): Plugins[K];

@@ -28,10 +28,7 @@ export class PluginRegistry implements PluginReferences {
     this.definitions = byType;
   }
 
-  /**
-   * This registry and these plugin types more.
-   * @throws FlowConfigError when a type is taken, or something is no definition.
-   */
+  /** This registry and these types. @throws FlowConfigError when a type is taken, or something is no definition. */
   add(...definitions: readonly PluginDefinition[]): PluginRegistry {
     return new PluginRegistry([...this.definitions.values(), ...definitions]);
   }

@@ -209,10 +209,7 @@ export class BandRegistry {
     }
   }
 
-  /**
-   * Takes new settings. A band that is configured no longer keeps its requests, under the template, until it is idle.
-   * Policies that files ask for as before are kept.
-   */
+  /** Takes new settings. A band no longer configured lives until it is idle. Policies asked for as before stay. */
   configure(given: BandRegistrySettings, nowMs: number): void {
     const policies = new PolicyReuse();
     const settings = this.keepTemplates(given, policies);

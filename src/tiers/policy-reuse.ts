@@ -1,7 +1,4 @@
-/**
- * Replaces policies of new settings by equal ones that are in use. A file that is read again then keeps its policies,
- * with what they have counted and learnt.
- */
+/** Keeps equal policies in place of new ones, so that a file that is read again loses nothing they have learnt. */
 import { isSamePlugin } from '../base/plugin-origin.js';
 import type { BandSettings } from './priority-band.js';
 

@@ -1,7 +1,4 @@
-/**
- * The read-only faces that policies see: a waiting request, its flow, its priority band.
- * Policies choose by them; only the controller changes what stands behind them.
- */
+/** What policies see of a waiting request, its flow, its band. They choose by it; only the controller changes it. */
 
 /** One request as ordering, fairness and picking policies see it. Instants are in ms of the controller's clock. */
 export interface ItemView<R = unknown> {

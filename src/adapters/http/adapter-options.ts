@@ -59,10 +59,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   trust?: boolean | ((subject: Subject) => boolean) | undefined;
   /** Names the flow in place of the headers. Synchronous. An exception goes to the host's error handling. */
   classify?: ((subject: Subject) => Classification) | undefined;
-  /**
-   * Bytes that count against the limits, from 0 up.
-   * @default Content-Length up to `readAheadBytes`, 0 without a body, `unknownBodyBytes` for one of unknown length
-   */
+  /** Bytes that count, from 0. @default Content-Length up to `readAheadBytes`; without a length `unknownBodyBytes` */
   byteSize?: ((subject: Subject) => number) | undefined;
   /**
    * How much of a body may arrive, and counts, while its request waits. A client may announce more and never send it;
@@ -146,10 +143,7 @@ const optionsSchema = s.object({
   random: aFunction,
 } satisfies Record<keyof FlowControlOptions<never>, unknown>);
 
-/**
- * Checks what an adapter is made of, so that a misspelt `trust` is not found by an attacker.
- * @throws FlowConfigError that lists every problem.
- */
+/** Finds a misspelt `trust` before an attacker does. @throws FlowConfigError that lists every problem. */
 export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, options: object): void {
   if (!isFunction(gate?.enqueue)) throw lacking('enqueue', 'flowControl', 'flow');
   const { bandHeadroom } = s.parse(optionsSchema, options, 'flowControl options');

@@ -1,7 +1,4 @@
-/**
- * A request and a response of node:http or node:http2, for the control. It measures and steers the body before the
- * handler reads it, and takes no byte of it.
- */
+/** A request and a response of node:http or node:http2. The body is measured and steered; no byte of it is taken. */
 import type { Server } from 'node:http';
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import { declaredBytes } from '../../base/request-body.js';
@@ -147,10 +144,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     outgoing.writeContinue();
   }
 
-  /**
-   * The client would go on uploading into a rejection; HTTP/2 resets the stream instead. And a gateway that shuts down
-   * has no use for idle connections.
-   */
+  /** The client would upload into a rejection (HTTP/2 resets the stream); at the end idle connections are no use. */
   mustClose(isShuttingDown: boolean): boolean {
     const { httpVersionMajor, complete } = this.incoming;
     if (httpVersionMajor !== 1) return false;

@@ -42,10 +42,7 @@ export class GroupTable {
     return this.groups.values();
   }
 
-  /**
-   * The groups of a request for `model` at `endpoint`, in the order of the options; without a model, those that every
-   * request is in.
-   */
+  /** The groups of a request for `model` at `endpoint`, in the order of the options; without a model, those of all. */
   of(endpoint: EndpointView, model: string | undefined, nowMs: number): readonly QuotaGroup[] {
     const known = this.tellsModels && model !== undefined ? this.models.of(model) : undefined;
     let remembered = this.remembered.get(endpoint);

@@ -8,10 +8,7 @@ import { SlidingWindow } from './sliding-window.js';
 
 export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
 
-/**
- * Windows of this process alone; those of kind `gcra` are taken from `source` where there is one. A request counted up
- * to `travelMs` later must fit the provider's window.
- */
+/** Windows of this process, or of `source` for `gcra`. What counts up to `travelMs` later must fit the provider's. */
 export function windowsOf(travelMs: number, source?: QuotaSource, onRoom: () => void = () => {}): WindowFactory {
   return ({ unit, limit, per: perMs, burst: given = limit, window }, group) => {
     if (window === 'fixed') return new FixedWindow(limit, perMs + travelMs);

@@ -52,10 +52,7 @@ export interface SessionSharing {
    * a turn of it runs here, or the last one here ended later.
    */
   adopt(claim: SessionClaim, nowMs: number): boolean;
-  /**
-   * A session ended elsewhere. One with a running turn here ends with that. `isUnsent`: it is left alone if it had
-   * turns here. True when it ended.
-   */
+  /** A session ended elsewhere; with a running turn here it ends after that. `isUnsent`: if it had no turns here. */
   release(name: string, isUnsent: boolean): boolean;
   /**
    * The sessions that have turns here or had the last one here, and how long they stay resident without another, ms.

@@ -150,10 +150,7 @@ export class SessionTable {
     this.settleAt(endpoint.id, session, tokens);
   }
 
-  /**
-   * A turn of the session ran in another replica, at this endpoint. The replica says when it ends, unless a turn runs
-   * here.
-   */
+  /** A turn of the session ran in another replica, at this endpoint. That one, or a turn here, says when it ends. */
   adopt(session: Session, endpoint: string, tokens: number): void {
     this.sessions.set(session.key, session);
     session.isServed = true;

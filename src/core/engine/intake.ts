@@ -77,10 +77,7 @@ export class Intake {
     this.limits.configure(options);
   }
 
-  /**
-   * Decides now if it can, otherwise lets the request wait; `waiting` makes the request as it waits.
-   * @throws (rejects) FlowConfigError for a call that cannot be right
-   */
+  /** Decides now or lets it wait; `waiting` makes the request then. @throws (rejects) FlowConfigError: a wrong call */
   enter(request: FlowRequest, key: FlowKey, waiting?: () => FlowRequest): Outcome | Promise<Outcome> {
     const { operation } = this.engine;
     if (operation.isBusy) return this.enterLater(waiting?.() ?? request, key);
@@ -99,10 +96,7 @@ export class Intake {
     }
   }
 
-  /**
-   * Decides now, or returns undefined and keeps nothing of the request.
-   * @throws FlowConfigError for a call that cannot be right
-   */
+  /** Decides now, or returns undefined and keeps nothing. @throws FlowConfigError for a call that cannot be right */
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
     const { operation, selector, dispatcher } = this.engine;
     if (operation.isBusy) {
@@ -161,10 +155,7 @@ export class Intake {
     });
   }
 
-  /**
-   * First settles what is due, then takes the request in, because an expired request must hold no place, and a newcomer
-   * must not pass requests that may go.
-   */
+  /** Settles what is due first: an expired request holds no place, and a newcomer passes none that may go. */
   private arrive(request: FlowRequest, key: FlowKey): QueueItem | undefined {
     const { operation, backlog, drops, placement, parts, selector, dispatcher } = this.engine;
     if (placement.implicitEndpoint === undefined) dispatcher.noteRegime();

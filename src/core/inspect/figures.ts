@@ -55,10 +55,7 @@ export interface BandFigures extends BandTotals {
    * wait).
    */
   waitingOf(fairnessId: string): WaitingFigures | undefined;
-  /**
-   * Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. It
-   * costs only as much as the caller takes.
-   */
+  /** Fairness IDs of waiting requests, by when flows became active; one may come twice. Costs only what is taken. */
   waitingIds(): Iterable<string>;
   /**
    * Cost that fairness IDs received and were owed, counted from the first time that somebody asks; undefined where the

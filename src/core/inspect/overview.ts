@@ -46,10 +46,7 @@ export interface BandOverview extends BandTotals {
   readonly ordering: string;
   /** Flows known, idle ones included. */
   readonly knownFlows: number;
-  /**
-   * The largest of those examined. Flows of one queue show how much of it is theirs, and one that queues by class
-   * comes once for each.
-   */
+  /** The largest of those examined. Flows of one queue show their part of it; classes that queue apart come apart. */
   readonly flows: readonly FlowStanding[];
   /** Flows with waiting requests that are not among them, and what waits there. */
   readonly otherFlows: number;

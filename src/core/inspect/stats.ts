@@ -41,10 +41,7 @@ export interface FlowStats {
   readonly fairnessIndex: number | undefined;
   /** Faults of policies, detectors, pickers and listeners. */
   readonly pluginErrors: number;
-  /**
-   * Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost, or shares of tokens,
-   * ignored.
-   */
+  /** Reports of usage that went backwards or exceeded 2^53, ignored by policies that share by cost or by tokens. */
   readonly ignoredReports: number;
   /** In mode `shadow`: what it would have done. The other figures are then what would have been. */
   readonly shadow?: ShadowFigures | undefined;

@@ -75,17 +75,11 @@ export interface WaitExplanation extends Explanation {
   readonly aheadInOtherFlows: number;
   /** Requests waiting in bands that go first. */
   readonly inHigherBands: number;
-  /**
-   * The time until it should go, at the recent rates of its band and of all bands, if no request of higher priority
-   * comes. Undefined when nothing was measured.
-   */
+  /** Until it should go, at recent rates of its band and of all, if nothing higher comes. Undefined without a rate. */
   readonly estimatedWaitMs: number | undefined;
   /** How long the oldest unreleased lease is held; undefined while nothing runs. */
   readonly oldestLeaseMs: number | undefined;
-  /**
-   * How much more its flow has received than those that go next, in the fairness policy's unit of cost; negative for
-   * less. Only under policies that share by cost.
-   */
+  /** How much more its flow received than those that go next, in the policy's unit; negative: less. By cost only. */
   readonly leadInCost?: number | undefined;
 }
 

@@ -8,10 +8,7 @@ export interface ShadowDrops {
   readonly requests: number;
 }
 
-/**
- * Counts what shadow mode would have done since it was switched on. In this mode every other figure of the controller,
- * too, says what would have happened.
- */
+/** What shadow mode would have done since it is on; every other figure of the controller tells the same meanwhile. */
 export interface ShadowFigures {
   /** Requests that were let through. */
   readonly passed: number;

@@ -44,10 +44,7 @@ const unknownBatchedTokens = 10_000_000;
 export interface BusyThresholdDetector extends SaturationDetector {
   /** The thresholds in force. */
   readonly thresholds: Readonly<BusyThresholds>;
-  /**
-   * Changes thresholds, and has waiting requests looked at again at once.
-   * @throws FlowConfigError, and then nothing has changed.
-   */
+  /** Changes thresholds; waiting requests are looked at again at once. @throws FlowConfigError; nothing has changed. */
   update(change: BusyThresholdsUpdate): void;
   isBusy(endpoint: EndpointView): boolean;
 }

@@ -1,7 +1,4 @@
-/**
- * The file of an endpoint picker: llm-d's EndpointPickerConfig as it is, objectives and model rewrites beside it, and a
- * section `headgate` for what llm-d has as flags.
- */
+/** The file of an endpoint picker: EndpointPickerConfig, objectives, model rewrites, and a section `headgate`. */
 import { Problems } from '../../base/problems.js';
 import { option, row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
@@ -125,10 +122,7 @@ const whileThereIsRoom: AdmissionPolicy = {
       : { reason: 'every server that the scheduler may choose is full', cause: 'saturated' },
 };
 
-/**
- * Reads the file of an endpoint picker.
- * @throws FlowConfigError that lists every problem
- */
+/** Reads the file of an endpoint picker. @throws FlowConfigError that lists every problem */
 export function loadEppConfig(source: string, { registry = defaultRegistry() }: LoadEppConfigOptions = {}): EppConfig {
   const problems = new Problems();
   const documents = readYaml(source, problems.sink).flatMap(({ value }) => (isRecord(value) ? [value] : []));

@@ -1,7 +1,4 @@
-/**
- * What an endpoint picker does with a request: what stands in it, who sends it, which server is best, and what its answer
- * tells.
- */
+/** What an endpoint picker does with a request: what stands in it, who sends it, which server is best, what it cost. */
 import type { parse } from '@marcbachmann/cel-js';
 import type { AnswerReader, ExtProcOptions, ExtProcRequest, Struct } from '../../adapters/ext-proc/index.js';
 import type { Classification, HttpErrorResponse } from '../../adapters/http/index.js';

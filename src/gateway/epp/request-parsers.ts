@@ -54,10 +54,7 @@ export class RequestParsers {
     this.known = types.flatMap((type) => Object.entries(parsers[type] ?? {})).sort(([a], [b]) => b.length - a.length);
   }
 
-  /**
-   * Undefined for a body that nobody reads.
-   * @throws ApiError 400 for a path that no parser takes, and for a body that is not what its path wants
-   */
+  /** Undefined: nobody reads it. @throws ApiError 400: no parser takes the path, or the body is not what it wants */
   parse(request: ExtProcRequest): GenerationBody | undefined {
     const ending = this.endingOf(pathOf(request));
     if (ending === undefined) return undefined;

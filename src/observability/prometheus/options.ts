@@ -13,20 +13,14 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   inferencePool?: string | undefined;
   /** Whether series have the label `fairness_id`. False where fairness IDs are secrets, as API keys. @default true */
   fairnessIdLabel?: boolean | undefined;
-  /**
-   * Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up.
-   * @default 1000
-   */
+  /** Fairness IDs with series of their own, the first that come; others are `other`. From 1 up. @default 1000 */
   maxFairnessIds?: number | undefined;
   /**
    * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 5 kB of a
    * scrape. Later ones are counted as `other`. An integer from 1 up. @default 1000
    */
   maxSeries?: number | undefined;
-  /**
-   * Upper bounds of the histogram of waits. Each is one line more of each series.
-   * @default 21 from 0.0001 to 60: those of llm-d, and five more from 5 up
-   */
+  /** Upper bounds of the histogram of waits; each is a line of every series. @default 21 from 0.0001 to 60: llm-d's */
   queueDurationBuckets?: readonly number[] | undefined;
   /** Fairness IDs that have series of their own whoever came before. @default [] */
   pinnedFairnessIds?: readonly string[] | undefined;

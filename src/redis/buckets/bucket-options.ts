@@ -33,10 +33,7 @@ export interface WindowSettings extends BucketSettings {
    * burst and rate. False: chunks come on top, and all is given back, so that only what was used is paid for.
    */
   readonly isStrict: boolean;
-  /**
-   * Bought ahead, as ms of the rate; all chunks are at most a part of the burst. Undefined: half a refresh of this
-   * replica's part, or two requests if more.
-   */
+  /** Bought ahead, as ms of the rate; chunks are part of the burst. @default half a refresh of its part, or 2 calls */
   readonly chunkMs?: number | undefined;
 }
 

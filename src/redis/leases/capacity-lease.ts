@@ -147,10 +147,7 @@ export class CapacityLease {
     this.isClosed = true;
   }
 
-  /**
-   * A replica without an answer for a whole lease uses its first share. No sooner: a connection takes time, and seats
-   * may still be kept for the dead replica that it replaces.
-   */
+  /** A replica without an answer for a whole lease uses its first share; no sooner: a dead one's seats may be kept. */
   missed(nowMs: number): void {
     if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs)
       this.isStoreAway = true;

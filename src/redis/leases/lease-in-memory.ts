@@ -1,7 +1,4 @@
-/**
- * The lease script's form for the memory of a process: the same steps in the same order, see `lease-script.ts`.
- * Longer than most files, because it is one step of the store.
- */
+/** The lease script's form for one process, the same steps: see `lease-script.ts`. Long, because it is one step. */
 import { type LocalTable, localTables } from '../store/local-table.js';
 
 const epoch = ['began', 'learnsUntil', 'drainEnd', 'forgetEnd', 'expected', 'called', 'joined'] as const;

@@ -1,7 +1,4 @@
-/**
- * The options of a simulation, and their defaults. The same shape stands in scenario files, where `flow` is the
- * gateway's own sections.
- */
+/** The options of a simulation, and their defaults. Scenario files have the same shape, with the gateway's `flow`. */
 
 import { row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';

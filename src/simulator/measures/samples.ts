@@ -1,7 +1,4 @@
-/**
- * Order statistics of a stream of figures. They are exact while there are few, and go by narrow buckets afterwards, so
- * that memory does not grow with the length of a run.
- */
+/** Order statistics of a stream: exact while there are few figures, by narrow buckets afterwards, in bounded memory. */
 
 /**
  * Figures in ms. The p-th percentile is the smallest sample such that at least p percent of the samples do not exceed

@@ -1,7 +1,4 @@
-/**
- * Distributions of lengths and times: how a scenario writes them, and what draws from them. Every figure drawn is from
- * 0 up.
- */
+/** Distributions of lengths and times: how a scenario writes them, and what draws from them, always from 0 up. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { oneOfShapes, type Shapes } from '../one-of-shapes.js';

@@ -1,7 +1,4 @@
-/**
- * Paths into a scenario, such as `traffic[acme].arrivals.rate`: to read, to find in the text, and to replace by another
- * value, as `--sweep` and `--find` do.
- */
+/** Paths into a scenario, such as `traffic[acme].arrivals.rate`, for `--sweep` and `--find`: read, found, replaced. */
 import { FlowConfigError } from '../../index.js';
 import { anyText, checkArguments, fields } from '../check-arguments.js';
 

@@ -51,10 +51,7 @@ const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: Simulat
 
 const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(unitOf), ...Object.keys(ofRun)];
 
-/**
- * The measure of that name. A name in parentheses is a class or a tenant; without one, all requests count.
- * @throws FlowConfigError when there is no such measure
- */
+/** The measure of that name; in parentheses a class or a tenant, else of all requests. @throws FlowConfigError */
 export function parseMeasure(text: string): Measure {
   checkArguments('parseMeasure', { text }, { text: anyText });
   const [, name = '', inParentheses] = /^\s*([\w.]+)\s*(?:\(([^)]+)\))?\s*$/.exec(text) ?? [];

@@ -49,10 +49,7 @@ export interface SimServer {
   abort(request: SimRequest): void;
   /** True while the server would begin with one more request now. Only a scheduler inside the server knows this. */
   hasRoom(): boolean;
-  /**
-   * Work that it begins from now on takes `factor` times as long as its model says; 1 is its own pace. A server without
-   * this cannot be one of `slowdowns`.
-   */
+  /** Work that begins from now on takes `factor` times as long; 1 is its own pace. `slowdowns` need this. */
   slowDown?(factor: number): void;
   load(): ServerLoad;
   use(nowMs: number): ServerUse;

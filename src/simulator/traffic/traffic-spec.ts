@@ -14,10 +14,7 @@ export type Arrivals =
   | { readonly type: 'gamma'; readonly rate: Rate; readonly cv: number }
   /** Evenly spaced. `offset`: part of a gap before the first, 0…1. @default drawn at random */
   | { readonly type: 'fixed'; readonly rate: Rate; readonly offset?: number | undefined }
-  /**
-   * `threads` clients, each of which sends the next request when the last one has ended and it has thought for `think`.
-   * Each starts `stagger` after the one before it.
-   */
+  /** `threads` clients: each sends again after an answer and `think`, and starts `stagger` after the one before it. */
   | {
       readonly type: 'closed-loop';
       readonly threads: number;

@@ -10,10 +10,7 @@ export interface Sharing {
   readonly settings: { readonly minShare: number };
 }
 
-/**
- * The most credit of a band, in units of the largest cost. More would let a band burst after its ceiling was closed;
- * less would lose what it earns by the dispatch that pays.
- */
+/** The most credit of a band, in largest costs: more lets it burst behind its ceiling, less loses what it earns. */
 const mostCredit = 2;
 /** A report of more tokens than this is not valid. */
 const mostTokens = 2 ** 53;

@@ -2,10 +2,7 @@
 import { withoutParameters } from '../../base/policy-definition.js';
 import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
 
-/**
- * Higher priority first, always: the same as `bandOrder: 'strict'`. Costs nothing, because it is never asked.
- * Source: llm-d-router, strict-band-selection-policy.
- */
+/** Higher priority first, as `bandOrder: 'strict'`; never asked. Source: llm-d-router, strict-band-selection-policy. */
 export function strictBands(): BandOrderPolicy {
   return { type: 'strict-band-selection-policy', strict: true, rank: () => undefined };
 }

@@ -41,10 +41,7 @@ export interface FlowSelector<R = unknown> {
    * the one that was told of the dispatch. `item` is the object that `dispatched` was given; its `request` may be gone.
    */
   settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number, item: ItemView<R>, ending: Ending): void;
-  /**
-   * How much more, in the policy's unit of cost, a flow that waits has received than those that go next; negative for
-   * less. For explanations, not on the request path.
-   */
+  /** How much more a waiting flow received than those that go next, in the policy's unit; negative: less. To explain */
   lead?(flow: FlowView<R>): number | undefined;
   /**
    * Cost that the band's fairness IDs received and were owed, counted from the first call on. Not on the request path.

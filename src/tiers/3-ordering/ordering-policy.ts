@@ -37,10 +37,7 @@ export interface RequestScores<R = unknown> {
   readonly lookahead: number;
   /** How many may pass the one that came first; from 0 up. */
   readonly overtakings: number;
-  /**
-   * The highest goes; ties in arrival order. Asked anew for each choice; a NaN or an exception is reported, and read as
-   * 0.
-   */
+  /** The highest goes; ties by arrival. Asked anew for each choice; a NaN or an exception is reported, read as 0. */
   score(item: ItemView<R>): number;
   /** The request goes. */
   dispatched?(item: ItemView<R>): void;

@@ -7,10 +7,7 @@ import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 const type = 'prefix-ordering-policy';
 
 export interface PrefixOrderParameters {
-  /**
-   * The mark of requests with a common beginning: the text in `request.affinityKey`, or their fairness ID.
-   * @default 'affinityKey'
-   */
+  /** What marks a common beginning: the text in `request.affinityKey`, or the fairness ID. @default 'affinityKey' */
   by?: 'affinityKey' | 'fairnessId' | undefined;
   /** How many requests may pass the one that has waited longest in its flow; an integer from 0 up. @default 8 */
   overtakings?: number | undefined;

@@ -18,10 +18,7 @@ export interface MetricSources {
   readonly maxNumBatchedTokens?: OneOrMore<MetricSource> | undefined;
   /** A metric with the labels of vLLM's `lora_requests_info`, and the time of its last change as its value. */
   readonly loraAdapters?: string | undefined;
-  /**
-   * The label of data-parallel ranks: counts are summed over them, `kvCacheUsage` is their mean, and of series that
-   * differ in other labels the highest counts.
-   */
+  /** The label of data-parallel ranks: counts are summed, `kvCacheUsage` is their mean; else the highest counts. */
   readonly rankLabel?: string | undefined;
 }
 

@@ -11,10 +11,7 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
   maxLimit: number;
   /** The limit never falls below. @default 20, or `maxLimit` or `initialLimit` where that is less */
   minLimit?: number | undefined;
-  /**
-   * The limit stays below `peakInFlight · max(1.2, maxFactor − log10(peakInFlight))`, so that it does not grow far
-   * beyond its use; from 1.2 up. @default 5
-   */
+  /** The limit stays below `peakInFlight · max(1.2, maxFactor − log10(peakInFlight))`; from 1.2 up. @default 5 */
   maxFactor?: number | undefined;
   /** A latency up to this many times that of the long run counts as normal, from 1 up. @default 1.5 */
   tolerance?: number | undefined;

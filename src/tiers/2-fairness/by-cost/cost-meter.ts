@@ -56,10 +56,7 @@ export class CostMeter {
     this.weightFor = options.weightOf;
   }
 
-  /**
-   * Throws the first fault of a foreign function since the last call, if any; it becomes a plugin error. Call it when
-   * the books are in order.
-   */
+  /** Throws the first fault of a foreign function since the last call, as a plugin error; when the books are right. */
   throwFault(): void {
     const { fault } = this;
     if (fault === undefined) return;

@@ -16,10 +16,7 @@ export interface Work {
 /** A cost from 0 up, at most 2^53, above 0 for work that is predicted. `work` is reused: do not keep it. */
 export type CostFunction = (work: Work) => number;
 
-/**
- * `predict`: at dispatch, what the request is predicted to cost. `stream`: the prompt at dispatch, the rest as it is
- * reported. `settle`: at the end.
- */
+/** `predict`: what is predicted, at dispatch. `stream`: the prompt then, the rest as reported. `settle`: at the end. */
 export type ChargeMode = 'predict' | 'stream' | 'settle';
 
 /** The options that a file can hold. */

@@ -21,10 +21,7 @@ export function flowHash(salt: string, name: string): bigint {
   return new DataView(digest.buffer, digest.byteOffset).getBigUint64(0, true);
 }
 
-/**
- * Different cards from 0 to `deckSize` − 1: each hand as likely as any other, over all hashes. O(handSize²).
- * Source: kubernetes, apiserver, shufflesharding.go.
- */
+/** Different cards from 0 to `deckSize` − 1, all hands alike likely. O(handSize²). Source: kubernetes, apiserver. */
 export function deal(hash: bigint, deckSize: number, handSize: number): number[] {
   const remainders: number[] = [];
   const hand: number[] = [];
