@@ -6,7 +6,8 @@ export class Problems {
   readonly warnings: string[] = [];
   readonly issues: ConfigIssue[] = [];
 
-  add(path: string, expected: string, got: string): void {
+  /** Returns undefined, for those who have nothing else to return then. */
+  add(path: string, expected: string, got: string): undefined {
     this.issues.push({ path, expected, got });
   }
 
@@ -34,7 +35,7 @@ export class Problems {
   }
 
   /** `add`, for what is an issue already. */
-  readonly sink = (issue: ConfigIssue): void => void this.issues.push(issue);
+  readonly sink = (issue: ConfigIssue): undefined => void this.issues.push(issue);
 
   get hasIssues(): boolean {
     return this.issues.length > 0;

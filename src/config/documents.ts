@@ -31,15 +31,12 @@ function readDocument(value: unknown, index: number, problems: Problems): Config
   const start = `document ${index + 1}`;
   if (!isRecord(value)) {
     const expected = 'an object with apiVersion and kind';
-    problems.add(start, expected, describeValue(value));
-    return undefined;
+    return problems.add(start, expected, describeValue(value));
   }
   const body = withoutNulls(value, ({ path, expected, got }) => problems.add(`${start}: ${path}`, expected, got));
   const { kind } = body;
-  if (typeof kind !== 'string' || kind === '') {
-    problems.add(`${start}: kind`, 'text that is not empty', describeValue(kind));
-    return undefined;
-  }
+  if (typeof kind !== 'string' || kind === '')
+    return problems.add(`${start}: kind`, 'text that is not empty', describeValue(kind));
   const name = isRecord(body.metadata) ? body.metadata.name : undefined;
   return { kind, body, at: typeof name === 'string' ? `${kind} ${name}: ` : `${kind}: ` };
 }

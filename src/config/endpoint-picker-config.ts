@@ -28,10 +28,8 @@ interface FeatureGate {
 
 /** `name`, `name=true` or `name=false`. */
 const featureGate: Schema<FeatureGate> = s.element((candidate, report) => {
-  if (typeof candidate !== 'string' || candidate === '') {
-    report(`the name of a feature gate, such as "${gateName}"`);
-    return undefined;
-  }
+  if (typeof candidate !== 'string' || candidate === '')
+    return report(`the name of a feature gate, such as "${gateName}"`);
   const [name = '', value = 'true'] = candidate.split(/=(.*)/s);
   const isOn = Object.entries(booleans).find(([word]) => word === value.trim().toLowerCase())?.[1];
   if (isOn === undefined) report(`"${name}", "${name}=true" or "${name}=false"`);

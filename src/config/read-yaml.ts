@@ -9,7 +9,7 @@ import { joinPath } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
 import type { ConfigIssue, PluginRegistry, Schema } from '../index.js';
 
-export type IssueSink = (issue: ConfigIssue) => void;
+export type IssueSink = (issue: ConfigIssue) => undefined;
 
 export const registryOption: Schema<PluginRegistry | undefined> = s.optional(
   s.objectWith<PluginRegistry>('a PluginRegistry, such as defaultRegistry()', 'kindOf', 'types', 'create', 'add'),
@@ -79,8 +79,7 @@ export function readOneObject(source: string | object, report: IssueSink): Recor
     return isRight ? value : undefined;
   }
   const got = first === undefined ? 'an empty text' : describeValue(first.value);
-  report({ path: '', expected: 'one object', got });
-  return undefined;
+  return report({ path: '', expected: 'one object', got });
 }
 
 function firstBelow(token: CST.Token | null | undefined, level: number): CST.Token | undefined {

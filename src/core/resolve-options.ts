@@ -97,8 +97,7 @@ const flows = s.element<Record<string, FlowProfile> | AskFlows>((given, report) 
 function atOnce<F>(): s.Schema<F> {
   return s.element<F>((given, report) => {
     if (typeof given === 'function' && !isAsyncFunction(given)) return given as F;
-    report('a function that answers at once');
-    return undefined;
+    return report('a function that answers at once');
   });
 }
 

@@ -14,8 +14,7 @@ const detector = pluginOfShape(saturationDetectorShape);
 export function readDetector(candidate: unknown, report: s.Report): SaturationDetector | undefined {
   if (isOnlyConstraint(candidate)) {
     const { expected, got } = misplaced(candidate);
-    report(expected, [], got);
-    return undefined;
+    return report(expected, [], got);
   }
   if (typeof candidate !== 'function') return s.readBy(detector, candidate, report);
   const mistake = mistakeOf(candidate as SaturationFunction);

@@ -34,10 +34,7 @@ export const seatHooks: readonly SeatHook[] = ['dispatched', 'answered', 'report
 /** The listener that `candidate` is; otherwise reports what is wrong with it and returns undefined. */
 export function readSeatListener(candidate: unknown, report: Report): SeatListener | undefined {
   const hooks = seatHooks.join(', ');
-  if (typeof candidate !== 'object' || candidate === null) {
-    report(`an object with some of ${hooks}`);
-    return undefined;
-  }
+  if (typeof candidate !== 'object' || candidate === null) return report(`an object with some of ${hooks}`);
   const given = seatHooks.filter((hook) => memberOf(candidate, hook) !== undefined);
   const wrong = given.filter((hook) => typeof memberOf(candidate, hook) !== 'function');
   for (const hook of wrong) report('a method, or nothing', [hook]);

@@ -25,8 +25,7 @@ export function oneOfShapes<T>(
       const name: unknown = Reflect.get(Object(given), key);
       const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
       if (shape !== undefined) return s.readBy(shape, given, report) as T | undefined;
-      report(expected, [key], describeValue(name));
-      return undefined;
+      return report(expected, [key], describeValue(name));
     },
     (of) => ({
       anyOf: [

@@ -16,7 +16,7 @@ export type Schema<T> = zod.$ZodType<T>;
 export type Shape = Readonly<Record<string, Schema<unknown>>>;
 
 /** Reports what was expected, at which path below the value in hand, and what came if that does not show it. */
-export type Report = (expected: string, path?: readonly PropertyKey[], got?: string) => void;
+export type Report = (expected: string, path?: readonly PropertyKey[], got?: string) => undefined;
 
 /** What JSON Schema says of a value, for editors: keywords, or a function of what it says of other schemas. */
 export type Json = Keywords | ((of: (schema: Schema<unknown>) => Keywords) => Keywords);
@@ -60,8 +60,7 @@ export function reportTo({ value, issues }: zod.ParsePayload): Report {
 export function value<T>(expected: string, isRight: (value: unknown) => value is T, json?: Json): Schema<T> {
   return element((given, report) => {
     if (isRight(given)) return given;
-    report(expected);
-    return undefined;
+    return report(expected);
   }, json);
 }
 
@@ -164,10 +163,7 @@ export function list<T>(entry: Schema<T>, expected?: string): Schema<T[]> {
 export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
   return element<Record<string, T>>(
     (given, report) => {
-      if (Object.prototype.toString.call(given) !== '[object Object]') {
-        report('an object');
-        return undefined;
-      }
+      if (Object.prototype.toString.call(given) !== '[object Object]') return report('an object');
       const entries = Object.entries(given as object).map(([key, item]) => {
         const below: Report = (expected, path = [], got) => report(expected, [key, ...path], got);
         return [key, readBy(entry, item, below) as T] as const;
@@ -200,13 +196,9 @@ export function parse<T>(schema: Schema<T>, value: unknown, subject: string): T 
 /** The parsed value, or every problem. Paths begin with `at`. `words` are for issues that bring none. */
 export function validate<T>(schema: Schema<T>, value: unknown, at = '', words: Words = wordsOfShapes): Verdict<T> {
   const issues: ConfigIssue[] = [];
-  const parsed = readBy(
-    schema,
-    value,
-    (expected, path = [], got = describeValue(valueAt(value, path))) =>
-      issues.push({ path: joinPath(at, path), expected, got }),
-    words,
-  );
+  const report: Report = (expected, path = [], got = describeValue(valueAt(value, path))) =>
+    void issues.push({ path: joinPath(at, path), expected, got });
+  const parsed = readBy(schema, value, report, words);
   return issues.length === 0 ? { ok: true, value: parsed as T } : { ok: false, issues };
 }
 

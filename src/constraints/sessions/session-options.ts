@@ -66,8 +66,7 @@ function readBy(given: unknown, report: s.Report): SessionSettings['by'] | undef
   if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
   if (typeof given === 'function') return (item) => given(item);
   if (given === 'sessionId') return namedSession;
-  report('"sessionId", "fairnessId", or a function of the request in the queue');
-  return undefined;
+  return report('"sessionId", "fairnessId", or a function of the request in the queue');
 }
 
 /** Clients choose these names, and a tenant must not get into the session of another. */

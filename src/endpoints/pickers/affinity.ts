@@ -35,8 +35,7 @@ function readKeyOf<R>(given: unknown, report: s.Report): KeyOf<R> | undefined {
   if (given === 'affinityKey') return ({ request }) => requestField(request, 'affinityKey');
   if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
   if (typeof given === 'function') return (item) => given(item);
-  report('"affinityKey", "fairnessId", or a function of the request in the queue');
-  return undefined;
+  return report('"affinityKey", "fairnessId", or a function of the request in the queue');
 }
 
 /** The score of an endpoint for a key. It rises with the weight, and gives each key its own order of the endpoints. */

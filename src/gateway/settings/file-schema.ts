@@ -25,10 +25,8 @@ const path = s.value('a path such as "/health"', isPath, { type: 'string', patte
 const url: Schema<string> = s.element(
   (candidate, report) => {
     const parsed = typeof candidate === 'string' ? parseUrl(candidate) : undefined;
-    if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '') {
-      report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
-      return undefined;
-    }
+    if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '')
+      return report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
     const base = parsed.pathname.replace(/\/+$/, '');
     if (/\/v1$/.test(base)) report('a URL without "/v1", which comes with each request');
     return parsed.origin + base;
@@ -50,10 +48,7 @@ const expectedOrigins = '"*", or a list of origins such as "https://chat.example
 const origins: Schema<'*' | readonly string[]> = s.element(
   (candidate, report) => {
     if (candidate === '*') return candidate;
-    if (!Array.isArray(candidate)) {
-      report(expectedOrigins);
-      return undefined;
-    }
+    if (!Array.isArray(candidate)) return report(expectedOrigins);
     for (const [index, origin] of candidate.entries()) {
       if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
         report('an origin such as "https://chat.example.com"', [index]);

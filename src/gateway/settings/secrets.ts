@@ -41,10 +41,7 @@ function kindOf(value: unknown): string {
 export function secret({ env, readFile, onMissing }: SecretSources): Schema<string> {
   return s.element((candidate, report) => {
     const [source, found] = find(candidate);
-    if (source === undefined) {
-      report(expected, [], candidate === '' ? 'empty text' : kindOf(candidate));
-      return undefined;
-    }
+    if (source === undefined) return report(expected, [], candidate === '' ? 'empty text' : kindOf(candidate));
     if (found !== undefined && found.trim() !== '') return found.trim();
     if (onMissing === undefined)
       report(`${source} to hold a secret`, [], found === undefined ? 'nothing there' : 'empty text');

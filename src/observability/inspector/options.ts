@@ -68,8 +68,7 @@ const hosts = s.element<(host: string) => boolean>((candidate, report) => {
   if (known.ok) return known.value;
   const named = s.validate(hostNames, candidate);
   if (named.ok) return (host) => named.value.includes(host);
-  report('a list of names, or a function that knows them');
-  return undefined;
+  return report('a list of names, or a function that knows them');
 });
 
 /** Frames stay small whatever is asked for. */

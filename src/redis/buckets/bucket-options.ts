@@ -44,8 +44,7 @@ interface ParsedBucketOptions extends Omit<BucketSettings, 'fallbackPart'> {
 const replicaCount: Schema<() => number> = s.element((given, report) => {
   if (typeof given === 'function') return guardedCount(given as () => unknown);
   if (typeof given === 'number' && Number.isInteger(given) && given > 0) return () => given;
-  report('an integer from 1 up, or a function that returns one');
-  return undefined;
+  return report('an integer from 1 up, or a function that returns one');
 });
 
 /** The host's function, guarded: an answer that is no number from 1 up counts as its last valid answer. */

@@ -39,8 +39,7 @@ const words = s.oneOf('safe', 'closed');
 const fallback: Schema<LeaseFallback> = s.element((given, report) => {
   if (typeof given !== 'number') return s.readBy(words, given, (expected) => report(`${expected}, or a limit`));
   if (Number.isInteger(given) && given >= 0) return given;
-  report('"safe", "closed", or a limit: an integer from 0 up');
-  return undefined;
+  return report('"safe", "closed", or a limit: an integer from 0 up');
 });
 
 /** The options with their defaults and units resolved. */

@@ -155,8 +155,7 @@ function isStore(candidate: unknown): candidate is Store {
 export const storeSchema: Schema<Store> = s.element((given, report) => {
   if (isStore(given)) return given;
   if (isRedisClient(given)) return redisStore(given);
-  report('a store, or a client of redis, ioredis or iovalkey');
-  return undefined;
+  return report('a store, or a client of redis, ioredis or iovalkey');
 });
 
 const hasMessages = (given: unknown): given is Store & { readonly messages: StoreMessages } =>

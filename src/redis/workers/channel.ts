@@ -16,6 +16,5 @@ export interface StoreQuestion {
 export const storePort: Schema<CallPort> = s.element((given, report: s.Report) => {
   const { on, off, send, postMessage }: Record<string, unknown> = Object(given);
   if ([on, off, send ?? postMessage].every((each) => typeof each === 'function')) return given as CallPort;
-  report('a worker, a MessagePort, or process with an IPC channel');
-  return undefined;
+  return report('a worker, a MessagePort, or process with an IPC channel');
 });

@@ -132,15 +132,12 @@ class Reading {
   private readNamed(name: unknown, path: string): string | undefined {
     const { readFile } = this.options;
     const expected = 'the name of a file that can be read';
-    if (typeof name !== 'string' || readFile === undefined) {
-      this.problems.add(path, expected, readFile === undefined ? 'no way to read files' : describeValue(name));
-      return undefined;
-    }
+    if (typeof name !== 'string' || readFile === undefined)
+      return this.problems.add(path, expected, readFile === undefined ? 'no way to read files' : describeValue(name));
     try {
       return readFile(name);
     } catch (error) {
-      this.problems.add(path, expected, error instanceof Error ? error.message : String(error));
-      return undefined;
+      return this.problems.add(path, expected, error instanceof Error ? error.message : String(error));
     }
   }
 }

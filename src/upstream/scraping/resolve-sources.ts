@@ -19,10 +19,9 @@ function source(): Schema<readonly MetricSelector[]> {
     const listed: readonly unknown[] = Array.isArray(candidate) ? candidate : [candidate];
     const selectors = listed.map(selectorOf).filter((selector) => selector !== undefined);
     if (selectors.length > 0 && selectors.length === listed.length) return selectors;
-    report(
+    return report(
       'a metric such as "my_metric" or "my_metric{label=\\"value\\"}", { metric, valueLabel }, or an array of these',
     );
-    return undefined;
   });
 }
 
@@ -56,8 +55,7 @@ export function resolveChoice(choice: unknown, subject: string): LoadSources {
   const named = isEngine ? metricProfiles[choice as MetricProfile] : choice;
   const profile = s.element((candidate, report) => {
     if (typeof candidate === 'object' && candidate !== null) return candidate;
-    report(expectedProfile, [], describeValue(choice));
-    return undefined;
+    return report(expectedProfile, [], describeValue(choice));
   });
   const { loraAdapters, rankLabel, ...selectors } = s.parse(ownSources, s.parse(profile, named, subject), subject);
   return { name: isEngine ? String(choice) : 'of its own', selectors, loraAdapters: loraAdapters?.[0], rankLabel };
