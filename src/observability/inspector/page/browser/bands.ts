@@ -2,9 +2,7 @@
 import type { FrameBand, FrameWhole, InspectorFrame } from '../../frame.js';
 import {
   byId,
-  bytes,
   copyOf,
-  count,
   fill,
   keepTints,
   list,
@@ -13,13 +11,12 @@ import {
   more,
   notice,
   part,
-  rate,
   set,
   tell,
-  time,
   tintOf,
   write,
 } from './dom.js';
+import { bytes, count, rate, time } from './figures.js';
 
 export function showGate(frame: InspectorFrame): void {
   const isIdle = frame.waiting === 0;

@@ -1,25 +1,7 @@
 /** Longest waits, outcomes over time, endpoints. */
 import type { FrameEndpoint, FrameWait, InspectorFrame } from '../../frame.js';
-import {
-  byId,
-  copyOf,
-  count,
-  fill,
-  list,
-  make,
-  makeSvg,
-  mark,
-  more,
-  notice,
-  part,
-  rate,
-  set,
-  share,
-  tell,
-  terms,
-  time,
-  write,
-} from './dom.js';
+import { byId, copyOf, fill, list, make, makeSvg, mark, more, notice, part, set, tell, terms, write } from './dom.js';
+import { count, rate, share, time } from './figures.js';
 
 function showWait(row: HTMLElement, { waitedMs, flow, priority, why }: FrameWait): void {
   fill(row, { time: time(waitedMs), flow, priority: `priority ${priority}`, why });

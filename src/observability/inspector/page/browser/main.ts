@@ -2,7 +2,8 @@
 import type { InspectorFrame } from '../../frame.js';
 import { showBands, showGate, showShadow } from './bands.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
-import { byId, count, mark, tell, write } from './dom.js';
+import { byId, mark, tell, write } from './dom.js';
+import { count } from './figures.js';
 import { showQuotasAndSessions } from './quotas.js';
 import { listenForSearches } from './search.js';
 import { showShared } from './shared-limits.js';

@@ -1,6 +1,7 @@
 /** The table of quotas, and the figures of sessions. */
 import type { FrameQuota, FrameQuotas, FrameSessions, InspectorFrame } from '../../frame.js';
-import { byId, copyOf, count, fill, list, mark, more, notice, part, set, share, terms, time, write } from './dom.js';
+import { byId, copyOf, fill, list, mark, more, notice, part, set, terms, write } from './dom.js';
+import { count, share, time } from './figures.js';
 
 const units: Readonly<Record<FrameQuota['unit'], string>> = {
   requests: 'requests',

@@ -1,5 +1,6 @@
 /** Why one request waits, by its ID. */
-import { byId, time, write } from './dom.js';
+import { byId, write } from './dom.js';
+import { time } from './figures.js';
 
 interface Found {
   readonly isWaiting: boolean;

@@ -1,7 +1,8 @@
 /** The table of limits that this replica shares with others, and the state of the store. */
 import type { InspectorFrame } from '../../frame.js';
 import type { FrameLease, FrameShared } from '../../shared-limits.js';
-import { byId, copyOf, count, fill, list, mark, more, notice, part, set, time, write } from './dom.js';
+import { byId, copyOf, fill, list, mark, more, notice, part, set, write } from './dom.js';
+import { count, time } from './figures.js';
 
 function showRow(row: HTMLElement, lease: FrameLease): void {
   const { name, state, cap, inFlight, others, limit, unit, safeShare, ageMs } = lease;
