@@ -1,7 +1,4 @@
-/**
- * Questions and answers between two processes or threads. Messages are marked: a channel carries those of others too.
- * Invariant: a question settles, unless the other end lives and says nothing. After a channel's end nothing is heard.
- */
+/** Questions between two processes, in marked messages. Invariant: each settles, unless the other end is silent. */
 
 type Listen = (event: string, listener: (value: unknown) => void) => unknown;
 

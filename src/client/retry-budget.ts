@@ -1,7 +1,4 @@
-/**
- * How many retries all requests of a client may cost together, so that retries cannot double an overload.
- * Invariant: over any span, retries <= capacity + ratio · requests + minPerSecond · seconds.
- */
+/** What retries may cost together. Invariant: retries <= capacity + ratio · requests + minPerSecond · seconds. */
 import * as s from '../base/schema/schema.js';
 import { numberFrom } from './option-schemas.js';
 

@@ -92,10 +92,7 @@ function firstBelow(token: CST.Token | null | undefined, level: number): CST.Tok
   return undefined;
 }
 
-/**
- * Tags that YAML does not know, such as `!env NAME`. The package would take the text as it stands: the name as the
- * secret. No message shows them, because a secret without quotes may begin with `!`.
- */
+/** Tags that YAML does not know, such as `!env NAME`. No message shows the text, which may be a secret. */
 function tagIssues({ warnings }: Document, at: (offset: number) => string): ConfigIssue[] {
   const expected = 'a value without a tag, or in quotes where it begins with "!"';
   return warnings

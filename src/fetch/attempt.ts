@@ -1,7 +1,4 @@
-/**
- * One attempt of a call, from its dispatch to an answer for the caller, or to the reason for another attempt.
- * Invariant: the lease ends here, or goes with the answer's body; of an attempt that is given up nothing is passed on.
- */
+/** One attempt, from its dispatch to an answer or to another attempt. Invariant: the lease ends here or with a body. */
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import { GatheredBytes } from '../base/stream/gathered-bytes.js';

@@ -1,7 +1,4 @@
-/**
- * One call of a fetch, as options see it: its target and its headers without the control headers, and what a JSON body
- * says of its model. A body is parsed at most once, when somebody asks for what is in it.
- */
+/** A call as options see it: target, headers without control headers, the body's model. It is parsed at most once. */
 import { controlHeaders } from '../adapters/http/index.js';
 import { bodyBytes, isReplayable } from '../base/request-body.js';
 import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';

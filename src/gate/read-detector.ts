@@ -41,10 +41,7 @@ function misplaced(constraint: object): Omit<ConfigIssue, 'path'> {
 
 const noPool: PoolView = Object.freeze({ endpoints: Object.freeze([]), inFlightRequests: 0, inFlightTokens: 0 });
 
-/**
- * One call with an empty pool shows whether a factory was passed instead of its result: a factory returns a detector,
- * or rejects the pool as its options. Any other exception with an empty pool is no mistake.
- */
+/** A call with an empty pool shows a factory in place of its result; other exceptions then are no mistake. */
 function mistakeOf(saturation: SaturationFunction): Parameters<s.Report> | undefined {
   if (isAsyncFunction(saturation)) return [expectedAtOnce, [], 'an async function'];
   try {

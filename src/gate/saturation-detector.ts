@@ -38,10 +38,7 @@ export interface SaturationDetector extends SeatListener {
    * detector without `subscribe` is asked again by a timer while requests wait before a closed gate.
    */
   subscribe?(listener: () => void): () => void;
-  /**
-   * The detectors that this one combines. It forwards nothing to them: the controller tells each of seats, and hears
-   * its announcements, by itself. In files there may be constraints among them.
-   */
+  /** The detectors that it combines, in files constraints too. The controller tells each of seats by itself. */
   readonly parts?: readonly Part[];
   /** True when it reads what endpoints report, so that a controller without a pool would never open its gate. */
   readonly needsPool?: true;

@@ -36,10 +36,7 @@ const json = /^application\/(?:[\w.-]+\+)?json\b/i;
 /** Who ends an answer that has begun. */
 type Cutter = 'client' | 'upstream' | 'timeout' | 'eviction' | 'gateway' | 'shutdown';
 
-/**
- * One object holds all that the gateway knows of a request, and is its exchange with flow control: each further object,
- * and each further listener, would be paid for by every request (bench: gateway).
- */
+/** All that is known of a request, and its exchange, in one object: every request would pay for another one. */
 export class RequestState extends NodeExchange<GatewayHttpRequest> {
   readonly res: ServerResponse;
   readonly id: string;

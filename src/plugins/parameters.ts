@@ -1,7 +1,4 @@
-/**
- * Parameters that a plugin's author describes with zod, or with another library of Standard Schema. Zod's messages get
- * our words, and unknown keys are errors; a message of another library stays as it is.
- */
+/** Parameters that an author describes with zod, whose messages get our words, or with Standard Schema. */
 import { $ZodAsyncError, type $ZodIssue, $ZodNever, $ZodObject, type $ZodRawIssue, $ZodType, clone } from 'zod/v4/core';
 import { type ConfigIssue, describeValue } from '../base/faults/flow-config-error.js';
 import { joinPath, valueAt } from '../base/schema/path.js';

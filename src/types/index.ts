@@ -1,7 +1,4 @@
-/**
- * `headgate/types`: types that are parts of what `headgate` exports: what its policies see and are given, what its
- * factories take and return, and what its readers tell. There is no code here.
- */
+/** `headgate/types`: types that are parts of what `headgate` exports. There is no code here. */
 
 export type { AdmissionKey, AdmissionView, Rejection } from '../admission/admission-policy.js';
 export type { SloClasses } from '../admission/slo-classes.js';

@@ -29,10 +29,7 @@ export interface RelayOptions {
 
 const ofOneHop: ReadonlySet<string> = new Set(hopByHop);
 
-/**
- * The headers for the client, lower case. `fetch` has decoded the body: its length and its encoding were those of what
- * came over the wire. Streams of events are not to be cached, nor collected by a proxy.
- */
+/** For the client, lower case; `fetch` has undone length and encoding. Streams of events are not to be cached. */
 export function relayedHeaders({ headers }: UpstreamAnswer): Map<string, string | string[]> {
   const given = new Map<string, string>();
   headers.forEach((value, name) => {

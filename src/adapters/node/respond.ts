@@ -1,7 +1,4 @@
-/**
- * Writes Node responses for hosts without a framework; breaks off one that has begun, so that its client notices; and
- * drops the writes of a handler that goes on after the adapter has ended its response.
- */
+/** Writes Node responses without a framework, breaks off those that have begun, and drops late writes of handlers. */
 import { bandHeadroomHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { type HttpErrorResponse, queueDuration } from '../http/to-http-response.js';

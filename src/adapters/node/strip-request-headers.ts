@@ -7,10 +7,7 @@ export function isFlowHeader(name: string): boolean {
   return (name[0] === 'x' || name[0] === 'X') && controlHeaders.has(name.toLowerCase());
 }
 
-/**
- * Takes the flow headers off a request in place, so that a proxy behind the adapter cannot forward them: off `headers`,
- * `headersDistinct` and `rawHeaders`. Costs one pass over `rawHeaders` when there are none.
- */
+/** Takes flow headers off `headers`, `headersDistinct` and `rawHeaders`, in place; one pass if there are none. */
 export function stripRequestHeaders(req: NodeRequest): void {
   const { rawHeaders } = req;
   let i = 0;

@@ -1,7 +1,4 @@
-/**
- * The one place that contains foreign code: it reports exceptions and wrong answers of plugins, and stops them there.
- * Invariant: no method throws, whatever the plugin did, and no rejected promise of a plugin ends the process.
- */
+/** Contains foreign code and reports its faults. Invariant: no method throws, no rejected promise ends the process. */
 import { disown, textOf } from './foreign-values.js';
 import type { PluginErrorSink, PluginKind } from './plugin-errors.js';
 

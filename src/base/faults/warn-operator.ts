@@ -1,7 +1,4 @@
-/**
- * Writes faults that have no listener to the console, which is stderr in Node and the log on other runtimes. Invariant:
- * what repeats is written once, so that a fault on the request path cannot flood the log.
- */
+/** Writes faults without a listener to the console. Invariant: what repeats is written once: it floods no log. */
 import { textOf } from './foreign-values.js';
 
 /** A remark on what was probably meant otherwise. */

@@ -6,10 +6,7 @@ export interface Queued {
   readonly sequence: number;
 }
 
-/**
- * A line of waiting members. One that leaves from the middle stays as a tombstone (`isWaiting` false), skipped in its
- * turn. When tombstones outnumber the living, the line is rebuilt: removal is O(1) amortized.
- */
+/** A line of waiting members. One that leaves is a tombstone until they outnumber the living: O(1) amortized. */
 export interface ItemQueue<T extends Queued> {
   /** Members, tombstones among them. */
   readonly length: number;

@@ -1,7 +1,4 @@
-/**
- * The elements that option schemas share: numbers, quantities, durations, choices.
- * A numeric element that failed leaves NaN for the rules over several fields: every comparison with it is false.
- */
+/** Elements of option schemas. A number that failed is NaN for rules: every comparison with it is false. */
 import type { Clock } from '../clock.js';
 import { expectedWord } from '../faults/did-you-mean.js';
 import { type Duration, parseDuration } from './duration.js';

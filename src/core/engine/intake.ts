@@ -336,10 +336,7 @@ export class Intake {
     return placement.isServed(item.requestClass) ? undefined : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
   }
 
-  /**
-   * Returns the drop of a victim that may not wait again. Otherwise sets its band and its class, because bands and
-   * filters may have changed meanwhile. `lease`: the lease that was taken from it.
-   */
+  /** Returns the drop of a victim that may not wait again; else it gets band and class anew. `lease`: what it had. */
   private recheck(item: QueueItem, lease: SeatLease): Drop | undefined {
     const { operation, backlog, drops, placement, shutdown } = this.engine;
     if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down');

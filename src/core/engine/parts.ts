@@ -1,7 +1,4 @@
-/**
- * What options add to the way of each request. A part is one object, made only while its option is there, and hears
- * what it has a method for. A controller without such options has no parts, and its requests take the plain way.
- */
+/** What options add to the way of requests: a part is made while its option is there. Without any, the way is plain. */
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Lease } from '../outcome/lease.js';

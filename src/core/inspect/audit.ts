@@ -1,7 +1,4 @@
-/**
- * Checks every invariant of a controller's state, where the state is kept. For tests and post-mortems; it imports
- * nothing at run time, and the controller does not import it, so that nobody else carries it. O(waiting + flows).
- */
+/** Checks every invariant of a controller, for tests. The controller does not import it. O(waiting + flows). */
 import type { Flow } from '../../tiers/flow.js';
 import { type LongestQueues, loadPerWeight } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';

@@ -1,7 +1,4 @@
-/**
- * The picture for a live page: bands, their largest flows, and the longest waits with their reasons. Costs the same
- * with a hundred thousand waiting requests as with a thousand, unless all flows are asked for.
- */
+/** The picture for a live page: bands, flows, longest waits. Of bounded cost, unless all flows are asked for. */
 
 import type { output } from 'zod/v4/core';
 import * as s from '../../base/schema/schema.js';

@@ -146,10 +146,7 @@ const shortPiece = 1024;
 /** Up to here. */
 const mostUnseen = 65_536;
 
-/**
- * One body as its client sends it, without a promise for the whole and a timer for each piece. Pieces are looked at
- * when the budget allows it. It settles once. After a failure the rest is not read.
- */
+/** One body as its client sends it, without a promise for the whole. It settles once, and reads no further then. */
 class Upload implements Waiting {
   private readonly req: IncomingMessage;
   private readonly reader: BodyReader;

@@ -1,7 +1,4 @@
-/**
- * Writes the log of the command to standard error, in the format of the file as soon as it is known. So one program can
- * read every line: start-up, warnings of Node, and the last line before a crash.
- */
+/** The log of the command on standard error, in the format of the file: one program can read every line. */
 import { format as formatted } from 'node:util';
 import { readYaml } from '../../config/read-yaml.js';
 import { FlowConfigError } from '../../index.js';

@@ -1,7 +1,4 @@
-/**
- * What a proxy is told of an answer's usage when it has ended, by expressions of the file, for its log and its limits.
- * Source: llm-d-router, plugin `request-attribute-reporter`; its expressions are CEL.
- */
+/** Tells a proxy of an answer's usage, by CEL of the file. Source: llm-d-router, `request-attribute-reporter`. */
 import type { parse } from '@marcbachmann/cel-js';
 import type { Struct, Value } from '../../adapters/ext-proc/index.js';
 import { FlowConfigError, type Usage } from '../../index.js';

@@ -1,7 +1,4 @@
-/**
- * The rank of a request inside its server, which orders what it was sent by a field of the body. Without it what was
- * urgent here waits there behind what was not. What a client says of its rank counts only where its key is trusted.
- */
+/** A request's rank inside its server, a field of the body. What a client says of it counts only if it is trusted. */
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { serverRank } from '../../upstream/index.js';
 import type { Fields } from '../bodies/with-fields.js';

@@ -54,10 +54,7 @@ function textLine(head: string, fields: LogFields): string {
   return line;
 }
 
-/**
- * Characters that a terminal acts on or shows otherwise than they stand: control characters, marks that turn the
- * direction of text, separators of lines. JSON leaves them as they are; an escape of JSON is read the same.
- */
+/** What a terminal acts on: controls, marks of direction, separators of lines. Escapes of JSON read the same. */
 const unprintable = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 
 function escaped(line: string): string {

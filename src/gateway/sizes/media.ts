@@ -1,7 +1,4 @@
-/**
- * What stands in a prompt beside text: pictures, sound, documents, video. What is known of one is read from the
- * beginning and the end of its data, where they stand in the body. Nothing is decoded as a whole.
- */
+/** What stands in a prompt beside text: pictures, sound, documents, video. Their data is read at its ends. */
 import { type PictureSize, pictureSize } from './picture-size.js';
 
 export interface Medium {

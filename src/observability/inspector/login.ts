@@ -88,10 +88,7 @@ async function isSame(a: string, b: string): Promise<boolean> {
 
 const mostAddresses = 1_000;
 
-/**
- * How often a password may be tried: from each address, and in all, because one client may have many addresses. A wrong
- * one takes a unit of a bucket that leaks. Invariant: at most `mostAddresses` are kept.
- */
+/** How often a password may be tried, by address and in all: leaky buckets. Invariant: at most `mostAddresses`. */
 class LoginAttempts {
   /** The longest untouched first. */
   private readonly byAddress = new Map<string, GcraWindow>();

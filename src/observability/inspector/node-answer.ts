@@ -20,10 +20,7 @@ export interface NodeLikeResponse {
   destroy?(): unknown;
 }
 
-/**
- * Never rejects. An exception of `ask` goes to `next`, or is answered with 500. An answer that fails on its way is
- * broken off. A host need not wait for the page, and an unhandled rejection would end the process.
- */
+/** Never rejects: an exception of `ask` goes to `next`, or is 500; an answer that fails on its way is broken off. */
 export async function answerNode(
   ask: (request: InspectorRequest) => Promise<Response>,
   req: NodeLikeRequest,

@@ -1,10 +1,7 @@
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 
-/**
- * Upper bounds of the histogram of waits, in seconds. Source: llm-d-router, its flow control metrics, whose bounds are
- * all here. Between 5 and 60 there are more: a wait of 10 s was read as up to 30.
- */
+/** Upper bounds of the histogram of waits, in s. Source: llm-d-router, whose bounds are all here; more from 5 to 60. */
 export const queueDurationBuckets: readonly number[] = [
   0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 12.5, 15, 20, 30, 45, 60,
 ];

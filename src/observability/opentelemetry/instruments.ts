@@ -1,7 +1,4 @@
-/**
- * Every attribute, and the instruments that are written to as things happen; observables.ts has the others.
- * Source: OpenTelemetry semantic conventions 1.44, general naming. docs/metrics.md is held against both.
- */
+/** Attributes, and the instruments that are written to. Source: OpenTelemetry semantic conventions 1.44, naming. */
 import type { MetricOptions } from '@opentelemetry/api';
 import { queueDurationBuckets } from '../metrics/duration-buckets.js';
 

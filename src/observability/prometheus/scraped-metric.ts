@@ -43,10 +43,7 @@ export interface Family<S> {
   readonly labels: readonly string[];
   /** How prom-client puts the workers of a cluster together. @default 'sum' */
   readonly aggregator?: 'sum' | 'max' | 'min';
-  /**
-   * `name` is the full one. Those of a histogram may be taken in several turns of the event loop: list the series
-   * before the first of them, because one that ends and comes back must not be told twice.
-   */
+  /** `name` is the full one. List a histogram's series before the first is taken, so that none is told twice. */
   samples(source: S, name: string): Iterable<Sample>;
   /** For counts that are kept here. */
   reset?(source: S): void;

@@ -1,7 +1,4 @@
-/**
- * What a replica holds of one bucket: batches that are not used, the oldest first; what it gives back; its debt.
- * Invariant: `balance` is the sum of the batches; each unit was bought once, and is drawn or given back once.
- */
+/** What a replica holds of a bucket: batches, returns, debt. Invariant: `balance` sums them; a unit counts once. */
 import { anywhere, type Sale, type SoldPart } from './bucket-store.js';
 import type { FallbackShare, FallbackTaking } from './fallback-share.js';
 

@@ -1,7 +1,4 @@
-/**
- * One limit for a pool that many replicas of the gateway send to: this replica's part of it, as a saturation detector.
- * Invariant: the detector asks nobody; it compares what is in flight here with the last grant.
- */
+/** A replica's part of one limit, as a detector. Invariant: it asks nobody, and goes by the last grant. */
 import * as s from '../../base/schema/schema.js';
 import type { PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';

@@ -1,7 +1,4 @@
-/**
- * One limit for each model server that many replicas of the gateway send to, as a saturation detector.
- * Invariant: the endpoints of the pool's last view have a lease each, and no others have; one call serves them all.
- */
+/** One limit of many replicas for each server. Invariant: each endpoint of the pool has a lease; one call for all. */
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView, PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';

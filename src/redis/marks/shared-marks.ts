@@ -1,7 +1,4 @@
-/**
- * Replicas tell each other by publish and subscribe which model servers refuse, so that all spare them.
- * Invariant: a mark from elsewhere is not sent on; a mark runs out by itself, so a lost message costs one refusal.
- */
+/** Replicas tell which servers refuse. Invariant: a mark is not sent on, and runs out: a lost one costs a refusal. */
 import type { output } from 'zod/v4/core';
 import * as s from '../../base/schema/schema.js';
 import { parseJson } from '../../base/stream/content-pieces.js';

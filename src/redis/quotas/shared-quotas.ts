@@ -1,7 +1,4 @@
-/**
- * Quotas of hosted models that all replicas share: a source for `quotaDetector().drawFrom`.
- * Invariant: each quota is one bucket under a key of its own; the breaker and the figures of calls are common to all.
- */
+/** Quotas that all replicas share. Invariant: each is one bucket under a key of its own; the breaker is common. */
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
 import * as s from '../../base/schema/schema.js';
 import type { Duration } from '../../index.js';

@@ -1,7 +1,4 @@
-/**
- * Messages of replicas about their sessions, as text. They have spans and no instants, because clocks differ.
- * Invariant: everything that is read is bounded: names, numbers, and the number of sessions in one message.
- */
+/** Messages of replicas about sessions, with spans and no instants: clocks differ. Invariant: all is bounded. */
 import type { SessionClaim } from '../../types/index.js';
 
 export type SessionMessage =

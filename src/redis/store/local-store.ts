@@ -1,7 +1,4 @@
-/**
- * A store in the memory of this process: for its controllers, for tests, and for processes that one parent speaks for.
- * Invariant: what a script keeps has an end, and is removed some time after it.
- */
+/** A store in this process, also for children of one parent. Invariant: what a script keeps has an end. */
 import { type Clock, FlowConfigError, realClock } from '../../index.js';
 import type { Store } from './store.js';
 

@@ -1,9 +1,6 @@
 /** Order statistics of a stream: exact while there are few figures, by narrow buckets afterwards, in bounded memory. */
 
-/**
- * Figures in ms. The p-th percentile is the smallest sample such that at least p percent of the samples do not exceed
- * it. Of no samples all are NaN, which JSON writes as `null`: 0 would be the best there is.
- */
+/** In ms. The p-th percentile is the smallest that p percent do not exceed; of none it is NaN (JSON: `null`). */
 export interface Latency {
   readonly count: number;
   readonly meanMs: number;

@@ -85,10 +85,7 @@ function enqueue(flow: FlowController, i: number): Promise<Outcome> {
   return flow.enqueue({ byteSize: i, tokens: i % 50 }, key);
 }
 
-/**
- * Sends requests of several tenants and priorities through a controller with three endpoints, and releases each.
- * Expects that none is left, that none was evicted, and that every invariant holds all the time.
- */
+/** Sends requests of several tenants through three endpoints: none is left, none evicted, invariants hold. */
 export async function serveAll(options: Partial<FlowControllerOptions>): Promise<Served> {
   const { pool, flow, clock, running } = withThreeEndpoints({
     saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
@@ -126,10 +123,7 @@ export async function serveWithoutFaults(options: Partial<FlowControllerOptions>
   expectNoFaults((await serveAll(options)).pluginErrors);
 }
 
-/**
- * Sends requests while every method of a plugin breaks its contract. Expects that every invariant holds all the time,
- * and that every caller gets an answer, at the latest when the controller closes.
- */
+/** Sends requests while a plugin breaks its contract: invariants hold, and every caller gets an answer. */
 export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
   const { flow, clock, running } = withThreeEndpoints({ eviction: inFlightEviction(), ...options });
   let answers = 0;
