@@ -5,18 +5,14 @@ import type { PoolView } from '../endpoints/endpoint.js';
  * The mean of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; 1 for an endpoint without a
  * report, and an empty pool. O(endpoints). Unlike in `utilizationDetector()`, reports do not age.
  */
-export function meanUtilization(
-  { endpoints }: PoolView,
-  queueDepthThreshold: number,
-  kvCacheUtilThreshold: number,
-): number {
+export function meanUtilization({ endpoints }: PoolView, queueThreshold: number, cacheThreshold: number): number {
   if (endpoints.length === 0) return 1;
   let sum = 0;
   for (const { metrics } of endpoints) {
     sum +=
       metrics === undefined
         ? 1
-        : Math.max(metrics.waitingQueueSize / queueDepthThreshold, metrics.kvCacheUsage / kvCacheUtilThreshold);
+        : Math.max(metrics.waitingQueueSize / queueThreshold, metrics.kvCacheUsage / cacheThreshold);
   }
   return sum / endpoints.length;
 }

@@ -24,7 +24,7 @@ export class Problems {
   }
 
   /** What `read` returns; undefined when it throws a FlowConfigError: its issues are noted, at `pathOf` of theirs. */
-  during<T>(read: () => T, pathOf: (path: string) => string): T | undefined {
+  during<T>(read: () => T, pathOf = (path: string): string => path): T | undefined {
     try {
       return read();
     } catch (error) {

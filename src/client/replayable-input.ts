@@ -1,10 +1,7 @@
 /** The parts of a request, so that it can be sent again. */
 
 /** The input to send while the request may be needed again: a `Request` gives its body only once. */
-export function replayableInput<I extends string | URL | Request>(
-  input: I,
-  init: RequestInit | undefined,
-): I | Request {
+export function replayableInput<I extends string | URL | Request>(input: I, init?: RequestInit): I | Request {
   if (typeof input === 'string' || input instanceof URL) return input;
   return input.body === null || (init?.body ?? null) !== null ? input : input.clone();
 }

@@ -5,4 +5,4 @@ export type { DynamoEnvironmentOptions, DynamoSettings, Environment } from './dy
 export { dynamoEnvironment } from './dynamo-environment.js';
 /** @internal */
 export { endpointPickerJsonSchema, flowSectionsJson } from './file-json.js';
-export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load-config.js';
+export { type LoadConfigOptions, type LoadedConfig, loadConfig, loadSections } from './load-config.js';

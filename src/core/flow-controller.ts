@@ -15,7 +15,7 @@ import type { Lease } from './outcome/lease.js';
 import type { Outcome } from './outcome/outcome.js';
 import { resolveOptions } from './resolve-options.js';
 import type { ShadowMaker } from './shadow/shadow-mode.js';
-import { warnOfLimitSums, warnOfShortTtls } from './warn-of-options.js';
+import { warnOfLimits, warnOfShortTtls } from './warn-of-options.js';
 
 /** The least that an adapter needs of a controller. */
 export interface FlowGate<R extends FlowRequest = FlowRequest> {
@@ -55,7 +55,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     const resolved = resolveOptions(options);
     this.given = standing(options, resolved);
     warnOfShortTtls(options, resolved.clock);
-    warnOfLimitSums(options, resolved);
+    warnOfLimits(options, resolved);
     this.engine = new Engine(resolved, new EventHub());
     this.entry = entryOf(this.engine, resolved);
   }
@@ -168,7 +168,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     const resolved = resolveOptions(given, 'reconfigure');
     this.given = standing(given, resolved);
     warnOfShortTtls(changes, resolved.clock);
-    if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, resolved);
+    if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimits(given, resolved);
     this.engine.reconfigure(resolved);
     this.entry = entryOf(this.engine, resolved);
   }

@@ -12,7 +12,7 @@ export type { SharedConcurrency, SharedConcurrencyOptions } from './leases/share
 export { sharedConcurrency } from './leases/shared-concurrency.js';
 export type { SharedEndpoints, SharedEndpointsOptions } from './leases/shared-endpoints.js';
 export { sharedEndpointConcurrency } from './leases/shared-endpoints.js';
-export { type SharedMarks, sharedMarks, type SharedMarksOptions } from './marks/shared-marks.js';
+export { type SharedMarks, type SharedMarksOptions, sharedMarks } from './marks/shared-marks.js';
 export type { SharedQuotaStatus, SharedQuotas, SharedQuotasOptions } from './quotas/shared-quotas.js';
 export { sharedQuotas } from './quotas/shared-quotas.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';

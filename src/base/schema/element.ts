@@ -194,7 +194,7 @@ export function parse<T>(schema: Schema<T>, value: unknown, subject: string): T 
 }
 
 /** The parsed value, or every problem. Paths begin with `at`. `words` are for issues that bring none. */
-export function validate<T>(schema: Schema<T>, value: unknown, at = '', words: Words = wordsOfShapes): Verdict<T> {
+export function validate<T>(schema: Schema<T>, value: unknown, at = '', words: Words = shapeWords): Verdict<T> {
   const issues: ConfigIssue[] = [];
   const report: Report = (expected, path = [], got = describeValue(valueAt(value, path))) =>
     void issues.push({ path: joinPath(at, path), expected, got });
@@ -203,12 +203,7 @@ export function validate<T>(schema: Schema<T>, value: unknown, at = '', words: W
 }
 
 /** The parsed value. With problems, which are reported, it is undefined. */
-export function readBy<T>(
-  schema: Schema<T>,
-  value: unknown,
-  report: Report,
-  words: Words = wordsOfShapes,
-): T | undefined {
+export function readBy<T>(schema: Schema<T>, value: unknown, report: Report, words: Words = shapeWords): T | undefined {
   // Only here does zod hand out the schema of an issue, so the keys that it knows are noted.
   const askedOf = new Map<unknown, unknown>();
   const result = zod.safeParse(schema, value, {
@@ -236,7 +231,7 @@ export function readBy<T>(
 export type Words = (issue: zod.$ZodRawIssue) => string;
 
 /** What objects and lists expect; elements bring words of their own. */
-function wordsOfShapes(issue: zod.$ZodRawIssue): string {
+function shapeWords(issue: zod.$ZodRawIssue): string {
   return issue.code === 'invalid_type' && issue.expected === 'array' ? 'an array' : 'an object';
 }
 

@@ -131,20 +131,16 @@ function* ofQueues(name: string, band: PriorityBand): Violations {
 }
 
 /** The flow with most waiting for its weight is known. */
-function* ofLongestQueues(
-  name: string,
-  band: PriorityBand,
-  longestQueues: LongestQueues<Flow, WaitingItem>,
-): Violations {
+function* ofLongestQueues(name: string, band: PriorityBand, longest: LongestQueues<Flow, WaitingItem>): Violations {
   const waiting = band.waitingFlows();
   for (const resource of ['requests', 'bytes'] as const) {
     const levels = waiting.map((flow) => loadPerWeight(flow, resource));
-    const most = longestQueues.most(resource);
+    const most = longest.most(resource);
     const level = most === undefined ? undefined : loadPerWeight(most, resource);
     const isMost =
       waiting.length === 0 ? most === undefined : level === Math.max(...levels) && waiting.includes(most as Flow);
     if (!isMost) yield `${name} takes a flow for the one with most ${resource} waiting that is not`;
-    const kept = most === undefined ? 0 : [...longestQueues.newestFirst(most)].length;
+    const kept = most === undefined ? 0 : [...longest.newestFirst(most)].length;
     const expected = most?.waiting ?? 0;
     if (kept !== expected) yield `${name} knows ${kept} arrivals of a flow with ${expected} waiting requests`;
   }

@@ -155,11 +155,8 @@ function asEpp(command: Command): Command {
   return command.name === 'gateway' ? { ...command, name: 'epp' } : command;
 }
 
-function checkCommand(
-  [file, ...others]: Files,
-  { json = false, probe = false, import: modules = [] }: Values,
-): Command {
-  return file === undefined || others.length > 0
+function checkCommand([file, ...more]: Files, { json = false, probe = false, import: modules = [] }: Values): Command {
+  return file === undefined || more.length > 0
     ? wrong('expected check and one file')
     : { name: 'check', file, json, probe, modules };
 }

@@ -162,14 +162,8 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
     .flatMap(
       ({ parameters }) => problems.check(reporter, parameters ?? {}, `plugins: ${reporterType}`)?.attributes ?? [],
     );
-  const flow = problems.during(
-    () =>
-      loadConfig(
-        [flowDocument(rest, detector?.pluginRef), ...documents.filter((each) => !isMain(each) && !isRewrite(each))],
-        { registry },
-      ),
-    (path) => path,
-  );
+  const objects = documents.filter((each) => !isMain(each) && !isRewrite(each));
+  const flow = problems.during(() => loadConfig([flowDocument(rest, detector?.pluginRef), ...objects], { registry }));
   if (flow === undefined || file === undefined || problems.hasIssues) throw problems.toError('endpoint picker');
   const { enabled, options, objectives, warnings } = flow;
   const parsers = requestHandler.parsers.map(({ pluginRef }) => typeOf(pluginRef));

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { Problems } from '../../base/problems.js';
 import * as s from '../../base/schema/schema.js';
-import { loadConfig } from '../../config/index.js';
+import { loadSections } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import type { Constraint, FlowControllerOptions, PluginRegistry, SaturationDetector } from '../../index.js';
-import { defaultRegistry, EndpointPool, resolveOptions } from '../../index.js';
+import { defaultRegistry } from '../../index.js';
 import type { RankDialect } from '../../upstream/index.js';
 import { fileSchema, sharedStateSchema } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';
@@ -65,49 +65,25 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
 
 type Flow = Pick<GatewayConfig, 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint'>;
 
-/** The sections that an EndpointPickerConfig has as well, read as one; undefined when they have problems. */
+/** The sections that an EndpointPickerConfig has as well; undefined when they have problems. */
 function readFlow(file: Record<string, unknown>, registry: PluginRegistry, problems: Problems): Flow | undefined {
   const { plugins, saturationDetector, flowControl } = file;
-  const heading = 'EndpointPickerConfig: ';
-  const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
   const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
-  const { recording, made } = remembering(registry);
-  return problems.during(() => {
-    const document = {
-      apiVersion: 'llm-d.ai/v1alpha1',
-      kind: 'EndpointPickerConfig',
-      featureGates: ['flowControl'],
-      ...sections,
-    };
-    const { options, warnings } = loadConfig(document, { registry: recording, defaults: 'headgate' });
-    const flow = Object(flowControl).maxBytes === undefined ? withFiniteBytes(options) : options;
-    problems.warnings.push(...warnings.map(plain));
-    resolveOptions({ ...flow, pool: new EndpointPool() }, 'flowControl');
-    return {
-      flow,
-      hasDefaultDetector: saturationDetector === undefined && Object(flowControl).saturationDetector === undefined,
-      detectors: made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin),
-      constraints: made.filter((plugin): plugin is Constraint => 'withRoomFor' in plugin),
-      flowFingerprint: JSON.stringify({ ...sections, plugins }),
-    };
-  }, plain);
+  const loaded = loadSections(sections, registry, problems);
+  if (loaded === undefined) return undefined;
+  const { options, made } = loaded;
+  return {
+    flow: Object(flowControl).maxBytes === undefined ? withFiniteBytes(options) : options,
+    hasDefaultDetector: saturationDetector === undefined && Object(flowControl).saturationDetector === undefined,
+    detectors: made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin),
+    constraints: made.filter((plugin): plugin is Constraint => 'withRoomFor' in plugin),
+    flowFingerprint: JSON.stringify({ ...sections, plugins }),
+  };
 }
 
 /** Bodies wait in the memory of this process, so a file without a limit must not mean all of it. */
 function withFiniteBytes(options: FlowControllerOptions): FlowControllerOptions {
   return { ...options, limits: { ...options.limits, maxBytes: 2 ** 30 } };
-}
-
-/** The registry, and every plugin that was made by it: detectors inside others cannot be found otherwise. */
-function remembering(registry: PluginRegistry): { recording: PluginRegistry; made: object[] } {
-  const made: object[] = [];
-  const recording: PluginRegistry = Object.create(registry);
-  recording.create = (type, parameters, references = recording) => {
-    const plugin = registry.create(type, parameters, references);
-    made.push(plugin);
-    return plugin;
-  };
-  return { recording, made };
 }
 
 function checkNames({ upstreams, auth }: GatewayFile, problems: Problems): void {

@@ -86,12 +86,7 @@ export function budgetSettings(options: unknown, subject: string): BudgetSetting
 }
 
 /** The cost for each rate. @throws RangeError for a cost that is no number from 0 up, which would poison a balance */
-export function costsOf(
-  { rates }: BudgetSettings,
-  request: unknown,
-  key: AdmissionKey,
-  usage: Usage | undefined,
-): number[] {
+export function costsOf({ rates }: BudgetSettings, request: unknown, key: AdmissionKey, usage?: Usage): number[] {
   return rates.map(({ name, costOf }) => {
     const amount = costOf(request, key, usage);
     if (amount >= 0 && amount < Infinity) return amount;

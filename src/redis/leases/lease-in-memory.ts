@@ -51,7 +51,7 @@ interface Caller extends Readonly<Record<(typeof spanFields)[number], number>> {
 const tables = localTables<Pool>();
 
 export function leaseInMemory(
-  memory: object,
+  table: object,
   keys: readonly string[],
   args: readonly string[],
   nowUs: number,
@@ -60,10 +60,10 @@ export function leaseInMemory(
   const spans = record(spanFields, rest);
   const [operation, ...told] = rest.slice(spanFields.length);
   const who = { now: Math.floor(nowUs / 1_000), self, id, isNamed: Number(isNamed), isLeaving: operation === 'leave' };
-  const caller = { ...who, ...spans, isLasting: 'isLasting' in memory, hasSwept: false };
+  const caller = { ...who, ...spans, isLasting: 'isLasting' in table, hasSwept: false };
   return keys.flatMap((key, index) => {
     const figures = told.slice(index * toldFields.length, (index + 1) * toldFields.length);
-    return [id, ...visit(tables(memory), key, caller, record(toldFields, figures), nowUs).map(String)];
+    return [id, ...visit(tables(table), key, caller, record(toldFields, figures), nowUs).map(String)];
   });
 }
 

@@ -71,17 +71,14 @@ export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<Pa
 };
 
 /** A lease must outlast one lost call. */
-export function checkTiming(
-  { refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions,
-  subject: string,
-): void {
+export function checkTiming({ refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions, where: string): void {
   const issues: ConfigIssue[] = [];
   const least = `at least twice refreshInterval (${refreshInterval} ms)`;
   if (leaseDuration < 2 * refreshInterval)
     issues.push({ path: 'leaseDuration', expected: least, got: `${leaseDuration} ms` });
   const most = `at most leaseDuration (${leaseDuration} ms)`;
   if (callTimeout > leaseDuration) issues.push({ path: 'callTimeout', expected: most, got: `${callTimeout} ms` });
-  if (issues.length > 0) throw new FlowConfigError(subject, issues);
+  if (issues.length > 0) throw new FlowConfigError(where, issues);
 }
 
 export function leaseSettings(

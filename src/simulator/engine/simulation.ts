@@ -14,7 +14,7 @@ import { checkArguments, fields } from '../check-arguments.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { type Random, type RandomStreams, randomStreams } from '../random/random-streams.js';
 import { type Ending, type OnEnd, type RequestDraft, SimRequest } from '../requests/sim-request.js';
-import { scheduleSlowdowns } from '../servers/server-faults.js';
+import { slowDown } from '../servers/server-faults.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
 import { startTraffic, type TrafficHost, tenantsOf } from '../traffic/traffic-source.js';
 import { Clients } from './clients.js';
@@ -89,7 +89,7 @@ export class Simulation implements ServerHost, TrafficHost {
       if (lengthMs < Number.POSITIVE_INFINITY)
         this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
     }
-    scheduleSlowdowns(this.options.slowdowns, this.servers, this.clock);
+    slowDown(this.options.slowdowns, this.servers, this.clock);
     this.measures.watch(this.flow, this.clock);
   }
 

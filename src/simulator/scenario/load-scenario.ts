@@ -4,10 +4,10 @@ import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { Problems } from '../../base/problems.js';
 import * as s from '../../base/schema/schema.js';
-import { loadConfig } from '../../config/index.js';
+import { loadSections } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import type { ConfigIssue, PluginRegistry, SaturationDetector } from '../../index.js';
-import { defaultRegistry, EndpointPool, FlowConfigError, resolveOptions } from '../../index.js';
+import { defaultRegistry, FlowConfigError } from '../../index.js';
 import { noteDetectors } from '../engine/fleet.js';
 import type { ScenarioBody, SimulatedFlow, SimulationOptions } from '../engine/simulation-options.js';
 import { resolveScenario, scenarioKeys } from '../engine/simulation-options.js';
@@ -38,7 +38,6 @@ export interface Scenario {
 
 /** The sections that a gateway file has as well. */
 const flowSections = ['plugins', 'saturationDetector', 'flowControl'] as const;
-const heading = 'EndpointPickerConfig: ';
 
 const optionsSchema = s.object({
   readFile: s.optional(s.callable<(path: string) => string>()),
@@ -88,11 +87,11 @@ class Reading {
     const { registry = defaultRegistry() } = this.options;
     const body = partOf(file, scenarioKeys) as unknown as ScenarioBody;
     const sections = partOf(file, flowSections);
-    this.problems.during(() => resolveScenario(body), plain);
-    const flow = this.problems.during(() => readFlow(sections, registry), plain);
-    this.problems.warnings.push(...(flow?.warnings.map(plain) ?? []));
+    this.problems.during(() => resolveScenario(body));
+    readFlow(sections, registry, this.problems);
     if (this.problems.hasIssues) return undefined;
-    return { options: { ...body, flow: () => readFlow(sections, registry).flow }, source: file };
+    const flow = (): SimulatedFlow => readFlow(sections, registry, new Problems()) as SimulatedFlow;
+    return { options: { ...body, flow }, source: file };
   }
 
   /** Replaces names of files by their contents: `gateway: FILE`, and `file: FILE` of traces. */
@@ -142,27 +141,15 @@ class Reading {
   }
 }
 
-/** Makes the policies anew, and notes the detectors that are made: those inside others cannot be found later. */
-function readFlow(sections: object, given: PluginRegistry): { flow: SimulatedFlow; warnings: readonly string[] } {
+/** Makes the policies anew, and notes the detectors that are made. Undefined with problems. */
+function readFlow(sections: object, given: PluginRegistry, problems: Problems): SimulatedFlow | undefined {
   const registry = given.kindOf(serverRoomPlugin.type) === undefined ? given.add(serverRoomPlugin) : given;
-  const detectors: SaturationDetector[] = [];
-  const recording: PluginRegistry = Object.create(registry);
-  recording.create = (type, parameters, references = recording) => {
-    const plugin = registry.create(type, parameters, references);
-    if ('saturation' in plugin) detectors.push(plugin);
-    return plugin;
-  };
-  const document = {
-    apiVersion: 'llm-d.ai/v1alpha1',
-    kind: 'EndpointPickerConfig',
-    featureGates: ['flowControl'],
-    ...sections,
-  };
-  const { options, warnings } = loadConfig(document, { registry: recording, defaults: 'headgate' });
-  resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
-  const flow = options as SimulatedFlow;
+  const loaded = loadSections(sections, registry, problems);
+  if (loaded === undefined) return undefined;
+  const flow = loaded.options as SimulatedFlow;
+  const detectors = loaded.made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin);
   noteDetectors(flow, detectors);
-  return { flow, warnings };
+  return flow;
 }
 
 /** The rows, for as long as they last. Clients and targets are those of the first entry of the scenario's traffic. */
@@ -177,10 +164,6 @@ function recordedTraffic(rows: readonly TraceRow[], { traffic }: { readonly traf
 /** The keys that the object has, of these. */
 function partOf(given: Record<string, unknown>, keys: readonly string[]): Record<string, unknown> {
   return Object.fromEntries(keys.flatMap((key) => (given[key] === undefined ? [] : [[key, given[key]]])));
-}
-
-function plain(path: string): string {
-  return path.startsWith(heading) ? path.slice(heading.length) : path;
 }
 
 /** Adds line and column of a YAML file to the paths of issues; for a missing value, those of its object. */

@@ -39,11 +39,7 @@ export const outageShape: Schema<Outage> = s.object(shape);
 export const slowdownShape: Schema<Slowdown> = s.object(s.withKeys(shape, { factor: s.aboveZero() }));
 
 /** @throws FlowConfigError for a server whose model has one pace only */
-export function scheduleSlowdowns(
-  slowdowns: readonly Slowdown[],
-  servers: readonly SimServer[],
-  clock: VirtualClock,
-): void {
+export function slowDown(slowdowns: readonly Slowdown[], servers: readonly SimServer[], clock: VirtualClock): void {
   for (const [index, { server: id, at, for: lengthMs = Number.POSITIVE_INFINITY }] of slowdowns.entries()) {
     const server = servers.find((each) => each.id === id);
     if (server?.slowDown === undefined) {
