@@ -4,10 +4,7 @@ import type { AdmissionDefinition, AdmissionPolicy, Rejection } from './admissio
 
 const rejection: Rejection = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
-/**
- * Rejects every request at saturation ≥ 1: with `busyThresholdDetector()` when all workers are busy. An empty pool is
- * not busy; the controller decides then. It costs one reading. Source: Dynamo, request rejection.
- */
+/** Rejects at saturation ≥ 1, such as `busyThresholdDetector()`'s. An empty pool is not busy. Source: Dynamo. */
 export function refuseWhenAllBusy(): AdmissionPolicy {
   return {
     type: 'all-workers-busy',

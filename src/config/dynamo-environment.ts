@@ -1,7 +1,4 @@
-/**
- * Reads Dynamo's environment variables for request rejection, which a host passes, as options of headgate. What Dynamo
- * ignores (empty, no number) is ignored here too, except where Dynamo reports an error.
- */
+/** Dynamo's environment variables for request rejection. What Dynamo ignores is ignored, unless it reports an error. */
 import * as s from '../base/schema/schema.js';
 import { busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
 import type { BusyThresholds } from '../types/index.js';

@@ -1,10 +1,7 @@
 /** Tells whether the metrics of a model server are new enough to use. */
 import type { EndpointView } from './endpoint.js';
 
-/**
- * True while the last report is at most `stalenessMs` old, counted from the next one where the reporter announced it: a
- * scraper that asks an idle server once a second has not lost it in between.
- */
+/** True while the last report is at most `stalenessMs` old; the next one that was announced begins the count. */
 export function hasFreshMetrics({ metrics, reportDueAtMs }: EndpointView, stalenessMs: number, nowMs: number): boolean {
   if (metrics === undefined) return false;
   return (

@@ -14,10 +14,7 @@ export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs' | 'ranks'> & {
   readonly ranks?: readonly RankReport[] | undefined;
 };
 
-/**
- * The metrics after a report: `ranks` and `loraAdapters` stay if it leaves them out. Undefined when it is older than
- * what is known. A sample from the future counts as taken now, since it would never become stale.
- */
+/** The metrics after a report; undefined for one older than what is known. One from the future counts as now. */
 export function mergeReport(
   report: MetricsReport,
   known: EndpointMetrics | undefined,

@@ -6,10 +6,7 @@ import type { Schema } from '../index.js';
 /** By name. */
 export type Shapes<Name extends string> = Readonly<Record<Name, Schema<object>>>;
 
-/**
- * Reads a value by the shape that its field `key` names. `plain` reads what is no object, where that may stand, too:
- * `what` says what that is. A model that only code can have is no word of a message.
- */
+/** Reads a value by the shape that its field `key` names; with `plain`, what is no object, which `what` names. */
 export function oneOfShapes<T>(
   key: 'type' | 'model',
   shapes: Shapes<string>,

@@ -1,7 +1,4 @@
-/**
- * The messages of Envoy's external processing, as far as an endpoint picker needs them, and their bytes.
- * Source: Envoy's API, `envoy/service/ext_proc/v3/external_processor.proto`; the numbers of fields are facts.
- */
+/** Messages of Envoy's external processing, and their bytes. Source: Envoy's API, `external_processor.proto`. */
 import protobuf from 'protobufjs';
 
 export interface HeaderValue {
@@ -51,21 +48,19 @@ export interface HeaderMutation {
 }
 
 interface CommonResponse {
-  readonly response?:
-    | {
-        readonly headerMutation?: HeaderMutation | undefined;
-        readonly bodyMutation?: { readonly body: Uint8Array } | { readonly streamedResponse: BodyPiece } | undefined;
-        readonly clearRouteCache?: boolean | undefined;
-      }
-    | undefined;
+  readonly headerMutation?: HeaderMutation | undefined;
+  readonly bodyMutation?: { readonly body: Uint8Array } | { readonly streamedResponse: BodyPiece } | undefined;
+  readonly clearRouteCache?: boolean | undefined;
 }
+
+type PartResponse = { readonly response?: CommonResponse | undefined };
 
 /** The answer to one part, or to the whole. */
 export interface ProcessingResponse {
-  readonly requestHeaders?: CommonResponse;
-  readonly responseHeaders?: CommonResponse;
-  readonly requestBody?: CommonResponse;
-  readonly responseBody?: CommonResponse;
+  readonly requestHeaders?: PartResponse;
+  readonly responseHeaders?: PartResponse;
+  readonly requestBody?: PartResponse;
+  readonly responseBody?: PartResponse;
   readonly requestTrailers?: object;
   readonly responseTrailers?: object;
   readonly immediateResponse?: {

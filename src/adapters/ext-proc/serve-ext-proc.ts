@@ -37,10 +37,8 @@ const healthNames: readonly string[] = ['', 'readiness', serviceName];
  */
 export async function serveExtProc(handler: ExtProcHandler, options: ServeExtProcOptions = {}): Promise<ExtProcServer> {
   const { host = '0.0.0.0', port = 9002, healthPort, tls, maxMessageBytes = 4_194_304 } = options;
-  const [request, response] = [
-    codecOf<ProcessingRequest>('ProcessingRequest'),
-    codecOf<ProcessingResponse>('ProcessingResponse'),
-  ];
+  const request = codecOf<ProcessingRequest>('ProcessingRequest');
+  const response = codecOf<ProcessingResponse>('ProcessingResponse');
   const process = {
     path: `/${serviceName}/Process`,
     requestStream: true,

@@ -1,7 +1,4 @@
-/**
- * Flow control as Hono middleware. The lease follows the response: by Node's events where there are any, else by its
- * body.
- */
+/** Flow control as Hono middleware. The lease follows the response, by events of Node or by its body. */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl } from '../http/http-flow-control.js';

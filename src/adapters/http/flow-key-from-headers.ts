@@ -70,10 +70,7 @@ export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOption
   };
 }
 
-/**
- * The time-to-first-token target, ms. Undefined without the header, or when it is not a whole decimal number from 0 to
- * about 292 years (the reference's range: 64-bit nanoseconds). 0 is a target.
- */
+/** The time-to-first-token target, ms; 0 is one. Undefined without a decimal number from 0 to about 292 years. */
 export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined {
   const value = headerValue(headers, sloTtftHeader);
   if (value === undefined || !/^[+-]?\d+$/.test(value)) return undefined;

@@ -130,10 +130,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     if (socket.isPaused?.() === true) socket.resume?.();
   }
 
-  /**
-   * Tells a client that sent `Expect: 100-continue` to go on. Does something only where the host gave `checkContinue`
-   * to the handler behind this adapter; otherwise Node has told the client before any handler ran.
-   */
+  /** Tells a client that sent `Expect: 100-continue` to go on, where the host left that to the handler behind this. */
   proceed(): void {
     const { incoming, outgoing } = this;
     // A body that has arrived needs no permission.

@@ -8,10 +8,7 @@ import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
 /** Free places that an array may keep, whatever its length. */
 const fewFree = 32;
 
-/**
- * Members in the order of their sequence numbers, nearly always that of pushing. push, peek, shift and remove of the
- * first O(1); discard O(1) amortized. Invariant: `front` is undefined only when nothing is behind it.
- */
+/** Members by sequence number. All O(1), discard amortized. Invariant: without `front` nothing is behind it. */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   tombstones = 0;
   private front: T | undefined = undefined;

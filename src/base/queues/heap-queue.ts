@@ -2,10 +2,7 @@
 import TinyQueue from 'tinyqueue';
 import type { ItemQueue, Queued } from './item-queue.js';
 
-/**
- * A priority queue. push and shift O(log n), peek O(1) amortized, discard O(1) amortized.
- * Tombstones are still compared, so they keep what `compare` reads: never more of them than living members.
- */
+/** A priority queue: push, shift O(log n); peek, discard O(1) amortized. Tombstones: at most as many as living. */
 export class HeapQueue<T extends Queued> implements ItemQueue<T> {
   tombstones = 0;
   private heap: TinyQueue<T>;

@@ -15,10 +15,7 @@ import { leastLoadedOf } from './least-loaded.js';
 export interface AffinityParameters {
   /** The key that requests share: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
   by?: 'affinityKey' | 'fairnessId' | undefined;
-  /**
-   * How far above the average an endpoint may be loaded, from 1 up: lower spreads load, higher keeps more together.
-   * @default 1.25
-   */
+  /** How far above the average an endpoint may be loaded, from 1: lower spreads, higher gathers. @default 1.25 */
   loadCap?: number | undefined;
 }
 

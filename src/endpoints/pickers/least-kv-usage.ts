@@ -7,10 +7,7 @@ import { isLessLoaded } from './least-loaded.js';
 /** The share of a cache that a request is assumed to need if no report tells: a hundred requests fill it. */
 const unknownShare = 0.01;
 
-/**
- * The share of the cache that will be in use when the server has started all requests that it was sent. A request that
- * waits in its queue, or that its report cannot contain yet, takes as much as one that runs.
- */
+/** The share of the cache in use once the server has started all it was sent; each takes as much as one that runs. */
 function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: EndpointView): number {
   if (metrics === undefined) return 1 + inFlightRequests * unknownShare;
   const { kvCacheUsage, runningRequests, waitingQueueSize } = metrics;

@@ -1,8 +1,7 @@
 import { parseArgs } from 'node:util';
 
 export type Command =
-  | ({ readonly name: 'gateway' } & GatewayArguments)
-  | ({ readonly name: 'epp' } & GatewayArguments)
+  | ({ readonly name: 'gateway' | 'epp' } & GatewayArguments)
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }
@@ -121,8 +120,8 @@ type Values = ReturnType<typeof parse>['values'];
 type Files = readonly string[];
 
 const commands: Readonly<Record<string, (files: Files, values: Values) => Command>> = {
-  gateway: gatewayCommand,
-  epp: (files, values) => asEpp(gatewayCommand(files, values)),
+  gateway: (files, values) => gatewayCommand(files, values),
+  epp: (files, values) => gatewayCommand(files, values, 'epp'),
   check: checkCommand,
   simulate: simulateCommand,
   schema: schemaCommand,
@@ -143,16 +142,13 @@ export function parseCommand(args: readonly string[]): Command {
   }
 }
 
-function gatewayCommand(files: Files, { config, 'log-format': logFormat, import: modules = [] }: Values): Command {
+function gatewayCommand(files: Files, values: Values, name: 'gateway' | 'epp' = 'gateway'): Command {
+  const { config, 'log-format': logFormat, import: modules = [] } = values;
   if (config === undefined || files.length > 0) return wrong('expected --config FILE');
   if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
   }
-  return { name: 'gateway', config, logFormat, modules };
-}
-
-function asEpp(command: Command): Command {
-  return command.name === 'gateway' ? { ...command, name: 'epp' } : command;
+  return { name, config, logFormat, modules };
 }
 
 function checkCommand([file, ...more]: Files, { json = false, probe = false, import: modules = [] }: Values): Command {

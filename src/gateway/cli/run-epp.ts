@@ -4,9 +4,9 @@ import { runService, type ServiceCommand } from './run-service.js';
 
 /** Resolves to the exit status. */
 export function runEpp(command: ServiceCommand): Promise<number> {
-  return runService(command, async ({ source, log, file, from }) => {
+  return runService(command, async (source, log, file, plugins) => {
     const load = async (text: string): Promise<EppConfig> => {
-      const config = loadEppConfig(text, { registry: await importPlugins({}, { from, modules: command.modules }) });
+      const config = loadEppConfig(text, { registry: await importPlugins({}, plugins) });
       for (const message of config.warnings) log('warn', 'config', { file, message });
       return config;
     };

@@ -16,9 +16,9 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** Resolves to the exit status. */
 export function runGateway(command: ServiceCommand): Promise<number> {
-  return runService(command, async ({ source, log, file, from }) => {
+  return runService(command, async (source, log, file, plugins) => {
     const load = async (text: string): Promise<GatewayConfig> =>
-      loadGatewayConfig(text, { registry: await importPlugins(text, { from, modules: command.modules }) });
+      loadGatewayConfig(text, { registry: await importPlugins(text, plugins) });
     const warn = ({ warnings }: GatewayConfig): void => {
       for (const message of warnings) log('warn', 'config', { file, message });
     };

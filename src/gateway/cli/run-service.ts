@@ -1,7 +1,7 @@
 /** Runs what serves until a signal ends it: start, reload at SIGHUP, drain at SIGTERM and SIGINT. */
 import { dirname, resolve } from 'node:path';
 import type { FlowStats } from '../../index.js';
-import type { GatewayLog, LogFields } from '../index.js';
+import type { GatewayLog, ImportPluginsOptions, LogFields } from '../index.js';
 import { CommandLog, type LogFormat } from './command-log.js';
 import { readSource } from './read-source.js';
 
@@ -24,20 +24,10 @@ export interface ServiceCommand {
   readonly modules?: readonly string[] | undefined;
 }
 
-/** What a service begins with. */
-interface Beginning {
-  readonly source: string;
-  readonly log: GatewayLog;
-  /** `-`, or a whole path. */
-  readonly file: string;
-  /** The folder that relative paths begin at. */
-  readonly from: string | undefined;
-}
-
 /** Resolves to the exit status. */
 export async function runService(
-  { config: path, logFormat }: ServiceCommand,
-  start: (beginning: Beginning) => Promise<Service>,
+  { config: path, logFormat, modules }: ServiceCommand,
+  start: (source: string, log: GatewayLog, file: string, plugins: ImportPluginsOptions) => Promise<Service>,
 ): Promise<number> {
   const file = path === '-' ? '-' : resolve(path);
   const output = new CommandLog(logFormat);
@@ -47,7 +37,7 @@ export async function runService(
   try {
     const source = readSource(path);
     output.follow(source);
-    service = await start({ source, log, file, from: file === '-' ? undefined : dirname(file) });
+    service = await start(source, log, file, { from: file === '-' ? undefined : dirname(file), modules });
   } catch (error) {
     output.faults(file, 'not-started', error);
     release();

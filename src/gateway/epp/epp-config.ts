@@ -2,9 +2,9 @@
 import { Problems } from '../../base/problems.js';
 import { option, row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
-import { type LoadedConfig, loadConfig } from '../../config/index.js';
+import { type LoadConfigOptions, type LoadedConfig, loadConfig } from '../../config/index.js';
 import { isRecord, readYaml } from '../../config/read-yaml.js';
-import { type AdmissionPolicy, defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../../index.js';
+import { type AdmissionPolicy, defaultRegistry, type FlowControllerOptions } from '../../index.js';
 import type { ReportedAttribute } from './reported-attributes.js';
 import { defaultParsers, parserTypes } from './request-parsers.js';
 import { scorerTypes, type WeightedScorer } from './scheduling-profile.js';
@@ -64,10 +64,7 @@ export interface EppConfig extends Omit<LoadedConfig, 'enabled'> {
   readonly settings: EppSettings;
 }
 
-export interface LoadEppConfigOptions {
-  /** @default defaultRegistry() */
-  readonly registry?: PluginRegistry | undefined;
-}
+export type LoadEppConfigOptions = Pick<LoadConfigOptions, 'registry'>;
 
 const references = s.optional(
   s.list(s.openObject({ pluginRef: s.text(), weight: s.optional(s.atLeastZero(), 1) })),

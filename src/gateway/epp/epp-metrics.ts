@@ -33,11 +33,8 @@ const errorCodes: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-export function eppMetrics(
-  { Counter, Gauge, Histogram }: PromClient,
-  register: Registry,
-  pool: EndpointPool,
-): EppCounts {
+export function eppMetrics(client: PromClient, register: Registry, pool: EndpointPool): EppCounts {
+  const { Counter, Gauge, Histogram } = client;
   const registers = [register];
   const counter = <L extends string>(name: string, help: string, names: readonly L[]) =>
     new Counter({ name: eppPrefix + name, help, labelNames: names, registers });
@@ -56,11 +53,8 @@ export function eppMetrics(
         this.set(read());
       },
     });
-  gauge(
-    'ready_endpoints',
-    'Servers that may get requests.',
-    () => pool.endpoints.filter(({ state = 'ready' }) => state === 'ready').length,
-  );
+  const ready = (): number => pool.endpoints.filter(({ state = 'ready' }) => state === 'ready').length;
+  gauge('ready_endpoints', 'Servers that may get requests.', ready);
   gauge('running_requests', 'Requests at a server.', () => pool.inFlightRequests);
   return {
     refused: (status) => errors.inc({ ...unread, error_code: errorCodes[status] ?? 'Unknown' }),

@@ -53,10 +53,7 @@ const forwardedHeaders = new Set([
 /** The headers that authenticate a client to the gateway. */
 const credentials = new Set(['authorization', 'x-api-key', 'api-key']);
 
-/**
- * `ownsKeys`: the client's credentials were meant for the gateway. `tellsClient`: `X-Forwarded-…` tells of the client,
- * in place of what it says there itself.
- */
+/** `ownsKeys`: credentials were for the gateway. `tellsClient`: `X-Forwarded-…` says what is seen, not what came. */
 export function toUpstream(
   { id, req, body, sender }: RequestState,
   { apiKey, priority }: UpstreamConfig,

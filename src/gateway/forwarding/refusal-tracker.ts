@@ -1,7 +1,4 @@
-/**
- * Decides when a server that refused gets no work for a while. One refusal is not enough. A client may have found a
- * request that every server refuses, and could take one server after the other away from everybody.
- */
+/** When a server that refused gets no work for a while: not after one, for a request may exist that all refuse. */
 import type { EndpointPool, EndpointView } from '../../index.js';
 
 /** Refusals within the time for which a server would be avoided. */

@@ -1,7 +1,4 @@
-/**
- * By what name a replica is known to the others: it is told, found, or drawn.
- * Invariant: no two detectors of one process have the same found name for the same pool.
- */
+/** A replica's name: told, found, or drawn. Invariant: found names of one pool differ within a process. */
 import { env as environment } from 'node:process';
 import { isKeyName, newReplicaId } from '../store/store-options.js';
 

@@ -59,10 +59,7 @@ const healthOptions = s.object({
   clock: s.optional(s.clock(), realClock),
 });
 
-/**
- * `well`: a status of 2xx. `ill`: another status, or a refused connection. `silent`: no answer in time, or no way to
- * the server. `disregarded`: silent like all others, and so not held against it.
- */
+/** `well`: 2xx. `ill`: another status, or a refusal. `silent`: no answer. `disregarded`: silent, as all others are. */
 export type HealthResult = 'well' | 'ill' | 'silent' | 'disregarded';
 
 /** The events of a watch. */

@@ -112,10 +112,7 @@ export class LoadReading implements SampleSink {
     this.lora = { atValue: value, adapters: Number.isFinite(max) && max >= 0 ? { ...adapters, max } : adapters };
   }
 
-  /**
-   * Of the first source with figures; else empty if the server has a metric without any sample, having counted nothing
-   * yet. Samples of which none is selected, or a number, are unknown, and not idle.
-   */
+  /** Of the first source with figures; empty where a metric has no samples yet; undefined: unknown, and not idle. */
   private byRank(figure: Figure): ByRank | undefined {
     const selectors = this.sources.selectors[figure] ?? [];
     for (const selector of selectors) {

@@ -213,10 +213,7 @@ function tokens(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 && value <= mostTokens ? value : undefined;
 }
 
-/**
- * A `usage` object of OpenAI's (`prompt_tokens`, or `input_tokens` of responses) or Anthropic's interface, whose
- * `input_tokens` has the cached part of the prompt beside it. Undefined when it says nothing.
- */
+/** Of OpenAI's or Anthropic's interface, whose `input_tokens` lacks what was cached. Undefined: it says nothing. */
 function readUsage(value: unknown): ToldUsage | undefined {
   const usage = fieldsOf(value);
   if (usage === undefined) return undefined;
