@@ -134,9 +134,8 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (name === undefined || values.version) return { name: 'version' };
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    return (
-      command?.(files, values) ?? wrong(`expected "gateway", "epp", "check", "simulate" or "schema"; got "${name}"`)
-    );
+    const names = '"gateway", "epp", "check", "simulate" or "schema"';
+    return command?.(files, values) ?? wrong(`expected ${names}; got "${name}"`);
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
   }

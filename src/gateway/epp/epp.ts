@@ -13,6 +13,7 @@ import type { FlowControllerOptions, FlowStats, ItemView } from '../../index.js'
 import { EndpointPool, FlowController, subsetHint } from '../../index.js';
 import { prometheusMetrics } from '../../observability/prometheus/index.js';
 import { type Scraper, scrape } from '../../upstream/index.js';
+import type { GatewayOptions } from '../gateway.js';
 import type { PromClient } from '../metrics/gateway-metrics.js';
 import { contained, type GatewayLog } from '../shared/gateway-log.js';
 import { loadCel, loadExtProc, loadPromClient } from '../shared/optional-peers.js';
@@ -22,10 +23,7 @@ import { eppMetrics, eppPrefix } from './epp-metrics.js';
 import { EppRequests, noteOf } from './epp-requests.js';
 import { profilePicker, type ScoredRequest } from './scheduling-profile.js';
 
-export interface EppOptions {
-  /** @default nothing is logged */
-  readonly log?: GatewayLog | undefined;
-}
+export type EppOptions = Pick<GatewayOptions, 'log'>;
 
 type EppRequest = HttpFlowRequest<ExtProcRequest>;
 type ExtProcModule = Awaited<ReturnType<typeof loadExtProc>>;

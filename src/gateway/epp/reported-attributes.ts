@@ -12,14 +12,12 @@ export interface ReportedAttribute {
   readonly condition?: string | undefined;
 }
 
-type Expression = ReturnType<typeof parse>;
-
 /** Undefined where the usage says nothing of them. */
 export type UsageReport = (usage: Usage) => Struct | undefined;
 
 /** @throws FlowConfigError for a text that is no expression, and without the package that reads them */
 export function usageReport(attributes: readonly ReportedAttribute[], parser: typeof parse | undefined): UsageReport {
-  const read = (text: string): Expression => {
+  const read = (text: string) => {
     try {
       if (parser !== undefined) return parser(text);
     } catch (error) {

@@ -258,10 +258,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     healthPath: option('A path that answers 2xx while it is well; without it, it is not checked.', path),
     apiKey: option('Sent to it as `Authorization: Bearer …`.', aSecret),
   });
-  const key = s.object({
-    key: row('What the client sends.', aSecret),
-    ...sender,
-  });
+  const key = s.object({ key: row('What the client sends.', aSecret), ...sender });
   const auth = s.object({
     keys: row('The keys that are known.', s.otherwise(section(s.list(section(key)), 'an array'), [])),
     anonymous: option(

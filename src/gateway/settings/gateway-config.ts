@@ -129,16 +129,8 @@ export interface GatewayConfig {
   readonly models: ModelsConfig;
   /** Undefined: browsers do not let scripts of other origins call the gateway. */
   readonly cors?: CorsConfig | undefined;
-  readonly drain: {
-    readonly delay: number;
-    readonly waiting: number;
-    readonly streams: number;
-  };
-  readonly log: {
-    readonly format: 'json' | 'text';
-    readonly requests: boolean;
-    readonly tenants: boolean;
-  };
+  readonly drain: { readonly delay: number; readonly waiting: number; readonly streams: number };
+  readonly log: { readonly format: 'json' | 'text'; readonly requests: boolean; readonly tenants: boolean };
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
   readonly bandHeadroom: boolean;

@@ -10,9 +10,7 @@ export interface SecretSources {
   readonly onMissing?: ((what: string) => void) | undefined;
 }
 
-const json = {
-  anyOf: [{ type: 'string', minLength: 1 }, ...['env', 'file'].map(source)],
-};
+const json = { anyOf: [{ type: 'string', minLength: 1 }, ...['env', 'file'].map(source)] };
 
 function source(name: string): object {
   return { type: 'object', properties: { [name]: { type: 'string' } }, required: [name], additionalProperties: false };

@@ -40,10 +40,6 @@ export function sendJsonText(
   text: Buffer,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const own = {
-    'content-type': 'application/json',
-    'content-length': text.length,
-    'cache-control': 'no-store',
-  };
+  const own = { 'content-type': 'application/json', 'content-length': text.length, 'cache-control': 'no-store' };
   res.writeHead(status, { ...own, ...headers }).end(text);
 }

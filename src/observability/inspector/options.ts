@@ -88,10 +88,7 @@ const optionsSchema = s.object({
   intervalMs: s.optional(s.number({ from: 100, to: 5_000 }), 500),
   maxWatchers: s.optional(s.positiveInteger(), 16),
   bounds: s.optional(
-    s.object({
-      flows: upTo(50),
-      waits: upTo(50),
-    } satisfies Record<keyof OverviewBounds, unknown>),
+    s.object({ flows: upTo(50), waits: upTo(50) } satisfies Record<keyof OverviewBounds, unknown>),
     {},
   ),
   shared: s.optional(s.callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
