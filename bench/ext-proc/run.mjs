@@ -37,7 +37,9 @@ const requestHeaders = headersOf({
 });
 const bodyOf = (bytes, stream) =>
   Buffer.from(JSON.stringify({ model: 'm', stream, messages: [{ role: 'user', content: 'x'.repeat(bytes) }] }));
-const answer = Buffer.from(JSON.stringify({ id: 'x', choices: [], usage: { prompt_tokens: 7, completion_tokens: 10 } }));
+const answer = Buffer.from(
+  JSON.stringify({ id: 'x', choices: [], usage: { prompt_tokens: 7, completion_tokens: 10 } }),
+);
 const event = (i) => Buffer.from(`data: {"id":"x","choices":[{"index":0,"delta":{"content":"word ${i}"}}]}\n\n`);
 
 const json = { headers: { ':status': '200', 'content-type': 'application/json' }, pieces: [answer] };
@@ -161,7 +163,8 @@ for (const [name, shape] of Object.entries(shapes)) {
   }
 }
 console.log('\n1,000 streams that are open');
-for (const subject of subjects) console.log(`  ${subject.name.padEnd(9)} ${((await subject.memory(1000)) / 1000).toFixed(1)} kB each`);
+for (const subject of subjects)
+  console.log(`  ${subject.name.padEnd(9)} ${((await subject.memory(1000)) / 1000).toFixed(1)} kB each`);
 for (const { child, clients } of subjects) {
   for (const client of clients) client.close();
   child.kill();

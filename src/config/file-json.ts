@@ -1,11 +1,13 @@
-/** What editors know of the sections that several files have: the plugins that they declare, and flow control. */
+/** The sections that several files have, plugins and flow control: what editors know of them, and how they are read. */
 import { $ZodType } from 'zod/v4/core';
+import type { Problems } from '../base/problems.js';
 import { jsonSchemaOf } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';
-import { defaultRegistry } from '../index.js';
+import type { FlowControllerOptions, PluginRegistry } from '../index.js';
+import { defaultRegistry, EndpointPool, resolveOptions } from '../index.js';
 import { documentTable } from './endpoint-picker-config.js';
 import { flowControlTable } from './flow-control-section.js';
-import { objective } from './load-config.js';
+import { loadConfig, objective } from './load-config.js';
 
 /** Each entry has the parameters of its type. A type that is none of ours is the scheduler's, or one of your own. */
 function pluginsJson(of: (schema: s.Schema<unknown>) => s.Keywords, ...others: readonly s.Keywords[]): s.Keywords {
@@ -40,7 +42,7 @@ export const flowSectionsJson: Readonly<Record<'plugins' | 'saturationDetector' 
   flowControl: (of) => of(flowControlTable('headgate')),
 };
 
-/** @internal JSON Schema of an EndpointPickerConfig or of objectives. `headgate`: the table of the section of that name. */
+/** @internal JSON Schema of an EndpointPickerConfig, or of objectives. `headgate`: the table of that section. */
 export function endpointPickerJsonSchema(headgate: s.Schema<unknown>): string {
   const flowControl: s.Json = (of) => of(flowControlTable('llm-d'));
   const { saturationDetector } = flowSectionsJson;
@@ -53,4 +55,30 @@ export function endpointPickerJsonSchema(headgate: s.Schema<unknown>): string {
   });
   const anyOfThem = s.anything((of) => ({ anyOf: [of(config), of(objective)] }));
   return jsonSchemaOf('EndpointPickerConfig and InferenceObjective', anyOfThem);
+}
+
+/** `made`: every plugin, also those inside others, which cannot be found otherwise. */
+type LoadedSections = { readonly options: FlowControllerOptions; readonly made: readonly object[] };
+
+/** @internal Sections of an EndpointPickerConfig in a file of another kind; undefined with problems, which it notes. */
+export function loadSections(
+  sections: object,
+  registry: PluginRegistry,
+  problems: Problems,
+): LoadedSections | undefined {
+  const plain = (text: string): string => text.replace(/^EndpointPickerConfig: /, '');
+  const made: object[] = [];
+  const recording: PluginRegistry = Object.create(registry);
+  recording.create = (type, parameters, references = recording) => {
+    const plugin = registry.create(type, parameters, references);
+    made.push(plugin);
+    return plugin;
+  };
+  const kind = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'] };
+  return problems.during(() => {
+    const { options, warnings } = loadConfig({ ...kind, ...sections }, { registry: recording, defaults: 'headgate' });
+    problems.warnings.push(...warnings.map(plain));
+    resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
+    return { options, made };
+  }, plain);
 }

@@ -1,4 +1,4 @@
-/** The section `flowControl`: its fields, and the options that they become. Longer than most files: it is one table. */
+/** The section `flowControl`, and the options that it becomes. Longer than most files, because it is one table. */
 import type { output } from 'zod/v4/core';
 import type { Problems } from '../base/problems.js';
 import * as rules from '../base/schema/cross-field-rules.js';

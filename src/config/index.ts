@@ -4,5 +4,5 @@ export type { ConfigSource } from './documents.js';
 export type { DynamoEnvironmentOptions, DynamoSettings, Environment } from './dynamo-environment.js';
 export { dynamoEnvironment } from './dynamo-environment.js';
 /** @internal */
-export { endpointPickerJsonSchema, flowSectionsJson } from './file-json.js';
-export { type LoadConfigOptions, type LoadedConfig, loadConfig, loadSections } from './load-config.js';
+export { endpointPickerJsonSchema, flowSectionsJson, loadSections } from './file-json.js';
+export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load-config.js';

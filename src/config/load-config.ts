@@ -2,8 +2,7 @@
 
 import { Problems } from '../base/problems.js';
 import * as s from '../base/schema/schema.js';
-import type { FlowControllerOptions, PluginRegistry, Schema } from '../index.js';
-import { defaultRegistry, EndpointPool, resolveOptions } from '../index.js';
+import { defaultRegistry, type FlowControllerOptions, type PluginRegistry, type Schema } from '../index.js';
 import { type ConfigDocument, type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
 import type { ConfigDefaults } from './flow-control-section.js';
@@ -60,36 +59,6 @@ export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}
   const priorities = readObjectives(objectives, problems);
   if (config === undefined || problems.hasIssues) throw problems.toError('configuration');
   return { ...config, objectives: priorities, warnings: problems.warnings };
-}
-
-/** @internal */
-export interface LoadedSections {
-  readonly options: FlowControllerOptions;
-  /** Every plugin that was made, also those inside others, which cannot be found otherwise. */
-  readonly made: readonly object[];
-}
-
-/** @internal The sections of an EndpointPickerConfig in a file of another kind; undefined with problems, which are noted. */
-export function loadSections(
-  sections: object,
-  registry: PluginRegistry,
-  problems: Problems,
-): LoadedSections | undefined {
-  const plain = (text: string): string => text.replace(/^EndpointPickerConfig: /, '');
-  const made: object[] = [];
-  const recording: PluginRegistry = Object.create(registry);
-  recording.create = (type, parameters, references = recording) => {
-    const plugin = registry.create(type, parameters, references);
-    made.push(plugin);
-    return plugin;
-  };
-  const kind = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'] };
-  return problems.during(() => {
-    const { options, warnings } = loadConfig({ ...kind, ...sections }, { registry: recording, defaults: 'headgate' });
-    problems.warnings.push(...warnings.map(plain));
-    resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
-    return { options, made };
-  }, plain);
 }
 
 /** An InferenceObjective: a name that requests may carry, and the priority that it stands for. */

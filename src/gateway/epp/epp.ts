@@ -40,7 +40,7 @@ export interface Epp {
   readonly ports: { readonly port: number; readonly healthPort: number | undefined; readonly metricsPort: number };
   readonly flow: FlowController<EppRequest>;
   readonly pool: EndpointPool;
-  /** Puts another configuration into force; nothing that waits or runs is dropped. Ports stay. @throws FlowConfigError */
+  /** Puts another configuration into force; nothing is dropped, and ports stay. @throws FlowConfigError */
   reconfigure(config: EppConfig): void;
   /** Lets waiting requests go on for a while, then answers 503, and lets answers end. Idempotent. */
   close(): Promise<FlowStats>;

@@ -1,7 +1,7 @@
 /**
  * Gives the model of an answer the name that the client asked for, by its bytes, wherever pieces end.
  *
- * Invariant: every other byte passes as it came; what is held back is shorter than a member of the longest name and some
+ * Invariant: every other byte passes as it came. What is held back is shorter than a member with the name and some
  * blanks, and goes with the next piece.
  */
 

@@ -1,4 +1,4 @@
-/** Which of the servers is best for a request: the weighted scorers of a scheduling profile, as llm-d's router has them. */
+/** Which server is best for a request: the weighted scorers of a scheduling profile, as llm-d's router has them. */
 import type { EndpointPicker, EndpointView, ItemView } from '../../index.js';
 
 /** What scorers know of a request. */

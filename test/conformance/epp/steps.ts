@@ -41,7 +41,7 @@ const modes: Readonly<Record<string, number>> = {
 };
 
 /** Names of servers become addresses. */
-export function fill({ servers }: Play, text: string): string {
+function fill({ servers }: Play, text: string): string {
   return text
     .replace(/\{server-(\d+)\.ip\}/g, (_, n) => servers.addressOf(Number(n)))
     .replace(/\{server-(\d+)\}/g, (_, n) => `${servers.addressOf(Number(n))}:${servers.port}`);

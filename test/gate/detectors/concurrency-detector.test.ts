@@ -320,7 +320,7 @@ describe('a concurrency detector in a file', () => {
     'is not made of %j',
     (parameters) => {
       let reports = 0;
-      readBy(concurrencyDetectorPlugin.parameters, parameters, () => reports++);
+      readBy(concurrencyDetectorPlugin.parameters, parameters, () => void reports++);
       expect(reports).toBe(1);
     },
   );

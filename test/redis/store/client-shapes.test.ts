@@ -31,7 +31,7 @@ describe.each(Object.keys(makers))('a client of %s', (name) => {
   it('is recognized, calls scripts and tells its errors', () => {
     const { client, end } = makers[name]!();
     const problems: string[] = [];
-    const accepted = readBy(storeSchema, client, (expected) => problems.push(expected))!;
+    const accepted = readBy(storeSchema, client, (expected) => void problems.push(expected))!;
     expect(problems).toEqual([]);
     const heard: unknown[] = [];
     const stop = accepted.onError((error) => heard.push(error));
