@@ -1,9 +1,10 @@
 /**
- * The servers of an endpoint picker, from a file that is read again when it changes. Its form is that of llm-d's plugin
- * `file-discovery`.
+ * The servers of an endpoint picker: from a file that is read again when it changes, in the form of llm-d's plugin
+ * `file-discovery`, or by a name in DNS that is asked again and again, such as that of a headless Service.
  *
- * Invariant: the pool has the servers of the last file that could be read; a file with faults changes nothing.
+ * Invariant: the pool has the servers of the last answer; a file with faults, and a name without an answer, change nothing.
  */
+import { lookup } from 'node:dns/promises';
 import { readFileSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { Problems } from '../../base/problems.js';
@@ -12,26 +13,26 @@ import { isRecord, readYaml } from '../../config/read-yaml.js';
 import type { EndpointPool } from '../../index.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 
-const port = s.text('a port, in quotes');
-const endpointsFile = s.object({
-  endpoints: s.optional(
-    s.list(
-      s.object({
-        name: s.text(),
-        namespace: s.optional(s.text()),
-        address: s.text('an IP address'),
-        port: s.optional(port, '8000'),
-        labels: s.optional(s.record(s.text())),
-      }),
-    ),
-    [],
-  ),
+/** `interval`: ms from one question to the next. */
+export type EndpointsSource =
+  | { readonly path: string; readonly isWatched: boolean }
+  | { readonly dns: string; readonly port: number; readonly interval: number };
+
+const listed = s.object({
+  name: s.text(),
+  namespace: s.optional(s.text()),
+  address: s.text('an IP address'),
+  port: s.optional(s.text('a port, in quotes'), '8000'),
+  labels: s.optional(s.record(s.text())),
 });
+const endpointsFile = s.object({ endpoints: s.optional(s.list(listed), []) });
 
 interface ListedEndpoint {
   readonly id: string;
   readonly labels: Record<string, string>;
 }
+
+const addressOf = (host: string, port: string | number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 
 /** @throws FlowConfigError that lists every problem; what reading throws */
 function readEndpoints(path: string): readonly ListedEndpoint[] {
@@ -39,57 +40,66 @@ function readEndpoints(path: string): readonly ListedEndpoint[] {
   const [document] = readYaml(readFileSync(path, 'utf8'), problems.sink);
   const { value = {} } = document ?? {};
   const read = problems.check(endpointsFile, isRecord(value) ? value : {});
-  const listed = (read?.endpoints ?? []).map(({ name, namespace, address, port = '8000', labels }) => ({
+  const all = (read?.endpoints ?? []).map(({ name, namespace, address, port = '8000', labels }) => ({
     id: namespace === undefined ? name : `${namespace}/${name}`,
-    labels: { ...labels, address: `${address.includes(':') ? `[${address}]` : address}:${port}` },
+    labels: { ...labels, address: addressOf(address, port) },
   }));
-  for (const { id } of listed.filter(({ id }, index) => listed.findIndex((each) => each.id === id) < index))
+  for (const { id } of all.filter(({ id }, index) => all.findIndex((each) => each.id === id) < index))
     problems.add('endpoints', 'names that no other endpoint has', JSON.stringify(id));
   if (problems.hasIssues) throw problems.toError(path);
-  return listed;
+  return all;
 }
 
 /**
- * Puts the servers of the file into the pool, and with `isWatched` again whenever it changes. Returns a function that
- * reads it now, and one that ends this.
- * @throws what the first reading throws
+ * Puts the servers into the pool, and again whenever they change; returns a function that ends this.
+ * @throws what reading a file throws the first time
  */
-export function followEndpoints(
-  path: string,
-  pool: EndpointPool,
-  log: GatewayLog,
-  isWatched: boolean,
-): { readonly read: () => void; readonly stop: () => void } {
-  const apply = (): void => {
-    const listed = readEndpoints(path);
-    const wanted = new Map(listed.map((endpoint) => [endpoint.id, endpoint]));
+export function followEndpoints(source: EndpointsSource, pool: EndpointPool, log: GatewayLog): () => void {
+  const put = (all: readonly ListedEndpoint[]): void => {
+    const wanted = new Map(all.map((endpoint) => [endpoint.id, endpoint]));
     for (const { id, labels } of [...pool.endpoints])
       if (wanted.get(id)?.labels.address !== labels.address) pool.remove(id);
-    for (const { id, labels } of listed) if (!pool.update(id, { labels })) pool.add(id, { labels });
+    for (const { id, labels } of all) if (!pool.update(id, { labels })) pool.add(id, { labels });
   };
-  const read = (): void => {
+  let isOver = false;
+  let timer: NodeJS.Timeout | undefined;
+  /** The last answer, or the last fault: only what is new is told. */
+  let last = '';
+  const putAgain = async (read: () => Promise<readonly ListedEndpoint[]>): Promise<void> => {
+    const from = 'dns' in source ? { dns: source.dns } : { file: source.path };
     try {
-      apply();
-      log('info', 'endpoints', { file: path, endpoints: pool.endpoints.length });
+      const all = await read();
+      const text = JSON.stringify(all);
+      if (isOver || text === last) return;
+      last = text;
+      put(all);
+      log('info', 'endpoints', { ...from, endpoints: pool.endpoints.length });
     } catch (error) {
-      log('error', 'endpoints-refused', { file: path, error: error instanceof Error ? error.message : String(error) });
+      const message = error instanceof Error ? error.message : String(error);
+      if (message !== last) log('error', 'endpoints-refused', { ...from, error: message });
+      last = message;
     }
   };
-  apply();
-  let timer: NodeJS.Timeout | undefined;
+  if ('dns' in source) {
+    const ask = async (): Promise<readonly ListedEndpoint[]> => {
+      const ids = (await lookup(source.dns, { all: true })).map(({ address }) => addressOf(address, source.port));
+      return ids.sort().map((id) => ({ id, labels: { address: id } }));
+    };
+    timer = setInterval(() => void putAgain(ask), source.interval);
+    void putAgain(ask);
+  } else put(readEndpoints(source.path));
   // The folder, because most programs write another file and rename it.
-  const watcher = isWatched
-    ? watch(dirname(path), (_event, name) => {
-        if (name !== null && name !== basename(path) && !name.startsWith('..')) return;
-        clearTimeout(timer);
-        timer = setTimeout(read, 20);
-      })
-    : undefined;
-  return {
-    read,
-    stop() {
-      clearTimeout(timer);
-      watcher?.close();
-    },
+  const watcher =
+    'path' in source && source.isWatched
+      ? watch(dirname(source.path), (_event, name) => {
+          if (name !== null && name !== basename(source.path) && !name.startsWith('..')) return;
+          clearTimeout(timer);
+          timer = setTimeout(() => void putAgain(async () => readEndpoints(source.path)), 20);
+        })
+      : undefined;
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+    watcher?.close();
   };
 }

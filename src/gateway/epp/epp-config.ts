@@ -5,11 +5,17 @@ import * as s from '../../base/schema/schema.js';
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from '../../config/index.js';
 import { isRecord, readYaml } from '../../config/read-yaml.js';
 import { type AdmissionPolicy, defaultRegistry, type FlowControllerOptions } from '../../index.js';
+import type { EndpointsSource } from './endpoints-file.js';
 import type { ReportedAttribute } from './reported-attributes.js';
 import { defaultParsers, parserTypes } from './request-parsers.js';
 import { scorerTypes, type WeightedScorer } from './scheduling-profile.js';
 
 const tls = s.object({ cert: s.text(), key: s.text() });
+const byName = s.object({
+  dns: row('A name with the address of each.', s.text()),
+  port: row('Their port.', s.integer({ from: 1, to: 65_535 })),
+  interval: row('Between two questions.', s.optional(s.positiveDuration('5s'), 5_000)),
+});
 const port = (otherwise: number): s.Schema<number> => s.optional(s.integer({ from: 0, to: 65_535 }), otherwise);
 
 /** The section `headgate`, resolved; durations in ms. */
@@ -25,6 +31,8 @@ export interface EppSettings {
   readonly contract: 'llm-d' | 'gateway-api' | 'dynamo';
   readonly maxRequestBytes: number;
   readonly emitScores: boolean;
+  /** Undefined: the plugin `file-discovery` says where they are. */
+  readonly endpoints?: { readonly dns: string; readonly port: number; readonly interval: number } | undefined;
   readonly drain: number;
   readonly drainStreams: number;
   readonly logRequests: boolean;
@@ -42,6 +50,7 @@ export const eppSettings: s.Schema<EppSettings> = s.object({
   contract: row('Which status a drop gets.', s.optional(s.oneOf('llm-d', 'gateway-api', 'dynamo'), 'llm-d')),
   maxRequestBytes: row('A longer body gets 413.', s.optional(s.quantity('16Mi'), 16_777_216)),
   emitScores: row('Whether proxies are told scores, `--emit-endpoint-scores`.', s.optional(s.flag(), false)),
+  endpoints: option('The servers, instead of `file-discovery`.', byName),
   drain: row('How long requests may wait at the end.', s.optional(s.duration('5s'), 5_000)),
   drainStreams: row('How long answers may take then, `--drain-timeout`.', s.optional(s.duration('30s'), 30_000)),
   logRequests: row('Whether requests are logged.', s.optional(s.flag(), true)),
@@ -60,7 +69,7 @@ export interface EppConfig extends Omit<LoadedConfig, 'enabled'> {
   readonly maxEndpoints: number;
   readonly parsers: readonly string[];
   readonly attributes: readonly ReportedAttribute[];
-  readonly endpoints: { readonly path: string; readonly isWatched: boolean };
+  readonly endpoints: EndpointsSource;
   readonly settings: EppSettings;
 }
 
@@ -150,7 +159,7 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
     problems.warn('', `schedulingProfiles: not headgate's, ignored: ${ignored.map(({ type }) => type).join(', ')}`);
 
   const located = named.get(dataLayer.discovery?.pluginRef ?? discoveryType)?.parameters;
-  const file = problems.check(discovery, located ?? {}, `plugins: ${discoveryType}`);
+  const file = settings.endpoints ?? problems.check(discovery, located ?? {}, `plugins: ${discoveryType}`);
   const chosen = used.find(({ type }) => pickerTypes.includes(type));
   const { maxNumOfEndpoints = 1 } =
     problems.check(picker, named.get(chosen?.pluginRef ?? '')?.parameters ?? {}, 'plugins: picker') ?? {};
@@ -176,7 +185,7 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
     maxEndpoints: maxNumOfEndpoints,
     attributes,
     parsers: parsers.length === 0 ? defaultParsers : parsers,
-    endpoints: { path: file.path, isWatched: file.watchFile },
+    endpoints: 'dns' in file ? file : { path: file.path, isWatched: file.watchFile },
     settings,
   };
 }

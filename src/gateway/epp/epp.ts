@@ -80,7 +80,7 @@ class RunningEpp implements Epp {
   /** By the options in force; a stream keeps that of its beginning. */
   private handler: ExtProcHandler;
   private config: EppConfig;
-  private endpoints: ReturnType<typeof followEndpoints>;
+  private endpoints: () => void;
   private server: ExtProcServer | undefined = undefined;
   private closed: Promise<FlowStats> | undefined = undefined;
 
@@ -89,7 +89,7 @@ class RunningEpp implements Epp {
     this.log = log;
     this.extProc = extProc;
     this.requests = new EppRequests(this.pool, log, config, parser);
-    this.endpoints = followEndpoints(config.endpoints.path, this.pool, log, config.endpoints.isWatched);
+    this.endpoints = followEndpoints(config.endpoints, this.pool, log);
     this.flow = new FlowController<EppRequest>({ ...this.flowOptions(), pool: this.pool });
     this.handler = extProc.flowControl(this.flow, this.requests.options());
     this.flow.on('pluginError', ({ kind, type, error }) =>
@@ -140,14 +140,16 @@ class RunningEpp implements Epp {
     try {
       this.requests.configure(config);
       this.flow.reconfigure(this.flowOptions());
+      const endpoints = followEndpoints(config.endpoints, this.pool, this.log);
+      this.endpoints();
+      this.endpoints = endpoints;
     } catch (error) {
       this.config = before;
       this.requests.configure(before);
+      this.flow.reconfigure(this.flowOptions());
       throw error;
     }
     this.handler = this.extProc.flowControl(this.flow, this.requests.options());
-    this.endpoints.stop();
-    this.endpoints = followEndpoints(config.endpoints.path, this.pool, this.log, config.endpoints.isWatched);
   }
 
   close(): Promise<FlowStats> {
@@ -161,7 +163,7 @@ class RunningEpp implements Epp {
     await this.flow.close({ drainMs: drain });
     await this.server?.close(drainStreams);
     this.scraper.stop();
-    this.endpoints.stop();
+    this.endpoints();
     this.metricsServer.close();
     this.metricsServer.closeAllConnections();
     return this.flow.stats();

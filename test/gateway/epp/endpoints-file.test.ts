@@ -1,9 +1,11 @@
+import dns from 'node:dns/promises';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { followEndpoints } from '../../../src/gateway/epp/endpoints-file.js';
-import { EndpointPool } from '../../../src/index.js';
+import { EndpointPool, FlowConfigError } from '../../../src/index.js';
 import { until } from '../../integration/support/until.js';
 
 let folder: string;
@@ -24,11 +26,13 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-function follow(text: string | object, isWatched = false): ReturnType<typeof followEndpoints> {
-  write(text);
-  const followed = followEndpoints(file, pool, (_level, event) => events.push(event), isWatched);
-  stop = followed.stop;
-  return followed;
+const log = (_level: string, event: string): void => void events.push(event);
+
+function follow(text?: string | object, isWatched = false): () => void {
+  if (text !== undefined) write(text);
+  stop?.();
+  stop = followEndpoints({ path: file, isWatched }, pool, log);
+  return stop;
 }
 
 function write(text: string | object, to = file): void {
@@ -74,26 +78,20 @@ endpoints:
   });
 
   it('that stay keep their requests; one with another address is another server', () => {
-    const { read } = follow(listing(server('a'), server('b', '10.0.0.2')));
+    follow(listing(server('a'), server('b', '10.0.0.2')));
     const [a, b] = pool.endpoints;
-    write(
+    follow(
       listing(server('c', '10.0.0.3'), server('b', '10.0.0.9'), server('a', '10.0.0.1', { labels: { zone: 'eu' } })),
     );
-    read();
     expect(new Set(addresses())).toEqual(new Set(['10.0.0.1:8000', '10.0.0.3:8000', '10.0.0.9:8000']));
     expect(pool.endpoints).toContain(a);
     expect(pool.endpoints).not.toContain(b);
     expect(a?.labels.zone).toBe('eu');
-    expect(events).toEqual(['endpoints']);
   });
 
-  it('stay as they are when the file has faults, or is gone', () => {
-    const { read } = follow(listing(server('a')));
-    write('endpoints: [{ name: a }]');
-    read();
-    rmSync(file);
-    read();
-    expect(events).toEqual(['endpoints-refused', 'endpoints-refused']);
+  it('stay as they are when the file has faults', () => {
+    follow(listing(server('a')));
+    expect(() => follow('endpoints: [{ name: a }]')).toThrow(FlowConfigError);
     expect(addresses()).toEqual(['10.0.0.1:8000']);
   });
 });
@@ -111,6 +109,17 @@ describe('a file that is watched', () => {
     expect(addresses()).toEqual(['10.0.0.3:8000']);
   });
 
+  it('changes nothing when it has faults or is gone, and that is told once', async () => {
+    follow(listing(server('a')), true);
+    write('endpoints: [{ name: a }]');
+    await until('the fault is told', () => events.length === 1);
+    rmSync(file);
+    await until('that it is gone is told', () => events.length === 2);
+    write(listing(server('b', '10.0.0.2')));
+    await isThere('10.0.0.2:8000');
+    expect(events).toEqual(['endpoints-refused', 'endpoints-refused', 'endpoints']);
+  });
+
   it('counts where it is a link that Kubernetes puts elsewhere', async () => {
     const place = (name: string, content: object): void => {
       mkdirSync(join(folder, name));
@@ -120,16 +129,68 @@ describe('a file that is watched', () => {
     };
     place('..1', listing(server('a')));
     symlinkSync(join('..data', 'endpoints.yaml'), file);
-    stop = followEndpoints(file, pool, (_level, event) => events.push(event), true).stop;
+    follow(undefined, true);
     expect(addresses()).toEqual(['10.0.0.1:8000']);
     place('..2', listing(server('a', '10.0.0.2')));
     await isThere('10.0.0.2:8000');
   });
 
   it('counts no more at the end', async () => {
-    follow(listing(server('a')), true).stop();
+    follow(listing(server('a')), true)();
     write(listing(server('b', '10.0.0.2')));
     await new Promise(setImmediate);
     expect(events).toEqual([]);
+  });
+});
+
+describe('a name in DNS', () => {
+  const answers = (addresses: readonly string[] | Error): void => {
+    vi.spyOn(dns, 'lookup').mockImplementation((async () => {
+      if (addresses instanceof Error) throw addresses;
+      return addresses.map((address) => ({ address, family: 4 }));
+    }) as unknown as typeof dns.lookup);
+    syncBuiltinESMExports();
+  };
+  const ask = (name: string): void => {
+    stop = followEndpoints({ dns: name, port: 8000, interval: 10 }, pool, log);
+  };
+  const has = (...expected: string[]) =>
+    until(`the pool has ${expected}`, () => String(addresses()) === String(expected));
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+
+  it('is asked as the machine asks', async () => {
+    ask('localhost');
+    await until('an address is there', () => addresses().length > 0);
+    for (const address of addresses()) expect(address).toMatch(/^(127\.0\.0\.1|\[::1\]):8000$/);
+  });
+
+  it('is asked again and again; servers that stay keep their requests', async () => {
+    answers(['10.0.0.2', '10.0.0.1']);
+    ask('vllm');
+    await has('10.0.0.1:8000', '10.0.0.2:8000');
+    const [first] = pool.endpoints;
+    answers(['10.0.0.1', '10.0.0.3']);
+    await has('10.0.0.1:8000', '10.0.0.3:8000');
+    expect(pool.endpoints[0]).toBe(first);
+    expect(events).toEqual(['endpoints', 'endpoints']);
+  });
+
+  it('without an answer changes nothing, and that is told once', async () => {
+    answers(['10.0.0.1']);
+    ask('vllm');
+    await has('10.0.0.1:8000');
+    answers(new Error('queryA ESERVFAIL vllm'));
+    await until('the fault is told', () => events.length === 2);
+    const { mock } = vi.mocked(dns.lookup);
+    const asked = mock.calls.length;
+    await until('it is asked three times more', () => mock.calls.length > asked + 3);
+    expect(events).toEqual(['endpoints', 'endpoints-refused']);
+    expect(addresses()).toEqual(['10.0.0.1:8000']);
+    answers(['10.0.0.1']);
+    await until('it is told that there is an answer again', () => events.length === 3);
   });
 });

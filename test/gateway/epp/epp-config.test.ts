@@ -127,6 +127,12 @@ spec:
     ]);
   });
 
+  it('may name the servers in DNS instead', () => {
+    const own = 'headgate: { endpoints: { dns: vllm.models.svc, port: 8000 } }';
+    const { endpoints } = loadEppConfig(`kind: EndpointPickerConfig\napiVersion: llm-d.ai/v1alpha1\n${own}`);
+    expect(endpoints).toEqual({ dns: 'vllm.models.svc', port: 8000, interval: 5_000 });
+  });
+
   it('is refused with every fault, and with what a key was meant to be', () => {
     const wrong = (): unknown =>
       load(

@@ -243,6 +243,22 @@ describe('a file that changes', () => {
   });
 });
 
+describe('a reload that fails', () => {
+  it('because of the endpoints leaves everything as it was', async () => {
+    const running = await start();
+    const elsewhere = fileOf({ own: { contract: 'gateway-api' }, flowControl: { maxRequests: 1 } });
+    const wrong = loadEppConfig(elsewhere.replaceAll('endpoints.yaml', 'nowhere.yaml'));
+    expect(() => running.reconfigure(wrong)).toThrow(/ENOENT/);
+    const streams = Array.from({ length: 6 }, () => ask());
+    await Promise.all(streams.map(goes));
+    const waiting = [ask(), ask()];
+    await vi.waitFor(() => expect(running.flow.stats().waiting).toBe(2), 5_000);
+    expect(waiting.map(({ immediate }) => immediate)).toEqual([undefined, undefined]);
+    list(1);
+    await vi.waitFor(() => expect(running.pool.endpoints.map(({ id }) => id)).toEqual(['s1']), 5_000);
+  });
+});
+
 describe('at the end', () => {
   it('is not ready, lets what waits go on, and then answers the rest', async () => {
     const running = await start({ own: { drain: '300ms' } });
