@@ -30,6 +30,7 @@ export const tasks = {
     metrics: [dist, 'node --expose-gc bench/metrics.mjs'],
     scrape: [dist, 'node --expose-gc bench/scrape.mjs'],
     scraping: [dist, 'node bench/scraping.mjs'],
+    'ext-proc': [dist, 'node bench/ext-proc/run.mjs'],
     shared: [dist, 'node bench/shared-state.mjs'],
   },
   torture: {

@@ -191,7 +191,7 @@ function filePage(): string {
     'Of gateway files, scenarios and EndpointPickerConfigs: [Configuration](configuration.md#in-yaml). Names of plugins are those that `plugins` declares, or types.',
     tableOf(flowControlRows()),
     '## `headgate`',
-    'Of an EndpointPickerConfig, for [`headgate epp`](envoy.md#as-a-program); llm-d has these as flags.',
+    'Of an EndpointPickerConfig, for [`headgate epp`](envoy.md#as-a-program).',
     tableOf(rowsOfFile(eppSettings, elsewhere)),
   );
 }

@@ -76,13 +76,22 @@ describe('docs/gateway.md', () => {
     }
   });
 
-  it('names every error of the gateway', () => {
+  it('names every error of the gateway, and that of Envoy those of the picker', () => {
     const folder = new URL('src/gateway/', root);
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
-    const sources = files.map((name) => readFileSync(new URL(name, folder), 'utf8'));
-    const codes = sources.flatMap((source) =>
-      [...source.matchAll(/new ApiError\(\s*(\d+),\s*'(\w+)'/g)].map(([, status = '', code = '']) => [status, code]),
-    );
+    const codesOf = (names: readonly string[]): (readonly [status: string, code: string])[] =>
+      names
+        .map((name) => readFileSync(new URL(name, folder), 'utf8'))
+        .flatMap((source) =>
+          [...source.matchAll(/new ApiError\(\s*(\d+),\s*'(\w+)'/g)].map(
+            ([, status = '', code = '']) => [status, code] as const,
+          ),
+        );
+    const envoy = readFileSync(new URL('docs/envoy.md', root), 'utf8');
+    const ofPicker = codesOf(files.filter((name) => name.startsWith('epp/')));
+    expect(ofPicker.length).toBeGreaterThan(1);
+    for (const [status, code] of ofPicker) expect(envoy).toMatch(new RegExp(`${status}.*\`${code}\``));
+    const codes = codesOf(files.filter((name) => !name.startsWith('epp/')));
     const known = codes.filter(
       ([status, code]) => status !== '500' && !code?.startsWith('no_') && code !== 'upstream_overloaded',
     );

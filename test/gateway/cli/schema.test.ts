@@ -19,6 +19,7 @@ const examples = [
   'examples/gateway.yaml',
   'examples/replicas/gateway.yaml',
   'examples/gateway/gateway.yaml',
+  'examples/epp/epp.yaml',
   ...readdirSync(join(root, 'examples/scenarios')).map((name) => `examples/scenarios/${name}`),
 ].filter((name) => name.endsWith('.yaml'));
 
