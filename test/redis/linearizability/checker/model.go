@@ -117,6 +117,9 @@ func step(before state, call *call, answer *answer, losesState bool) []interface
 		return []interface{}{before, after(before, call, nil, losesState)}
 	case answer.Grant < 0 && isOld, isOld && losesState:
 		return []interface{}{before}
+	// A late repetition of a farewell: what was left behind is forgotten, and the one who left with it.
+	case isOld && call.IsLeaving && answer.Grant == 0 && call.ReturnUs > before[call.Replica].DrainEnds-clockError:
+		return []interface{}{before}
 	case answer.Grant < 0, isOld, answer.SafeShare > answer.Grant:
 		return nil
 	}
