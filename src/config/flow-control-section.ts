@@ -15,10 +15,7 @@ const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
 
 const limitNames = ['maxRequests', 'maxBytes'] as const;
 
-/**
- * The meaning of a file that is silent. `llm-d`: as the reference has it, flows are mere labels, and a full queue
- * rejects. `headgate`: flows take turns, and a full queue drops from the flow with most waiting.
- */
+/** What silence in a file means. `llm-d`: flows are labels, full queues reject. `headgate`: turns, `fair` overflow. */
 export type ConfigDefaults = 'llm-d' | 'headgate';
 
 const silence = {

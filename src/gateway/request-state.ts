@@ -138,11 +138,7 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
 }
 
 /** Who cut an answer short that had begun; undefined for an answer that was sent whole, and where there was none. */
-export function cutterOf(
-  { res, cutBy = 'client' }: RequestState,
-  isSent: boolean,
-  isDraining: boolean,
-): Cutter | undefined {
-  if (isSent || !res.headersSent) return undefined;
-  return isDraining && cutBy === 'client' ? 'shutdown' : cutBy;
+export function cutterOf({ res, cutBy = 'client' }: RequestState, sent: boolean, drains: boolean): Cutter | undefined {
+  if (sent || !res.headersSent) return undefined;
+  return drains && cutBy === 'client' ? 'shutdown' : cutBy;
 }

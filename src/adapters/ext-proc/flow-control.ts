@@ -38,6 +38,8 @@ export interface ExtProcOptions extends FlowControlOptions<ExtProcRequest> {
   receiveTimeoutMs?: number | undefined;
 }
 
+type ExtProcGate = AdapterGate<HttpFlowRequest<ExtProcRequest>>;
+
 /** Begins an exchange on a stream of the proxy. `serveExtProc` calls it. */
 export type ExtProcHandler = (sink: ExtProcSink) => ExtProcStream;
 
@@ -52,10 +54,7 @@ const resourceExhausted = 8;
  * const handler = flowControl(flow, { pool, trust: true, contract: 'llm-d' });
  * const server = await serveExtProc(handler, { port: 9002 });
  */
-export function flowControl(
-  flow: AdapterGate<HttpFlowRequest<ExtProcRequest>>,
-  options: ExtProcOptions,
-): ExtProcHandler {
+export function flowControl(flow: ExtProcGate, options: ExtProcOptions): ExtProcHandler {
   const { pool, maxEndpoints, rank, facts, received, responding, ended, failed, ...rest } = options;
   const { maxReadingBytes, maxStreams = 50_000, receiveTimeoutMs = 60_000, ...ofAdapter } = rest;
   const hooks = { pool, maxEndpoints, rank, facts, received, responding, ended, failed, maxReadingBytes };
@@ -89,11 +88,7 @@ class Decider implements ExtProcDecider {
   private readonly options: FlowControlOptions<ExtProcRequest>;
   private readonly control: HttpFlowControl<ExtProcRequest, ExtProcRequest>;
 
-  constructor(
-    flow: AdapterGate<HttpFlowRequest<ExtProcRequest>>,
-    hooks: Hooks,
-    options: FlowControlOptions<ExtProcRequest>,
-  ) {
+  constructor(flow: ExtProcGate, hooks: Hooks, options: FlowControlOptions<ExtProcRequest>) {
     const { maxRequestBytes = 16_777_216, skip = ({ hasNoBody }) => hasNoBody } = options;
     this.hooks = hooks;
     this.options = options;

@@ -33,6 +33,8 @@ const keep = question('keep', 'an array', (answer) => (Array.isArray(answer) ? n
 
 type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
 
+type Obstacle = 'overloaded' | 'absent' | 'full';
+
 export class Placement {
   /** The one endpoint of a controller without a pool, where every request goes. */
   readonly implicitEndpoint: Endpoint | undefined;
@@ -103,11 +105,7 @@ export class Placement {
   }
 
   /** The reason why no endpoint can take a request of this class now; undefined when one can. */
-  obstacle(
-    requestClass: string | undefined,
-    band: PriorityBand,
-    nowMs: number,
-  ): 'overloaded' | 'absent' | 'full' | undefined {
+  obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): Obstacle | undefined {
     if (this.hasRoom(requestClass, band, nowMs)) return undefined;
     if (this.reachable(requestClass, nowMs).length > 0) return 'full';
     return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs)

@@ -12,7 +12,7 @@ const clientTimeoutMs = 600_000;
 const terminationGraceMs = 30_000;
 
 /** One sentence for each finding. */
-type Lints = Generator<string, void, undefined>;
+export type Lints = Generator<string, void, undefined>;
 
 export function* flowLints(options: Resolved, objectives: ReadonlyMap<string, number>): Lints {
   yield* limitLints(options);

@@ -5,7 +5,7 @@ import type { GatewayConfig } from '../index.js';
 import type { SenderConfig } from '../settings/gateway-config.js';
 import type { Effective, Resolved } from './effective-settings.js';
 import { atATime, bytes, joined, quantity } from './format-numbers.js';
-import { sendersOf } from './lints.js';
+import { type Lints, sendersOf } from './lints.js';
 
 /** The plan of every tenant that has no other stands under this name. */
 const anyTenant = '*';
@@ -32,11 +32,7 @@ function namedFlows(text: string): NamedFlows {
   };
 }
 
-export function* tenantLints(
-  config: GatewayConfig,
-  { bands }: Resolved,
-  text: string,
-): Generator<string, void, undefined> {
+export function* tenantLints(config: GatewayConfig, { bands }: Resolved, text: string): Lints {
   const { plans, tenants, flows } = namedFlows(text);
   const had = new Set(tenants.values());
   for (const plan of plans) if (!had.has(plan)) yield `no tenant has the plan ${plan} (flowControl.tenants)`;
