@@ -8,10 +8,10 @@ import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.js
 import type { ConfigMap, Service } from 'kubernetes-types/core/v1.js';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
-import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
+import { problemsOf } from './kubernetes-problems.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): string => readFileSync(root + path, 'utf8');
@@ -173,33 +173,3 @@ describe('deploy/systemd/headgate.service', () => {
     expect(others).toEqual([]);
   });
 });
-
-/**
- * The faults of manifests by the declarations of kubernetes-types, which are made from Kubernetes' own OpenAPI schema.
- */
-function problemsOf(list: readonly { apiVersion: string; kind: string }[]): string[] {
-  const code = list.map((one, index) => {
-    const [group, version = group] = one.apiVersion.includes('/')
-      ? one.apiVersion.split('/')
-      : ['core', one.apiVersion];
-    const folder = group!.split('.')[0];
-    return `import type { ${one.kind} as K${index} } from 'kubernetes-types/${folder}/${version}';\nexport const m${index}: Required<Pick<K${index}, 'apiVersion' | 'kind' | 'metadata'>> & K${index} = ${JSON.stringify(one)};`;
-  });
-  const file = `${root}test/deploy/manifests.mts`;
-  const options: ts.CompilerOptions = {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    types: [],
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.ESNext,
-    moduleResolution: ts.ModuleResolutionKind.Bundler,
-  };
-  const host = ts.createCompilerHost(options);
-  const { getSourceFile, fileExists } = host;
-  host.fileExists = (name) => name === file || fileExists.call(host, name);
-  host.getSourceFile = (name, target) =>
-    name === file ? ts.createSourceFile(name, code.join('\n'), target) : getSourceFile.call(host, name, target);
-  const program = ts.createProgram([file], options, host);
-  return ts.getPreEmitDiagnostics(program).map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
-}

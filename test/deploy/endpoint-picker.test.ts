@@ -3,24 +3,26 @@ import { readFileSync } from 'node:fs';
 import { Gateway } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/Gateway';
 import { HTTPRoute } from '@kubernetes-models/gateway-api/gateway.networking.k8s.io/v1/HTTPRoute';
 import { DestinationRule } from '@kubernetes-models/istio/networking.istio.io/v1/DestinationRule';
-import { Deployment } from 'kubernetes-models/apps/v1/Deployment';
-import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
-import { Service } from 'kubernetes-models/v1/Service';
+import type { DeploymentSpec } from 'kubernetes-types/apps/v1.js';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { loadEppConfig } from '../../src/gateway/index.js';
+import { problemsOf } from './kubernetes-problems.js';
 
-const read = (name: string): string => readFileSync(new URL(`../../examples/epp/${name}`, import.meta.url), 'utf8');
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 interface Manifest {
+  readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly name: string };
   readonly spec?: Record<string, unknown>;
   readonly data?: Record<string, string>;
 }
 
-const manifests = parseAllDocuments(read('gateway-api.yaml')).map((document) => document.toJS() as Manifest);
+const manifests = parseAllDocuments(read('deploy/kubernetes/endpoint-picker.yaml')).map(
+  (document) => document.toJS() as Manifest,
+);
 const found = (kind: string, name: string): Manifest | undefined =>
   manifests.find((each) => each.kind === kind && each.metadata.name === name);
 
@@ -47,14 +49,15 @@ const inferencePool = z.strictObject({
 });
 
 type Model = new (data: never) => { validate(): void };
-const models: Readonly<Record<string, Model>> = { Gateway, HTTPRoute, Service, ConfigMap, Deployment, DestinationRule };
+const models: Readonly<Record<string, Model>> = { Gateway, HTTPRoute, DestinationRule };
 
 describe('the manifests for the Gateway API', () => {
   it.each(manifests.map((manifest) => [manifest.kind, manifest.metadata.name, manifest] as const))(
     'are right: %s %s',
     (kind, _name, manifest) => {
       if (kind === 'InferencePool') inferencePool.parse(manifest);
-      else new (models[kind] as Model)(manifest as never).validate();
+      else if (models[kind] === undefined) expect(problemsOf([manifest])).toEqual([]);
+      else new models[kind](manifest as never).validate();
     },
   );
 
@@ -65,6 +68,9 @@ describe('the manifests for the Gateway API', () => {
       spec: { ...gateway?.spec, listeners: [{ name: 'http', port: 'eighty', protocol: 'HTTP' }] },
     };
     expect(() => new Gateway(wrong as never).validate()).toThrow(/port must be integer/);
+    const deployment = structuredClone(found('Deployment', 'headgate-epp')) as Manifest;
+    Object.assign(deployment.spec ?? {}, { replica: 2 });
+    expect(problemsOf([deployment])).toEqual([expect.stringContaining('replica')]);
   });
 
   it('name each other', () => {
@@ -73,7 +79,7 @@ describe('the manifests for the Gateway API', () => {
     const service = found('Service', name)?.spec as { ports: { port: number }[]; selector: object };
     expect(service.ports.map((each) => each.port)).toContain(port.number);
     const deployment = found('Deployment', name)?.spec as { template: { metadata: { labels: object } } };
-    expect(deployment.template.metadata.labels).toEqual(service.selector);
+    expect(deployment.template.metadata.labels).toMatchObject(service.selector);
     const route = JSON.stringify(found('HTTPRoute', 'models'));
     expect(route).toContain('"group":"inference.networking.k8s.io","kind":"InferencePool","name":"vllm"');
   });
@@ -85,11 +91,15 @@ describe('the manifests for the Gateway API', () => {
     expect(options.saturationDetector).toMatchObject({ type: 'utilization-detector' });
     expect(endpoints).toMatchObject({ dns: 'vllm.default.svc.cluster.local', port: 8000 });
     expect(settings).toMatchObject({ port: 9002, healthPort: 9003, metricsPort: 9090, trust: true });
+    const { template } = found('Deployment', 'headgate-epp')?.spec as unknown as DeploymentSpec;
+    const { terminationGracePeriodSeconds = 0, containers } = template.spec ?? { containers: [] };
+    expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThan(settings.drain + settings.drainStreams);
+    expect(containers[0]?.args?.slice(0, 3)).toEqual(['epp', '--config', '/etc/headgate/epp.yaml']);
   });
 });
 
 it('the file of the example is taken without a warning', () => {
-  const { warnings, scorers, maxEndpoints, objectives } = loadEppConfig(read('epp.yaml'));
+  const { warnings, scorers, maxEndpoints, objectives } = loadEppConfig(read('examples/epp/epp.yaml'));
   expect(warnings).toEqual([]);
   expect(scorers).toHaveLength(2);
   expect(maxEndpoints).toBe(2);
