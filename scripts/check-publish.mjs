@@ -21,9 +21,10 @@ problems.push(...warnings);
 const report = status === 0 ? JSON.parse(stdout)[name] : undefined;
 const paths = report?.files.map(({ path }) => path) ?? [];
 const isExpected = (path) =>
-  /^dist\/|^(?:CHANGELOG|README|THIRD_PARTY_NOTICES)\.md$|^LICENSE$|^package\.json$/.test(path);
+  /^dist\/|^(?:AGENTS|CHANGELOG|README|THIRD_PARTY_NOTICES)\.md$|^LICENSE$|^package\.json$/.test(path);
 problems.push(...paths.filter((path) => !isExpected(path)).map((path) => `${path} should not be published`));
 const required = [
+  'AGENTS.md',
   'CHANGELOG.md',
   'LICENSE',
   'README.md',

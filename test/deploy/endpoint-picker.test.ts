@@ -91,7 +91,7 @@ describe('the manifests for the Gateway API', () => {
     expect(options.saturationDetector).toMatchObject({ type: 'utilization-detector' });
     expect(endpoints).toMatchObject({ dns: 'vllm.default.svc.cluster.local', port: 8000 });
     expect(settings).toMatchObject({ port: 9002, healthPort: 9003, metricsPort: 9090, trust: true });
-    const { template } = found('Deployment', 'headgate-epp')?.spec as unknown as DeploymentSpec;
+    const { template } = (found('Deployment', 'headgate-epp') as unknown as { spec: DeploymentSpec }).spec;
     const { terminationGracePeriodSeconds = 0, containers } = template.spec ?? { containers: [] };
     expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThan(settings.drain + settings.drainStreams);
     expect(containers[0]?.args?.slice(0, 3)).toEqual(['epp', '--config', '/etc/headgate/epp.yaml']);

@@ -83,14 +83,29 @@ beforeAll(async () => {
 afterAll(() => rm(consumer, { recursive: true, force: true }));
 
 describe('contents', () => {
-  test('the tarball holds the build and the legal texts only', async () => {
+  test('the tarball holds the build, the page for assistants and the legal texts only', async () => {
     const names = await readdir(installed('.'));
     expect(names).toEqual(
-      expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json']),
+      expect.arrayContaining([
+        'AGENTS.md',
+        'CHANGELOG.md',
+        'LICENSE',
+        'THIRD_PARTY_NOTICES.md',
+        'dist',
+        'package.json',
+      ]),
     );
     const others = names.filter(
       (name) =>
-        !['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json'].includes(name),
+        ![
+          'AGENTS.md',
+          'CHANGELOG.md',
+          'LICENSE',
+          'THIRD_PARTY_NOTICES.md',
+          'README.md',
+          'dist',
+          'package.json',
+        ].includes(name),
     );
     expect(others).toEqual([]);
   });
