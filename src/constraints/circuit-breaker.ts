@@ -100,7 +100,7 @@ class Circuit {
 
   /** The instant at which it has room. The controller sees the end of a probe anyway. */
   roomAtMs(nowMs: number): number {
-    return this.openUntilMs > nowMs ? this.openUntilMs : Number.POSITIVE_INFINITY;
+    return this.openUntilMs > nowMs ? this.openUntilMs : Infinity;
   }
 
   ended(nowMs: number, isFailure: boolean, isSlow: boolean, wasProbe: boolean): void {
@@ -163,7 +163,7 @@ class Circuit {
  */
 export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBreaker {
   const settings = s.parse(parameters, options, 'circuitBreaker');
-  const { slowCall = Number.POSITIVE_INFINITY } = settings;
+  const { slowCall = Infinity } = settings;
   const circuits = new WeakMap<EndpointView, Circuit>();
   const begunAtMs = new WeakMap<SeatView, number>();
 

@@ -164,7 +164,7 @@ export class BandRegistry {
   headroomOf(priority: number): number | undefined {
     const band = this.byPriority.get(priority);
     const { maxRequests } = (band?.settings ?? this.templateFor(priority)).limits;
-    return maxRequests === Number.POSITIVE_INFINITY ? undefined : Math.max(maxRequests - (band?.waiting ?? 0), 0);
+    return maxRequests === Infinity ? undefined : Math.max(maxRequests - (band?.waiting ?? 0), 0);
   }
 
   /**

@@ -17,7 +17,7 @@ export class FixedWindow extends WholeWindow implements QuotaWindow {
   private taken = 0;
   /** Rises with every window. */
   private window = 0;
-  private endMs = Number.NEGATIVE_INFINITY;
+  private endMs = -Infinity;
   private isEndTold = false;
 
   get isGuessing(): boolean {
@@ -73,7 +73,7 @@ export class FixedWindow extends WholeWindow implements QuotaWindow {
     this.taken = Math.max(this.taken - passed * this.limit, 0);
     this.open(this.endMs + passed * this.perMs);
     // Nothing was taken in it yet: it begins with its first taking.
-    if (this.taken === 0) this.endMs = Number.NEGATIVE_INFINITY;
+    if (this.taken === 0) this.endMs = -Infinity;
   }
 
   private open(endMs: number): void {

@@ -34,12 +34,12 @@ export class QuotaGroup {
   readonly name: string;
   readonly learns: boolean;
   readonly quotas: Quota[];
-  restsUntilMs: number = Number.NEGATIVE_INFINITY;
+  restsUntilMs: number = -Infinity;
   /** True while at most one request may be under way, until there is an answer. */
   private mustProbe: boolean;
-  private probeSinceMs: number = Number.NEGATIVE_INFINITY;
+  private probeSinceMs: number = -Infinity;
   private doublings = 0;
-  private refusedAtMs: number = Number.NEGATIVE_INFINITY;
+  private refusedAtMs: number = -Infinity;
 
   /** `windowOf` makes the window of a configured quota. */
   constructor(name: string, { quotas, learn }: ResolvedGroup, windowOf: WindowFactory) {
@@ -114,8 +114,8 @@ export class QuotaGroup {
 
   /** A request ended and no answer was reported; perhaps the host never reports answers. */
   unanswered(isUnsent: boolean): void {
-    this.probeSinceMs = Number.NEGATIVE_INFINITY;
-    if (!isUnsent && this.refusedAtMs === Number.NEGATIVE_INFINITY) this.mustProbe = false;
+    this.probeSinceMs = -Infinity;
+    if (!isUnsent && this.refusedAtMs === -Infinity) this.mustProbe = false;
   }
 
   /**
@@ -134,7 +134,7 @@ export class QuotaGroup {
     if (isNew || waitMs !== undefined) this.restsUntilMs = Math.max(this.restsUntilMs, nowMs + ms);
     this.refusedAtMs = nowMs;
     this.mustProbe = true;
-    this.probeSinceMs = Number.NEGATIVE_INFINITY;
+    this.probeSinceMs = -Infinity;
   }
 
   learn(told: readonly ReportedQuota[], nowMs: number): void {

@@ -25,7 +25,7 @@ export class Quota {
     this.window = window;
     this.configuredPerMs = configuredPerMs;
     this.isLearnt = configuredPerMs === undefined;
-    this.mostLimit = this.isLearnt ? Number.POSITIVE_INFINITY : window.limit;
+    this.mostLimit = this.isLearnt ? Infinity : window.limit;
   }
 
   /** The span of the limit, ms. */

@@ -38,7 +38,7 @@ const type = 'session-limit-detector';
 function isPrefix(given: unknown): given is SharedPrefix {
   if (typeof given !== 'object' || given === null) return false;
   const { id, tokens } = given as Partial<Record<keyof SharedPrefix, unknown>>;
-  return typeof id === 'string' && typeof tokens === 'number' && tokens >= 0 && tokens < Number.POSITIVE_INFINITY;
+  return typeof id === 'string' && typeof tokens === 'number' && tokens >= 0 && tokens < Infinity;
 }
 
 /** The session that a seat counts for, and its endpoint. */
@@ -74,7 +74,7 @@ class Sessions implements SessionLimit {
     // The picker of this replica has not seen where it was.
     const there = resident?.isElsewhere ? endpoints.find(({ id }) => id === resident.endpoint) : undefined;
     if (there !== undefined) return [there];
-    const { maxSessions = Number.POSITIVE_INFINITY, footprint } = this.settings;
+    const { maxSessions = Infinity, footprint } = this.settings;
     if (resident === undefined && this.table.size >= maxSessions) return [];
     if (footprint === undefined) return endpoints;
     const session = resident ?? this.newSession(key, item);
@@ -142,7 +142,7 @@ class Sessions implements SessionLimit {
       ]);
     }
     this.peer = peer;
-    const { inactivity: inactivityMs, maxSessions = Number.POSITIVE_INFINITY } = this.settings;
+    const { inactivity: inactivityMs, maxSessions = Infinity } = this.settings;
     return {
       inactivityMs,
       maxSessions,
@@ -183,7 +183,7 @@ class Sessions implements SessionLimit {
     return {
       resident: table.size,
       idle: table.idleSize,
-      maxSessions: settings.maxSessions ?? Number.POSITIVE_INFINITY,
+      maxSessions: settings.maxSessions ?? Infinity,
       waiting: waiting.size,
       tokens: table.tokens,
       expired: table.expired,
@@ -225,7 +225,7 @@ class Sessions implements SessionLimit {
   private release(name: string, isUnsent: boolean): boolean {
     const session = this.table.get(name);
     if (session === undefined) return false;
-    const hadTurnsHere = session.running > 0 || session.idleSinceMs !== Number.NEGATIVE_INFINITY;
+    const hadTurnsHere = session.running > 0 || session.idleSinceMs !== -Infinity;
     const hasEnded = (!isUnsent || !hadTurnsHere) && this.table.end(session);
     // It is resident for the others, too, until its turn here ends.
     if (session.running > 0) this.peer?.held(session, true);

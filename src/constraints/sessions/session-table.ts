@@ -27,7 +27,7 @@ export class Session {
   /** The largest context of its turns, tokens. */
   tokens = 0;
   /** When its last turn here ended. */
-  idleSinceMs: number = Number.NEGATIVE_INFINITY;
+  idleSinceMs: number = -Infinity;
   /** The host ended it, and it ends with its last running turn. */
   isLeaving = false;
   /** True when something of it was sent to a server. */
@@ -210,7 +210,7 @@ export class SessionTable {
   /** When the next idle session ends, if it stays idle; Infinity while none is idle. */
   get nextEndAtMs(): number {
     for (const { idleSinceMs } of this.idle) return idleSinceMs + this.inactivityMs;
-    return Number.POSITIVE_INFINITY;
+    return Infinity;
   }
 
   /** False for one that is gone, and then it does nothing: another may have its key by now. */

@@ -74,7 +74,7 @@ export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => least
  */
 export function agingOrder(promotionMs: number): BandOrder {
   // Infinities do not tell the lower bands apart.
-  if (promotionMs === Number.POSITIVE_INFINITY) return strictOrder;
+  if (promotionMs === Infinity) return strictOrder;
   return {
     needsOldest: true,
     choose: (open, all) =>

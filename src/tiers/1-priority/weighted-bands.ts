@@ -48,7 +48,7 @@ export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPoli
   /** Turns used in this round. */
   const used = new Map<number, number>();
   /** The lowest priority that competed in this round. */
-  let lowest = Number.POSITIVE_INFINITY;
+  let lowest = Infinity;
 
   function weightOf(priority: number): number {
     return given === undefined ? Math.max(priority - lowest, 0) + 1 : (given.get(priority) ?? 1);
@@ -60,7 +60,7 @@ export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPoli
 
   function begin(priorities: readonly number[]): void {
     used.clear();
-    lowest = priorities.at(-1) ?? Number.POSITIVE_INFINITY;
+    lowest = priorities.at(-1) ?? Infinity;
   }
 
   return {

@@ -38,7 +38,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   /** True when leases must remember their flow. */
   hearsSettlements = false;
   private selector: FlowSelector;
-  private retryAtMs = Number.NEGATIVE_INFINITY;
+  private retryAtMs = -Infinity;
   private readonly policy: FlowFairnessPolicy;
   private readonly band: PickedBand;
   private readonly errors: PluginErrorSink;

@@ -45,10 +45,10 @@ export function leastAttainedService({
         const program = programOf(flow);
         return program === undefined ? 0 : serviceAt(program, nowMs, halfLifeMs);
       };
-      let leastService = Number.POSITIVE_INFINITY;
-      let mostService = Number.NEGATIVE_INFINITY;
-      let shortestMs = Number.POSITIVE_INFINITY;
-      let longestMs = Number.NEGATIVE_INFINITY;
+      let leastService = Infinity;
+      let mostService = -Infinity;
+      let shortestMs = Infinity;
+      let longestMs = -Infinity;
       for (const flow of flows) {
         const service = serviceOf(flow);
         const waitMs = headWaitMs(flow, nowMs);
@@ -58,14 +58,14 @@ export function leastAttainedService({
         longestMs = Math.max(longestMs, waitMs);
       }
       let best: FlowView | undefined;
-      let bestScore = Number.NEGATIVE_INFINITY;
+      let bestScore = -Infinity;
       for (const flow of flows) {
         const head = flow.head;
         if (head === undefined) continue;
         const service = rangeNormalize(serviceOf(flow), leastService, mostService);
         const wait = rangeNormalize(headWaitMs(flow, nowMs), shortestMs, longestMs);
         const score = weightService * (1 - service) + weightHeadWait * wait;
-        const isTie = score === bestScore && head.sequence < (best?.head?.sequence ?? Number.POSITIVE_INFINITY);
+        const isTie = score === bestScore && head.sequence < (best?.head?.sequence ?? Infinity);
         if (score > bestScore || isTie) {
           best = flow;
           bestScore = score;

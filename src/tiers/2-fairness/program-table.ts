@@ -22,13 +22,13 @@ export class Program implements Linked<Program> {
   inFlight = 0;
   /** Requests dispatched; since the session began, for the strategy that knows sessions. */
   dispatched = 0;
-  lastEndedAtMs: number = Number.NEGATIVE_INFINITY;
+  lastEndedAtMs: number = -Infinity;
   /** Waits in the queue: how many, and their mean. */
   waits = 0;
   meanWaitMs = 0;
   /** Cost attained, as it was at `serviceAtMs`. */
   service = 0;
-  serviceAtMs: number = Number.NEGATIVE_INFINITY;
+  serviceAtMs: number = -Infinity;
   readonly fairnessId: string;
 
   constructor(fairnessId: string) {
@@ -54,8 +54,8 @@ export class ProgramTable {
   private readonly programs = new Map<string, Program>();
   private readonly idle = new LinkedList<Program>();
   /** The latest instant heard of; notifications without one happen then. */
-  private latestMs = Number.NEGATIVE_INFINITY;
-  private sweepAtMs = Number.NEGATIVE_INFINITY;
+  private latestMs = -Infinity;
+  private sweepAtMs = -Infinity;
   private readonly ttlMs: number;
   private readonly sweepMs: number;
 

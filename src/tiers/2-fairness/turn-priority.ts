@@ -39,7 +39,7 @@ export function turnPriority({ timeWeight, inactivityMs }: TurnPrioritySettings)
     pick(flows, programOf, nowMs) {
       let best: FlowView | undefined;
       let bestHead: ItemView | undefined;
-      let bestScore = Number.NEGATIVE_INFINITY;
+      let bestScore = -Infinity;
       for (const flow of flows) {
         const head = flow.head;
         if (head === undefined) continue;

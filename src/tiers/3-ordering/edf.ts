@@ -39,11 +39,11 @@ const parameters = s.object({
  * @throws FlowConfigError
  */
 export function edf(options: EdfParameters = {}): OrderingPolicy {
-  const { dropInfeasible, firstTokenAfter, maxWait = Number.POSITIVE_INFINITY } = s.parse(parameters, options, 'edf');
+  const { dropInfeasible, firstTokenAfter, maxWait = Infinity } = s.parse(parameters, options, 'edf');
   const deadlineOf = (item: ItemView): number => {
     const end = item.enqueuedAtMs + item.ttlMs;
     const deadline = dropInfeasible ? Math.min(end, item.ttftDeadlineAtMs) : end;
-    return deadline === Number.POSITIVE_INFINITY ? item.enqueuedAtMs + maxWait : deadline;
+    return deadline === Infinity ? item.enqueuedAtMs + maxWait : deadline;
   };
   const compare = (a: ItemView, b: ItemView): number => {
     const deadlineA = deadlineOf(a);

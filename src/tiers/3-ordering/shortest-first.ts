@@ -50,7 +50,7 @@ const codeOptions = s.object(
 );
 
 function positive(name: string, figure: number): number {
-  if (figure > 0 && figure < Number.POSITIVE_INFINITY) return figure;
+  if (figure > 0 && figure < Infinity) return figure;
   throw new RangeError(`${name} must return a number above 0; got ${String(figure)}`);
 }
 

@@ -94,8 +94,7 @@ export class Share implements Linked<Share> {
     let first = this.flow;
     if (this.moreFlows === undefined) return first;
     for (const flow of this.moreFlows) {
-      if ((flow.head?.sequence ?? Number.POSITIVE_INFINITY) < (first?.head?.sequence ?? Number.POSITIVE_INFINITY))
-        first = flow;
+      if ((flow.head?.sequence ?? Infinity) < (first?.head?.sequence ?? Infinity)) first = flow;
     }
     return first;
   }
