@@ -29,13 +29,8 @@ export function interval(example: string): Schema<number> {
 }
 
 function duration(expected: string, isRight: (ms: number) => boolean): Schema<number> {
-  return s.element(
-    (candidate, report) => {
-      const ms = typeof candidate === 'string' ? parseDuration(candidate) : Number.NaN;
-      if (isRight(ms)) return ms;
-      report(expected);
-      return Number.NaN;
-    },
-    { type: 'string' },
-  );
+  return s.readAs(expected, { type: 'string' }, (given) => {
+    const ms = typeof given === 'string' ? parseDuration(given) : Number.NaN;
+    return isRight(ms) ? ms : Number.NaN;
+  });
 }

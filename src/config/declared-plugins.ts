@@ -5,6 +5,7 @@ import { below, joinPath } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
 import { asKind, FlowConfigError, nounOf, type PluginRegistry, type Schema, standsFor } from '../index.js';
 import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';
+import { isRecord } from './read-yaml.js';
 
 /** Types that need no declaration: as in llm-d they are there anyway. */
 const defaultTypes = [
@@ -30,12 +31,8 @@ interface Instance {
 const entrySchema = s.object({
   type: s.text('the type name of a plugin'),
   name: s.optional(s.text()),
-  parameters: s.optional(s.value('an object', isObject)),
+  parameters: s.optional(s.value('an object', isRecord)),
 });
-
-function isObject(candidate: unknown): candidate is object {
-  return typeof candidate === 'object' && !Array.isArray(candidate);
-}
 
 export class DeclaredPlugins implements PluginReferences {
   private readonly instances = new Map<string, Instance>();

@@ -12,30 +12,23 @@ const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha
 
 const gateName = 'flowControl';
 
-const booleans: Readonly<Record<string, boolean>> = {
-  '1': true,
-  t: true,
-  true: true,
-  '0': false,
-  f: false,
-  false: false,
-};
+const on: readonly string[] = ['1', 't', 'true'];
+const off: readonly string[] = ['0', 'f', 'false'];
 
-interface FeatureGate {
-  readonly name: string;
-  readonly isOn: boolean;
-}
+type FeatureGate = { readonly name: string; readonly isOn: boolean };
 
 /** `name`, `name=true` or `name=false`. */
 const featureGate: Schema<FeatureGate> = s.element((candidate, report) => {
   if (typeof candidate !== 'string' || candidate === '')
     return report(`the name of a feature gate, such as "${gateName}"`);
   const [name = '', value = 'true'] = candidate.split(/=(.*)/s);
-  const isOn = Object.entries(booleans).find(([word]) => word === value.trim().toLowerCase())?.[1];
-  if (isOn === undefined) report(`"${name}", "${name}=true" or "${name}=false"`);
+  const word = value.trim().toLowerCase();
+  const isOn = on.includes(word);
+  const isKnown = isOn || off.includes(word);
+  if (!isKnown) report(`"${name}", "${name}=true" or "${name}=false"`);
   const suggestion = name === gateName ? '' : didYouMean(name, [gateName]);
   if (suggestion !== '') report(`the name of a feature gate${suggestion}`);
-  return isOn === undefined || suggestion !== '' ? undefined : { name, isOn };
+  return !isKnown || suggestion !== '' ? undefined : { name, isOn };
 });
 
 /** The last entry for flow control decides; without one it is off. Also returns gates that mean nothing here. */
@@ -76,17 +69,12 @@ export const noDocument: ConfigDocument = {
   body: { apiVersion: apiVersions[0], kind: 'EndpointPickerConfig' },
 };
 
-export interface EndpointPickerConfig {
-  readonly enabled: boolean;
-  readonly options: FlowControllerOptions;
-}
-
 export function readEndpointPickerConfig(
   { at, body }: ConfigDocument,
   registry: PluginRegistry,
   defaults: ConfigDefaults,
   problems: Problems,
-): EndpointPickerConfig | undefined {
+): { enabled: boolean; options: FlowControllerOptions } | undefined {
   const read = problems.check(s.openObject(own), body, at);
   noteOtherSections(Object.keys(body), problems, at);
   const { enabled, others } = readFeatureGates(read?.featureGates ?? []);

@@ -11,20 +11,12 @@ import type { FlowControllerOptions, FlowSettings, Schema } from '../index.js';
 import type { InFlightOptions } from '../types/index.js';
 import { quantity } from './config-elements.js';
 
-interface FileLimits {
-  readonly maxRequests?: number | undefined;
-  readonly maxBytes?: number | undefined;
-}
-
-interface FileFlow {
-  readonly weight?: number | undefined;
-  readonly limits?: FileLimits | undefined;
-  readonly maxInFlight?: InFlightOptions | undefined;
-}
+/** Where 0 is unlimited. */
+type FileLimits = NonNullable<FlowSettings['limits']>;
 
 interface FileFlows {
-  readonly flows?: Readonly<Record<string, FileFlow>> | undefined;
-  readonly plans?: Readonly<Record<string, FileFlow>> | undefined;
+  readonly flows?: Readonly<Record<string, FlowSettings>> | undefined;
+  readonly plans?: Readonly<Record<string, FlowSettings>> | undefined;
   readonly tenants?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -40,27 +32,16 @@ export function flowLimits(): Schema<FileLimits> {
 
 /** The schema of a cap on what runs at a time: a number of requests, or requests and tokens. */
 export function inFlight(): Schema<InFlightOptions> {
-  const amount = s.element<number>(
-    (given, report) => {
-      const verdict = s.validate(s.quantity('8'), given);
-      if (verdict.ok && verdict.value >= 1) return verdict.value;
-      report('an integer from 1 up, or a quantity like "16k"');
-      return Number.NaN;
-    },
-    { type: ['integer', 'string'], minimum: 1 },
-  );
+  const amount = s.fromOne('an integer from 1 up, or a quantity like "16k"');
   const parts = s.object({ requests: s.optional(amount), tokens: s.optional(amount) });
   return s.element<InFlightOptions>(
-    (given, report) => {
-      return typeof given === 'object' && given !== null
-        ? s.readBy(parts, given, report)
-        : s.readBy(amount, given, report);
-    },
+    (given, report) =>
+      s.readBy<InFlightOptions>(typeof given === 'object' && given !== null ? parts : amount, given, report),
     (of) => ({ anyOf: [of(amount), of(parts)] }),
   );
 }
 
-export function flowSettings(): Schema<FileFlow> {
+export function flowSettings(): Schema<FlowSettings> {
   return s.object({
     weight: option('Turns in each round, or its share beside others; 1 without it.', s.positiveInteger()),
     limits: option('What of it may wait in each band; 0: unlimited.', flowLimits()),
@@ -91,7 +72,7 @@ export function flowsOf({ flows = {}, plans = {}, tenants = {} }: FileFlows): Fl
   return named.size === 0 ? undefined : Object.fromEntries(named);
 }
 
-function flowOf({ weight, limits, maxInFlight }: FileFlow): FlowSettings {
+function flowOf({ weight, limits, maxInFlight }: FlowSettings): FlowSettings {
   return { weight, limits: limits && unlimitedWhereZero(limits), maxInFlight };
 }
 

@@ -22,9 +22,7 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly refusedBy?: readonly string[] | undefined;
 }
 
-/**
- * The file's options. If servers say by a label which models they have, requests go to servers that have their model.
- */
+/** The file's options. If servers say by a label which models they have, requests go to those that have theirs. */
 export function flowOptions({
   flow,
   upstreams,

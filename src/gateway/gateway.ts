@@ -17,17 +17,24 @@ import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
 import { BodyReader } from './bodies/body-reader.js';
 import { makeAgent } from './forwarding/connections.js';
-import { MetricsFallback } from './forwarding/metrics-fallback.js';
 import { Upstreams } from './forwarding/upstreams.js';
-import { watchUpstreams } from './forwarding/watch-upstreams.js';
+import { MetricsFallback, watchUpstreams } from './forwarding/watch-upstreams.js';
 import { createFlow, flowOptions, type GatewayRequest, sharing } from './gateway-flow.js';
 import { GatewayCounters } from './metrics/gateway-counters.js';
 import { gatewayMetrics, type MetricsSource, type PromClient } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
 import { logDropsOf } from './operators/drop-log.js';
-import { hostOf, type OperatorPage, operatorPage, ownHosts } from './operators/operator-page.js';
-import type { OperatorRoutes, OperatorState } from './operators/operator-routes.js';
-import { hasFigures, isOperatorPath, operatorRoutes } from './operators/operator-routes.js';
+import {
+  hasFigures,
+  hostOf,
+  isOperatorPath,
+  type OperatorPage,
+  type OperatorRoutes,
+  type OperatorState,
+  operatorPage,
+  operatorRoutes,
+  ownHosts,
+} from './operators/operator-routes.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handler.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
@@ -351,11 +358,8 @@ class RunningGateway implements Gateway {
   }
 }
 
-const unknownHost = new ApiError(
-  421,
-  'unknown_host',
-  'Operators ask by an address, by localhost, or by a name of admin.hosts.',
-);
+const namesOfOperators = 'Operators ask by an address, by localhost, or by a name of admin.hosts.';
+const unknownHost = new ApiError(421, 'unknown_host', namesOfOperators);
 
 function isOwnHost({ admin, listen }: GatewayConfig, host: string): boolean {
   return ownHosts([(admin.listen ?? listen).host, ...admin.hosts])(host);
@@ -374,17 +378,16 @@ function uploadLimits({ timeouts, limits }: GatewayConfig): UploadLimits {
 /** Connections are gone before the last of their responses have said so. */
 function leasesEnd(flow: FlowController<GatewayRequest>, mostMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const look = (): void => {
-      if (flow.stats().inFlight > 0) return;
+    const end = (): void => {
       clearTimeout(deadline);
       stop();
       resolve();
     };
+    const look = (): void => {
+      if (flow.stats().inFlight === 0) end();
+    };
     const stop = flow.on('released', () => setImmediate(look));
-    const deadline = setTimeout(() => {
-      stop();
-      resolve();
-    }, mostMs);
+    const deadline = setTimeout(end, mostMs);
     look();
   });
 }

@@ -1,15 +1,17 @@
 /** What editors know of a file: JSON Schema, made of the tables that read it. */
 import { clone, toJSONSchema } from 'zod/v4/core';
-import { type Json, type Keywords, optional, type Schema, typed } from './element.js';
+import { type Json, type Keywords, optional, otherwise, type Schema, typed } from './element.js';
 
 /** A row of a table: what the option is, in one sentence, and what it takes. */
 export function row<T>(sentence: string, schema: Schema<T>): Schema<T> {
   return typed(clone(schema, { ...schema._zod.def, ...{ sentence } }));
 }
 
-/** A row that may be left out. */
-export function option<T>(sentence: string, schema: Schema<T>): Schema<T | undefined> {
-  return row(sentence, optional(schema));
+/** A row that may be left out, which is the same as writing `given`, if there is that. */
+export function option<T>(sentence: string, schema: Schema<T>): Schema<T | undefined>;
+export function option<T>(sentence: string, schema: Schema<T>, given: unknown): Schema<T>;
+export function option<T>(sentence: string, schema: Schema<T>, given?: unknown): Schema<T | undefined> {
+  return row(sentence, given === undefined ? optional(schema) : otherwise(schema, given));
 }
 
 /** What elements and rows add to zod's definitions. */

@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.js';
 import { expectedWord } from '../faults/did-you-mean.js';
 import { type Duration, parseDuration } from './duration.js';
-import { callable, element, objectWith, type Schema, value } from './element.js';
+import { callable, element, type Json, objectWith, type Schema, value } from './element.js';
 import { parseQuantity, type Quantity } from './quantity.js';
 
 /** Bounds of a number: `from` and `to` belong to the range, `above` does not. */
@@ -38,14 +38,19 @@ export function integer(range: Range = {}): Schema<number> {
 // @__NO_SIDE_EFFECTS__
 function numeric(type: 'number' | 'integer', range: Range, expected: string, isRight: (candidate: unknown) => boolean) {
   const { from: minimum, above: exclusiveMinimum, to: maximum } = range;
-  return element(
-    (candidate, report) => {
-      if (typeof candidate === 'number' && isRight(candidate) && isIn(candidate, range)) return candidate + 0;
-      report(expected);
-      return Number.NaN;
-    },
-    { type, minimum, exclusiveMinimum, maximum },
+  return readAs(expected, { type, minimum, exclusiveMinimum, maximum }, (given) =>
+    typeof given === 'number' && isRight(given) && isIn(given, range) ? given + 0 : Number.NaN,
   );
+}
+
+/** The number that `read` makes of a value; NaN: it is not what is expected. */
+// @__NO_SIDE_EFFECTS__
+export function readAs(expected: string, json: Json, read: (given: unknown) => number): Schema<number> {
+  return element((given, report) => {
+    const number = read(given);
+    if (Number.isNaN(number)) report(expected);
+    return number;
+  }, json);
 }
 
 // @__NO_SIDE_EFFECTS__
@@ -116,6 +121,16 @@ export function quantity(example: Quantity = '1k'): Schema<number> {
   }, numberOrText);
 }
 
+/** A quantity from 1 up to `most`. */
+// @__NO_SIDE_EFFECTS__
+export function fromOne(expected: string, most: number = Infinity): Schema<number> {
+  return readAs(expected, { type: ['integer', 'string'], minimum: 1 }, (given) => {
+    const amount = isNumberOrText(given) ? parseQuantity(given) : Number.NaN;
+    const isRight = amount === Infinity || amount <= Number.MAX_SAFE_INTEGER;
+    return isRight && amount >= 1 && amount <= most ? amount : Number.NaN;
+  });
+}
+
 /** A span of time in ms; Infinity for ever. */
 // @__NO_SIDE_EFFECTS__
 export function duration(example: Duration = '60s'): Schema<number> {
@@ -136,12 +151,10 @@ export function durationAboveZero(example: Duration = '5s'): Schema<number> {
 
 // @__NO_SIDE_EFFECTS__
 function span(expected: string, isRight: (ms: number) => boolean): Schema<number> {
-  return element((candidate, report) => {
-    const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
-    if (isRight(ms)) return ms;
-    report(expected);
-    return Number.NaN;
-  }, numberOrText);
+  return readAs(expected, numberOrText, (given) => {
+    const ms = isNumberOrText(given) ? parseDuration(given) : Number.NaN;
+    return isRight(ms) ? ms : Number.NaN;
+  });
 }
 
 /** A `Clock`; its members must be functions. */

@@ -50,25 +50,10 @@ export type ContentEncoding = 'gzip' | 'deflate' | 'br';
 /** Undefined for a body that is not packed. @throws ApiError 415 for one that the gateway cannot unpack */
 export function encodingOf({ req }: RequestState): ContentEncoding | undefined {
   const encoding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-  switch (encoding) {
-    case '':
-    case 'identity':
-      return undefined;
-    case 'gzip':
-    case 'x-gzip':
-      return 'gzip';
-    case 'deflate':
-    case 'br':
-      return encoding;
-    default:
-      throw new ApiError(
-        415,
-        'unsupported_encoding',
-        'The body must be sent as it is, or packed by one of gzip, deflate and br.',
-        {
-          ...uploadEnds,
-          'accept-encoding': 'gzip, deflate, br',
-        },
-      );
-  }
+  if (encoding === '' || encoding === 'identity') return undefined;
+  if (encoding === 'x-gzip') return 'gzip';
+  if (encoding === 'gzip' || encoding === 'deflate' || encoding === 'br') return encoding;
+  const message = 'The body must be sent as it is, or packed by one of gzip, deflate and br.';
+  const taken = { ...uploadEnds, 'accept-encoding': 'gzip, deflate, br' };
+  throw new ApiError(415, 'unsupported_encoding', message, taken);
 }

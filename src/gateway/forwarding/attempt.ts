@@ -101,9 +101,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const { config, firstTokenMs } = options;
     this.totalTimer = setTimeout(abortBy, config.timeouts.total, lease, TotalTimeout);
     this.firstTokenTimer =
-      firstTokenMs === Number.POSITIVE_INFINITY
-        ? undefined
-        : setTimeout(abortBy, firstTokenMs, lease, FirstTokenTimeout);
+      firstTokenMs === Infinity ? undefined : setTimeout(abortBy, firstTokenMs, lease, FirstTokenTimeout);
   }
 
   start(): void {

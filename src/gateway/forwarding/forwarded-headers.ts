@@ -1,6 +1,4 @@
-/**
- * Which headers pass the gateway. Control headers were removed before. Headers that concern one connection end here.
- */
+/** Which headers pass the gateway. Control headers were removed before; those of one connection end here. */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { bandHeadroomHeader, controlHeaders, queueDurationHeader } from '../../adapters/http/index.js';
 import { queueDuration } from '../../adapters/http/to-http-response.js';

@@ -1,6 +1,7 @@
 /** A request as it goes on to a server: where to, with which headers, and its body in pieces. */
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { put } from '../../base/put.js';
 import { withFields } from '../bodies/with-fields.js';
 import type { RequestState } from '../request-state.js';
 import type { GatewayConfig, UpstreamConfig } from '../settings/gateway-config.js';
@@ -51,21 +52,15 @@ function bodyFor(state: RequestState, upstream: UpstreamConfig): Buffer {
   return withFields(bytes, body.spans, targetModel === model ? rank : { ...rank, model: JSON.stringify(targetModel) });
 }
 
-interface Location {
-  readonly origin: string;
-  /** The prefix before the path of the request; empty for a server at the root. */
-  readonly pathname: string;
-}
+/** `pathname`: the prefix before the path of the request; empty for a server at the root. */
+type Location = { readonly origin: string; readonly pathname: string };
 
 const locations = new WeakMap<UpstreamConfig, Location>();
 
 /** Parsed once for each server, because parsing costs more than all the rest of a request's head. */
-function locationOf(upstream: UpstreamConfig): Location {
-  let location = locations.get(upstream);
-  if (location === undefined) {
-    const { origin, pathname } = new URL(upstream.url);
-    location = { origin, pathname: pathname === '/' ? '' : pathname };
-    locations.set(upstream, location);
-  }
-  return location;
+export function locationOf(upstream: UpstreamConfig): Location {
+  const known = locations.get(upstream);
+  if (known !== undefined) return known;
+  const { origin, pathname } = new URL(upstream.url);
+  return put(locations, upstream, { origin, pathname: pathname === '/' ? '' : pathname });
 }

@@ -1,5 +1,6 @@
 /** What `/metrics` shows: flow control, the gateway's counters, the process. docs/metrics.md is held against it. */
 import type { Counter, Registry } from 'prom-client';
+import { put } from '../../base/put.js';
 import type { FlowController, SaturationDetector } from '../../index.js';
 import {
   exposition,
@@ -90,13 +91,11 @@ const registers = new WeakMap<PromClient, Registry>();
 
 /** CPU, memory, the delay of the event loop, garbage collection. */
 function processMetrics(promClient: PromClient): Registry {
-  let register = registers.get(promClient);
-  if (register === undefined) {
-    register = new promClient.Registry();
-    promClient.collectDefaultMetrics({ register });
-    for (const name of misnamed) register.removeSingleMetric(name);
-    registers.set(promClient, register);
-  }
+  const known = registers.get(promClient);
+  if (known !== undefined) return known;
+  const register = put(registers, promClient, new promClient.Registry());
+  promClient.collectDefaultMetrics({ register });
+  for (const name of misnamed) register.removeSingleMetric(name);
   return register;
 }
 

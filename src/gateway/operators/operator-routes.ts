@@ -1,13 +1,16 @@
-/** The paths for operators and their machines: health, readiness, metrics and busy thresholds. */
+/** What operators and their machines ask for: health, readiness, metrics, busy thresholds, the inspector. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import type { BusyThresholdHandler, DemandSource } from '../../adapters/http/index.js';
 import { busyThresholdHandler, demandHandler } from '../../adapters/http/index.js';
-import type { SaturationDetector } from '../../index.js';
+import type { FlowController, SaturationDetector } from '../../index.js';
+import { basicLogin, type InspectedShares, type Inspector, inspector } from '../../observability/inspector/index.js';
 import type { StoreProblem } from '../../redis/index.js';
 import type { BusyThresholdDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import type { MetricsSource } from '../metrics/gateway-metrics.js';
 import { isSameSecret, keyOf } from '../requests/senders.js';
+import type { InspectorConfig } from '../settings/gateway-config.js';
 import { ApiError, sendJson, uploadEnds } from '../shared/api-error.js';
 
 export interface OperatorState {
@@ -122,4 +125,35 @@ function thresholdHandler({ detectors, models, adminToken }: OperatorState): Bus
     models: Object.fromEntries(names.map((name) => [name, busy])),
     authorize: ({ headers }) => hasToken(Object.fromEntries(Object.entries(headers)), adminToken),
   });
+}
+
+export interface OperatorPage {
+  readonly path: string;
+  readonly inspector: Inspector;
+}
+
+/** A page at a path for operators, behind a password that every browser asks for. */
+export function operatorPage(
+  flow: FlowController<never>,
+  { path, password, fairnessIds }: InspectorConfig,
+  hosts: (host: string) => boolean,
+  shared: (() => InspectedShares) | undefined,
+): OperatorPage {
+  const authorize = basicLogin({ password });
+  return { path, inspector: inspector(flow, { authorize, hosts, fairnessIds, shared }) };
+}
+
+/**
+ * Whether operators may ask by a name: addresses, `localhost`, and `names`. The page of a stranger can point a name of
+ * its own to this gateway (DNS rebinding), and a browser lets it read the answers. An address cannot be such a name.
+ * `host` is in small letters and has no port.
+ */
+export function ownHosts(names: readonly string[]): (host: string) => boolean {
+  const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);
+  return (host) => known.has(host) || isIP(host.replace(/^\[(.*)\]$/, '$1')) > 0;
+}
+
+/** The host that a request names, as `ownHosts` takes it. */
+export function hostOf({ host = '' }: IncomingHttpHeaders): string {
+  return host.replace(/:\d+$/, '').toLowerCase();
 }

@@ -8,6 +8,7 @@
 import type { Agent } from 'undici';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
 import { longestModel } from '../bodies/generation-body.js';
+import { locationOf } from '../forwarding/upstream-request.js';
 import type { ModelsConfig, UpstreamConfig } from '../settings/gateway-config.js';
 import { ApiError } from '../shared/api-error.js';
 import { modelsOf } from '../shared/model-label.js';
@@ -75,7 +76,7 @@ export class ModelsRoute {
     if (this.kept?.of === of && performance.now() < this.kept.untilMs) return this.kept.lists;
     const answers = Promise.all(upstreams.map((upstream) => ask(upstream, agent)));
     const lists = answers.then((all) => all.filter((answer) => answer !== undefined));
-    const kept: Kept = { of, lists, untilMs: Number.POSITIVE_INFINITY };
+    const kept: Kept = { of, lists, untilMs: Infinity };
     this.kept = kept;
     void lists.then(() => {
       kept.untilMs = performance.now() + keptMs;
@@ -112,18 +113,13 @@ function offeredModels(
 }
 
 /** Undefined for a server that does not answer with a list. Never rejects. */
-async function ask({ url, apiKey }: UpstreamConfig, agent: Agent): Promise<Model[] | undefined> {
+async function ask(upstream: UpstreamConfig, agent: Agent): Promise<Model[] | undefined> {
   try {
-    const { origin, pathname } = new URL(url);
-    const path = `${pathname === '/' ? '' : pathname}/v1/models`;
+    const { apiKey } = upstream;
+    const { origin, pathname } = locationOf(upstream);
     const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-    const answer = await agent.request({
-      origin,
-      path,
-      method: 'GET',
-      headers,
-      signal: AbortSignal.timeout(timeoutMs),
-    });
+    const signal = AbortSignal.timeout(timeoutMs);
+    const answer = await agent.request({ origin, path: `${pathname}/v1/models`, method: 'GET', headers, signal });
     const body = new GatheredBytes();
     let commas = 0;
     // Leaving the loop destroys the body.

@@ -25,14 +25,13 @@ import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader } from '../bodies/generation-body.js';
 import { checkMediaType, encodingOf } from '../bodies/media-types.js';
 import { Attempt, type AttemptOptions, type AttemptResult } from '../forwarding/attempt.js';
-import { type RefusalTracker, refusalTracker } from '../forwarding/refusal-tracker.js';
-import type { Upstreams } from '../forwarding/upstreams.js';
+import { type RefusalTracker, refusalTracker, type Upstreams } from '../forwarding/upstreams.js';
 import { type GatewayRequest, gateOf } from '../gateway-flow.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { KnownModels } from '../metrics/known-models.js';
 import { cutterOf, knownStateOf, type RequestState } from '../request-state.js';
 import type { GatewayConfig, SenderConfig } from '../settings/gateway-config.js';
-import { ApiError, sendError, sendJson, sendJsonText, uploadEnds } from '../shared/api-error.js';
+import { ApiError, sendError, sendJson, uploadEnds } from '../shared/api-error.js';
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 import { isSafePath } from '../shared/safe-path.js';
@@ -320,7 +319,7 @@ export class RequestHandler {
         firstTokenMs:
           mayRetry && state.body?.isStream === true && this.parts.upstreams.hasOther(state)
             ? firstTokenMsOf(state.targetModel, config.timeouts.firstToken, config.timeouts.firstTokenByModel)
-            : Number.POSITIVE_INFINITY,
+            : Infinity,
         counters: this.parts.counters,
         closesConnection: this.parts.isDraining(),
       };
@@ -354,7 +353,7 @@ export class RequestHandler {
       this.setup.agent,
     );
     const one = models.get(wanted);
-    if (wanted === '') sendJsonText(res, 200, json);
+    if (wanted === '') sendJson(res, 200, json);
     else if (one !== undefined) sendJson(res, 200, one);
     else
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
@@ -389,12 +388,8 @@ function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector 
 }
 
 /** Node silently leaves out headers beyond the limit; the request would be served without its last headers. */
-const tooManyHeaders = new ApiError(
-  431,
-  'too_many_headers',
-  `A request may have at most ${mostHeaders} headers.`,
-  uploadEnds,
-);
+const headersTaken = `A request may have at most ${mostHeaders} headers.`;
+const tooManyHeaders = new ApiError(431, 'too_many_headers', headersTaken, uploadEnds);
 
 function decoded(text: string): string {
   try {

@@ -3,18 +3,13 @@ import { explainDrop } from '../../index.js';
 import type { cutterOf, RequestState } from '../request-state.js';
 import type { LogFields, LogLevel } from '../shared/gateway-log.js';
 
-export interface RequestLogLine {
-  readonly level: LogLevel;
-  readonly fields: LogFields;
-}
-
 /** `isSent`: the whole answer; `cutBy`: who cut it short. A drop alone is no warning: the `drops` lines have it too. */
 export function requestLogLine(
   state: RequestState,
   isSent: boolean,
   cutBy: ReturnType<typeof cutterOf>,
   showsTenants: boolean,
-): RequestLogLine {
+): { level: LogLevel; fields: LogFields } {
   const { id, req, res, path, model, attempts, drop, failureCode, lease } = state;
   const isEvicted = lease?.isEvicted === true;
   const { fairnessId = state.sender?.tenant, priority = state.sender?.priority } = state.classification ?? {};

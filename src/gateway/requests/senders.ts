@@ -3,9 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AuthConfig, SenderConfig } from '../settings/gateway-config.js';
 
-type Digest = Buffer;
-
-const digest = (text: string): Digest => createHash('sha256').update(text).digest();
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** True when both texts are the same. */
 export function isSameSecret(a: string, b: string): boolean {
@@ -20,7 +18,7 @@ export function keyOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 export class Senders {
-  private readonly known: readonly (readonly [Digest, SenderConfig])[];
+  private readonly known: readonly (readonly [Buffer, SenderConfig])[];
   private readonly anonymous: SenderConfig | undefined;
 
   constructor({ keys, anonymous }: AuthConfig) {

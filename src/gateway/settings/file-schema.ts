@@ -13,9 +13,11 @@ import { flowSectionsJson } from '../../config/index.js';
 import type { Duration, Quantity, Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
 import { isPictureTokens } from '../sizes/picture-tokens.js';
-import type { FileSharedState, GatewayFile } from './gateway-file.js';
+import type { FileSharedState, GatewayFile } from './gateway-config.js';
 import { type SecretSources, secret, section } from './secrets.js';
 
+const { plugins, saturationDetector, flowControl } = flowSectionsJson;
+const rank = s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto');
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 
 const isPath = (candidate: unknown): candidate is string => typeof candidate === 'string' && candidate.startsWith('/');
@@ -25,8 +27,10 @@ const path = s.value('a path such as "/health"', isPath, { type: 'string', patte
 const url: Schema<string> = s.element(
   (candidate, report) => {
     const parsed = typeof candidate === 'string' ? parseUrl(candidate) : undefined;
-    if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '')
-      return report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
+    if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '') {
+      report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
+      return undefined;
+    }
     const base = parsed.pathname.replace(/\/+$/, '');
     if (/\/v1$/.test(base)) report('a URL without "/v1", which comes with each request');
     return parsed.origin + base;
@@ -35,11 +39,7 @@ const url: Schema<string> = s.element(
 );
 
 function parseUrl(candidate: string): URL | undefined {
-  try {
-    return new URL(candidate);
-  } catch {
-    return undefined;
-  }
+  return URL.canParse(candidate) ? new URL(candidate) : undefined;
 }
 
 const expectedOrigins = '"*", or a list of origins such as "https://chat.example.com"';
@@ -48,7 +48,10 @@ const expectedOrigins = '"*", or a list of origins such as "https://chat.example
 const origins: Schema<'*' | readonly string[]> = s.element(
   (candidate, report) => {
     if (candidate === '*') return candidate;
-    if (!Array.isArray(candidate)) return report(expectedOrigins);
+    if (!Array.isArray(candidate)) {
+      report(expectedOrigins);
+      return undefined;
+    }
     for (const [index, origin] of candidate.entries()) {
       if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
         report('an origin such as "https://chat.example.com"', [index]);
@@ -58,6 +61,8 @@ const origins: Schema<'*' | readonly string[]> = s.element(
   { anyOf: [{ const: '*' }, { type: 'array', items: { type: 'string' } }] },
 );
 
+const nameOf = (what: string): Schema<string> => s.text(`the name of ${what}`);
+const hostName = s.text('a name without a port');
 const port = s.integer({ from: 0, to: 65_535 });
 const count = s.integer({ from: 1 });
 const onByDefault = s.otherwise(s.flag(), true);
@@ -66,28 +71,18 @@ const span = (silent: Duration): Schema<number> => s.otherwise(s.positiveDuratio
 const bytes = (silent: Quantity): Schema<number> => s.otherwise(size, silent);
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
-const size: Schema<number> = s.element(
-  (candidate, report) => {
-    const verdict = s.validate(s.quantity('4Mi'), candidate);
-    if (verdict.ok && verdict.value >= 1 && verdict.value < Infinity) return verdict.value;
-    report('a size from 1 up, such as "4Mi"');
-    return Number.NaN;
-  },
-  { type: ['integer', 'string'], minimum: 1 },
-);
+const size = s.fromOne('a size from 1 up, such as "4Mi"', Number.MAX_SAFE_INTEGER);
 
 const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number =>
-  candidate === 'safe' ||
-  candidate === 'closed' ||
-  (typeof candidate === 'number' && Number.isInteger(candidate) && candidate >= 0);
+  candidate === 'safe' || candidate === 'closed' || (Number.isInteger(candidate) && Number(candidate) >= 0);
 const fallback = s.value('"safe", "closed", or a limit: an integer from 0 up', isFallback, {
   anyOf: [{ enum: ['safe', 'closed'] }, { type: 'integer', minimum: 0 }],
 });
 
 /** The priority of a name that was not given stays open until the objectives are known. */
 const sender = {
-  tenant: row('The fairness ID of the sender.', s.text('the name of a tenant')),
-  objective: option('A name of `objectives`, which stands for a priority.', s.text('the name of an objective')),
+  tenant: row('The fairness ID of the sender.', nameOf('a tenant')),
+  objective: option('A name of `objectives`, which stands for a priority.', nameOf('an objective')),
   priority: option('The priority, instead of an objective.', s.integer()),
   maxPriority: option('The highest that requests may ask for.', s.integer()),
   trusted: row('Whether its flow headers are believed: for gateways and proxies of your own.', offByDefault),
@@ -101,33 +96,37 @@ const openTelemetry = s.object({
 });
 
 const scrape = s.object({
-  enabled: option('Ask servers for their load. Without it: if the section is there, or a detector needs it.', s.flag()),
+  enabled: option(
+    'Ask the servers for their load. Without it: if the section is there, or the detector needs it.',
+    s.flag(),
+  ),
   interval: row('From question to question.', span('50ms')),
   idleInterval: row('The same while no request waits or runs.', span('1s')),
   timeout: row('For the whole answer.', span('1s')),
-  path: row('Where servers report.', s.otherwise(path, '/metrics')),
+  path: option('Where servers report.', path, '/metrics'),
   stalenessThreshold: row('After it a report is stale.', span('200ms')),
 });
 
 const health = s.object({
   interval: row('From check to check.', span('2s')),
   timeout: row('For the answer of a check.', span('1s')),
-  failures: row('Checks in a row that must fail until a server gets no work.', s.otherwise(count, 3)),
-  successes: row('Checks in a row that must succeed until it gets work again.', s.otherwise(count, 1)),
-  whenAllSilent: row(
-    'When no server answers: each goes on, or all are ill.',
-    s.otherwise(s.oneOf('keep', 'ill'), 'keep'),
-  ),
+  failures: option('Checks in a row that must fail until a server gets no work.', count, 3),
+  successes: option('Checks in a row that must succeed until it gets work again.', count, 1),
+  whenAllSilent: option('When no server answers: each keeps its work, or all are ill.', s.oneOf('keep', 'ill'), 'keep'),
 });
 
 const timeouts = s.object({
   connect: row('Until a server takes the connection.', span('5s')),
   upload: row('The longest silence of a client that sends a body.', span('10s')),
   firstToken: option(
-    'From the seat to the first token of a stream; then another server is asked.',
+    'From the seat to the first content token of a stream; then another server is asked.',
     s.positiveDuration('5s'),
   ),
-  firstTokenByModel: row('The same by the model of the server.', s.otherwise(s.record(s.positiveDuration('60s')), {})),
+  firstTokenByModel: option(
+    'The same by the model that the server is asked for.',
+    s.record(s.positiveDuration('60s')),
+    {},
+  ),
   firstByte: row('From the request to the head of the answer.', span('5m')),
   idle: row('Between two pieces of an answer, to either side.', span('60s')),
   total: row('From the seat to the end of the answer.', span('30m')),
@@ -138,41 +137,36 @@ const limits = s.object({
   maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', bytes('256Mi')),
   maxHeaderBytes: row('The headers of a request.', bytes('16Ki')),
   minUploadRate: row('Bytes in a second; a client that sends more slowly is not waited for.', bytes('4Ki')),
-  maxConnections: row('Open connections of clients; more are closed.', s.otherwise(count, 16_384)),
+  maxConnections: option('Open connections of clients; more are closed.', count, 16_384),
 });
 
 const retry = s.object({
   enabled: row('Send a request again that no server has answered.', onByDefault),
-  max: row('How often a request is sent again.', s.otherwise(s.integer({ from: 0, to: 100 }), 1)),
+  max: option('How often a request is sent again.', s.integer({ from: 0, to: 100 }), 1),
   maxBodyBytes: row('The longest body that is kept to be sent again.', bytes('1Mi')),
   avoidFor: row('How long a server that refused, or cannot be reached, gets nothing.', span('5s')),
 });
 
+const pictures = s.value('a formula like "pixels(750)", or tokens', isPictureTokens);
 const models = s.object({
-  aliases: row(
-    'Names of clients, and those that servers know.',
-    s.otherwise(s.record(s.text('the name of a model')), {}),
-  ),
-  list: option('What `/v1/models` lists; without it, what the servers list.', s.list(s.text('the name of a model'))),
-  pictures: row(
-    'How pictures count, by the name servers know; `*`: others.',
-    s.otherwise(s.record(s.value('a formula like "pixels(750)", or tokens', isPictureTokens)), {}),
-  ),
+  aliases: option('Names that clients use, and those that the servers know.', s.record(nameOf('a model')), {}),
+  list: option('What `/v1/models` lists; without it, what the servers list.', s.list(nameOf('a model'))),
+  pictures: option('How pictures count, by the name servers know; `*`: others.', s.record(pictures), {}),
 });
 
 const cors = s.object({
   origins: row('The origins whose scripts may call, or `"*"`.', origins),
-  maxAge: row('How long browsers remember the answer.', s.otherwise(s.duration('10m'), '10m')),
+  maxAge: option('How long browsers remember the answer.', s.duration('10m'), '10m'),
 });
 
 const drain = s.object({
-  delay: row('How long SIGTERM still takes requests while `/readyz` says 503.', s.otherwise(s.duration('3s'), '3s')),
+  delay: option('How long SIGTERM still takes requests while `/readyz` says 503.', s.duration('3s'), '3s'),
   waiting: row('How long what waits is dispatched then.', span('5s')),
   streams: row('How long answers may take to end.', span('20s')),
 });
 
 const log = s.object({
-  format: row('Lines of JSON, or of text.', s.otherwise(s.oneOf('json', 'text'), 'text')),
+  format: option('Lines of JSON, or of text.', s.oneOf('json', 'text'), 'text'),
   requests: row('Each request has a line of its own.', onByDefault),
   tenants: row('Lines name tenants.', onByDefault),
 });
@@ -181,7 +175,7 @@ const log = s.object({
 function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
   const urls = section(s.list(aSecret), 'an array');
   const sentinel = s.object({
-    name: row('Of the primary.', s.text('the name of a primary')),
+    name: row('Of the primary.', nameOf('a primary')),
     nodes: row('Their URLs, with their passwords.', urls),
   });
   const tls = s.object({
@@ -194,11 +188,14 @@ function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
     url: option('The store: `redis://…`, or `rediss://…` with TLS.', aSecret),
     cluster: option('Some nodes of a cluster, instead.', urls),
     sentinel: option('Sentinels, instead.', section(sentinel)),
-    username: option('Its user, if no URL has it; `default` without it.', s.text('the name of a user')),
+    username: option('Its user, if no URL has it; `default` without it.', nameOf('a user')),
     password: option('Its password, if no URL has it.', aSecret),
     tls: option('For `rediss://…`, in PEM.', section(tls)),
-    pool: option('Replicas of one name share the limit; `gateway` without it.', s.text('the name of the pool')),
-    replica: option('Its name, kept over restarts; found or random without it.', s.text('the name of this replica')),
+    pool: option('Replicas of one name share the limit; `gateway` without it.', nameOf('the pool')),
+    replica: option(
+      'The name of this replica, kept over restarts; found or random without it.',
+      nameOf('this replica'),
+    ),
     prefix: option('The beginning of all keys in the store.', s.text('the beginning of all keys')),
     maxConcurrency: option('Requests in flight of all replicas.', count),
     maxTokens: option('Tokens in flight of all replicas.', count),
@@ -221,15 +218,15 @@ function operatorTables(aSecret: Schema<string>) {
     host: option('The address for operators; that of `listen` without it.', s.text()),
     port: option('The port for operators; that of `listen` without it.', port),
     token: option('The bearer token of operators.', aSecret),
-    hosts: row('Names by which operators may ask, too.', s.otherwise(s.list(s.text('a name without a port')), [])),
+    hosts: option('Names by which operators may ask, besides addresses and `localhost`.', s.list(hostName), []),
   });
   const inspector = s.object({
-    path: row('Where the page is.', s.otherwise(path, '/inspector')),
+    path: option('Where the page is.', path, '/inspector'),
     password: option('Its password; `admin.token` without it.', aSecret),
-    fairnessIds: row('Whether the page names tenants.', s.otherwise(s.oneOf('shown', 'hidden'), 'shown')),
+    fairnessIds: option('Whether the page names tenants.', s.oneOf('shown', 'hidden'), 'shown'),
   });
   const demand = s.object({
-    path: row('Where autoscalers ask.', s.otherwise(path, '/demand')),
+    path: option('Where autoscalers ask.', path, '/demand'),
     token: option('A token that opens this and nothing else.', aSecret),
   });
   return { admin, inspector, demand };
@@ -242,32 +239,29 @@ export function sharedStateSchema(sources: SecretSources): Schema<FileSharedStat
 
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
-  const { plugins, saturationDetector, flowControl } = flowSectionsJson;
   const aSecret = secret(sources);
   const { admin, inspector, demand } = operatorTables(aSecret);
   const upstream = s.object({
-    id: row('Its name, in logs and metrics.', s.text('the name of a model server')),
+    id: row('Its name, in logs and metrics.', nameOf('a model server')),
     url: row('The base URL, without `/v1`.', url),
-    labels: row('Labels for filters; `model` may list several: `a, b`.', s.otherwise(s.record(s.text()), {})),
-    weight: row('Its capacity: one of weight 3 has three times the seats.', s.otherwise(s.aboveZero(), 1)),
+    labels: option('Labels for filters; `model` may list several: `a, b`.', s.record(s.text()), {}),
+    weight: option('Its capacity: one of weight 3 has three times the seats.', s.aboveZero(), 1),
     metrics: option('Which metrics it has; `none`: it is not asked. Found out without it.', s.oneOf(...profiles)),
-    priority: option(
-      'How it is told ranks; `auto`: by `metrics`.',
-      s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto'),
-    ),
+    priority: option('How it is told the rank of a request; `auto`: by its `metrics`.', rank),
     healthPath: option('A path that answers 2xx while it is well; without it, it is not checked.', path),
     apiKey: option('Sent to it as `Authorization: Bearer …`.', aSecret),
   });
   const key = s.object({ key: row('What the client sends.', aSecret), ...sender });
   const auth = s.object({
-    keys: row('The keys that are known.', s.otherwise(section(s.list(section(key)), 'an array'), [])),
+    keys: option('The keys that are known.', section(s.list(section(key)), 'an array'), []),
     anonymous: option(
-      'The sender of requests without a known key; else, with `keys`, they are rejected.',
+      'The sender of requests without a known key; without it, where there are keys, they are rejected.',
       s.object(sender),
     ),
   });
+  const sharedState = sharedStateTable(aSecret);
   const listen = s.object({
-    host: row('The address that clients reach.', s.otherwise(s.text(), '127.0.0.1')),
+    host: option('The address that clients reach.', s.text(), '127.0.0.1'),
     port: row('Its port; 0 is any free one.', port),
   });
   return s.object({
@@ -281,21 +275,22 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     health: row('Checks of servers that have a `healthPath`.', s.orEmpty(health)),
     timeouts: row('How long each part of a request may take.', s.orEmpty(timeouts)),
     limits: row('What clients may send.', s.orEmpty(limits)),
-    forwarded: row(
-      '`X-Forwarded-…`: of the gateway, or of a proxy in front.',
-      s.otherwise(s.oneOf('set', 'pass'), 'set'),
+    forwarded: option(
+      '`X-Forwarded-…`: set to what the gateway sees, or passed on as a proxy in front has set them.',
+      s.oneOf('set', 'pass'),
+      'set',
     ),
     retry: row('Requests that no server answered are sent to another one.', s.orEmpty(retry)),
     auth: row('Who may send; without keys everybody is the tenant `default-flow`.', s.orEmpty(section(auth))),
-    objectives: row('Names of priorities.', s.otherwise(s.record(s.integer()), {})),
-    serviceTiers: row('Objectives by `service_tier`.', s.otherwise(s.record(s.text('the name of an objective')), {})),
+    objectives: option('Names of priorities.', s.record(s.integer()), {}),
+    serviceTiers: option('Objectives by `service_tier`.', s.record(nameOf('an objective')), {}),
     models: row('Names of models.', s.orEmpty(models)),
     cors: option('Scripts of other origins; without the section none may call.', cors),
     drain: row('What SIGTERM waits for.', s.orEmpty(drain)),
     log: row('What is logged.', s.orEmpty(log)),
-    contract: row('How drops are answered.', s.otherwise(s.oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api')),
+    contract: option('How drops are answered.', s.oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api'),
     bandHeadroom: row('Answers say how many requests more may wait in their band.', offByDefault),
-    sharedState: option('Limits of all replicas together; without it each has its own.', sharedStateTable(aSecret)),
+    sharedState: option('Limits of all replicas together; without the section each has its own.', sharedState),
     plugins: row(
       'Policies and detectors, as in an EndpointPickerConfig, and modules of your own.',
       s.anything(plugins),

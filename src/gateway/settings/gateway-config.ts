@@ -149,3 +149,38 @@ export interface GatewayConfig {
   /** Settings that are valid but probably not intended; one sentence each. */
   readonly warnings: readonly string[];
 }
+
+type Optional<K extends string, T> = { readonly [Name in K]?: T | undefined };
+
+/** The sender of requests; `objective` names a priority. */
+export type FileSender = Omit<SenderConfig, 'priority'> & Optional<'objective', string> & Optional<'priority', number>;
+
+/** What is read elsewhere, by `headgate/config`. */
+type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint' | 'warnings';
+/** Sections whose settings depend on others. */
+type Open = 'serviceTiers' | 'upstreams' | 'admin' | 'inspector' | 'scrape' | 'auth' | 'sharedState';
+
+/** A file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
+export interface GatewayFile extends Omit<GatewayConfig, FlowSettings | Open> {
+  readonly admin: Omit<GatewayConfig['admin'], 'listen'> & Optional<'host', string> & Optional<'port', number>;
+  readonly upstreams: readonly (Omit<UpstreamConfig, 'priority'> & Optional<'priority', RankDialect | 'auto'>)[];
+  /** `service_tier` → name of an objective. */
+  readonly serviceTiers: Readonly<Record<string, string>>;
+  readonly inspector?: (Omit<InspectorConfig, 'password'> & Optional<'password', string>) | undefined;
+  readonly scrape: ScrapeConfig & Optional<'enabled', boolean>;
+  readonly auth: Optional<'anonymous', FileSender> & { readonly keys: readonly (FileSender & { key: string })[] };
+  readonly sharedState?: FileSharedState | undefined;
+}
+
+/** Spans of time in ms. */
+export interface FileSharedState
+  extends Optional<'url' | 'username' | 'password' | 'pool' | 'replica' | 'prefix', string>,
+    Optional<'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | 'replicas' | 'maxShare', number>,
+    Optional<'refreshInterval' | 'leaseDuration' | 'drainDuration' | 'forgetAfter' | 'callTimeout', number>,
+    Optional<'quotas', boolean> {
+  readonly cluster?: readonly string[] | undefined;
+  readonly sentinel?: { readonly name: string; readonly nodes: readonly string[] } | undefined;
+  /** In PEM. */
+  readonly tls?: Optional<'ca' | 'cert' | 'key' | 'serverName', string> | undefined;
+  readonly fallback?: 'safe' | 'closed' | number | undefined;
+}

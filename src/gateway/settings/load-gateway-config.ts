@@ -9,8 +9,7 @@ import type { Constraint, FlowControllerOptions, PluginRegistry, SaturationDetec
 import { defaultRegistry } from '../../index.js';
 import type { RankDialect } from '../../upstream/index.js';
 import { fileSchema, sharedStateSchema } from './file-schema.js';
-import type { GatewayConfig, SenderConfig } from './gateway-config.js';
-import type { FileSender, FileSharedState, GatewayFile } from './gateway-file.js';
+import type { FileSender, FileSharedState, GatewayConfig, GatewayFile, SenderConfig } from './gateway-config.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';
@@ -110,17 +109,12 @@ const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metric
 function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, problems: Problems): void {
   if (inspector !== undefined && inspector.password === undefined && admin.token === undefined)
     problems.add('inspector.password', 'a password, or admin.token, which stands in for it', 'undefined');
-  const own = [
-    ['inspector.path', inspector?.path],
-    ['demand.path', demand.path],
-  ] as const;
-  for (const [at, path] of own) {
-    const isTaken =
-      path !== undefined && (takenPaths.has(path) || path.startsWith('/v1/') || path === '/v1' || /[?#]/.test(path));
-    if (isTaken) problems.add(at, 'a path that nothing else has, without a query', JSON.stringify(path));
+  for (const [at, path] of Object.entries({ 'inspector.path': inspector?.path ?? '', 'demand.path': demand.path })) {
+    if (takenPaths.has(path) || /^\/v1(?:\/|$)|[?#]/.test(path))
+      problems.add(at, 'a path that nothing else has, without a query', JSON.stringify(path));
   }
-  if (own[0][1] === own[1][1])
-    problems.add('demand.path', 'another path than the inspector', JSON.stringify(own[1][1]));
+  if (inspector?.path === demand.path)
+    problems.add('demand.path', 'another path than the inspector', JSON.stringify(demand.path));
 }
 
 /** The priority that an objective stands for; 0 for one that is not there, which is a fault. */

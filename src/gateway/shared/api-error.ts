@@ -25,21 +25,9 @@ export function sendError(res: ServerResponse, { status, code, message, headers 
   sendJson(res, status, { error: { message, type, param: null, code } }, headers);
 }
 
-export function sendJson(
-  res: ServerResponse,
-  status: number,
-  body: unknown,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  sendJsonText(res, status, Buffer.from(JSON.stringify(body)), headers);
-}
-
-export function sendJsonText(
-  res: ServerResponse,
-  status: number,
-  text: Buffer,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+/** A `Buffer` is JSON already. */
+export function sendJson(res: ServerResponse, status: number, body: unknown, headers: ApiError['headers'] = {}): void {
+  const text = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
   const own = { 'content-type': 'application/json', 'content-length': text.length, 'cache-control': 'no-store' };
   res.writeHead(status, { ...own, ...headers }).end(text);
 }

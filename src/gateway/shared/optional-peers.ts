@@ -48,11 +48,9 @@ export async function loadStoreClient(leaseMs: number): Promise<(address: StoreA
     Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());
   const patience = { connectTimeout: longestMs, reconnectMs };
   const ioredis = await ifInstalled('ioredis', () => import('ioredis'));
-  if (ioredis !== undefined) return (address) => ioClient(ioredis, address, { ...patience, socketTimeout: leaseMs });
-  const iovalkey = await ifInstalled('iovalkey', () => import('iovalkey'));
-  // It is made of ioredis, and takes the same options.
-  const like = iovalkey as unknown as typeof import('ioredis') | undefined;
-  if (like !== undefined) return (address) => ioClient(like, address, { ...patience, socketTimeout: leaseMs });
+  // `iovalkey` is made of ioredis, and takes the same options.
+  const io = ioredis ?? ((await ifInstalled('iovalkey', () => import('iovalkey'))) as unknown as typeof ioredis);
+  if (io !== undefined) return (address) => ioClient(io, address, { ...patience, socketTimeout: leaseMs });
   const redis = await ifInstalled('redis', () => import('redis'));
   const installed = redis ?? missing('ioredis', 'or iovalkey, or redis, for sharedState');
   return (address) => nodeRedisClient(installed, address, patience);
