@@ -21,7 +21,7 @@ import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
 import type { BandRegistrySettings } from '../tiers/band-registry.js';
 import type { BandSettings } from '../tiers/priority-band.js';
-import type { ItemView } from '../tiers/views.js';
+import type { ItemView, TokenEstimate } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
 import type { FlowSettingsSource } from './flow-settings.js';
 
@@ -141,6 +141,11 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * @default every request that waited may run
    */
   onDispatch?: ((item: ItemView<R>) => string | undefined) | undefined;
+  /**
+   * Tokens that a request will take; wins over everything. Undefined, or a failure: as without it.
+   * @default what the request says
+   */
+  estimate?: ((request: R) => TokenEstimate | undefined) | undefined;
   /**
    * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first.
    * `aging`: the same, one band higher counting as `bandPromotion` of waiting. A policy, such as `weightedBands()`,
@@ -264,6 +269,7 @@ export interface ResolvedOptions extends BandRegistrySettings {
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
   readonly onDispatch: ((item: ItemView) => string | undefined) | undefined;
+  readonly estimate: ((request: unknown) => TokenEstimate | undefined) | undefined;
   /** @internal */
   readonly bandOrder: BandOrder;
   /** @internal */

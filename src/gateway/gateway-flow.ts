@@ -3,7 +3,7 @@ import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node
 import type { EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
 import { FlowController, labelFilter, leastLoaded } from '../index.js';
 import type { Upstreams } from './forwarding/upstreams.js';
-import { type RequestState, stateOf } from './request-state.js';
+import { knownStateOf, type RequestState, stateOf } from './request-state.js';
 import type { GatewayConfig } from './settings/gateway-config.js';
 import type { SharedState } from './shared/shared-state.js';
 
@@ -22,18 +22,33 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly refusedBy?: readonly string[] | undefined;
 }
 
+type Estimate = NonNullable<FlowControllerOptions<GatewayRequest>['estimate']>;
+
 /** The file's options. If servers say by a label which models they have, requests go to those that have theirs. */
 export function flowOptions({
   flow,
   upstreams,
 }: Pick<GatewayConfig, 'flow' | 'upstreams'>): FlowControllerOptions<GatewayRequest> {
   const given = flow as FlowControllerOptions<GatewayRequest>;
-  const options = { ...given, endpointPicker: elsewhere(given.endpointPicker ?? leastLoaded()) };
+  const { estimate, endpointPicker = leastLoaded() } = given;
+  const options = { ...given, estimate: estimate && logged(estimate), endpointPicker: elsewhere(endpointPicker) };
   if (upstreams.every(({ labels }) => labels.model === undefined)) return options;
   const byModel = labelFilter<GatewayRequest>({ label: 'model', of: ({ model }) => model, allowsNoLabel: true });
   const { endpointFilters = [], holBlocking = 'none' } = options;
   // A model whose servers are full must not hold back the others.
   return { ...options, endpointFilters: [...endpointFilters, byModel], holBlocking };
+}
+
+/** The host's estimate, which log and metrics tell in place of the gateway's own. */
+function logged(estimate: Estimate): Estimate {
+  return (request) => {
+    const own = estimate(request);
+    const state = knownStateOf(request.req);
+    const { inputTokens, outputTokens = 0 } = own ?? {};
+    if (inputTokens !== undefined && state?.size !== undefined)
+      state.size = { ...state.size, inputTokens, outputTokens, told: `${inputTokens}+${outputTokens}` };
+    return own;
+  };
 }
 
 /** The picker, which sees the servers that have refused a request only where no other one has room. */

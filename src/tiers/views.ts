@@ -19,6 +19,17 @@ export interface ItemView<R = unknown> {
   readonly ttlMs: number;
   /** `receivedAtMs` + the request's time-to-first-token target; Infinity when it has none. */
   readonly ttftDeadlineAtMs: number;
+  /** What the host's option `estimate` said of it. */
+  readonly estimate?: TokenEstimate | undefined;
+}
+
+/** The tokens that a request is expected to take, numbers from 0 up. */
+export interface TokenEstimate {
+  readonly inputTokens: number;
+  /** The part of `inputTokens` that servers have cached. @default 0 */
+  readonly cachedTokens?: number | undefined;
+  /** @default not known */
+  readonly outputTokens?: number | undefined;
 }
 
 /** One flow (fairness ID × priority) as fairness policies see it. */

@@ -49,4 +49,4 @@ export type { FlowSelector } from '../tiers/2-fairness/fairness-policy.js';
 export type { ProgramAwarePolicy } from '../tiers/2-fairness/program-aware.js';
 export type { PrefixOrderOptions } from '../tiers/3-ordering/prefix-order.js';
 export type { ShortestFirstOptions } from '../tiers/3-ordering/shortest-first.js';
-export type { BandView, FlowView } from '../tiers/views.js';
+export type { BandView, FlowView, TokenEstimate } from '../tiers/views.js';

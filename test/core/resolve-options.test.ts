@@ -430,7 +430,7 @@ describe('what cannot be right', () => {
   bands[0].limits.maxRequest: expected one of the keys maxRequests, maxBytes (did you mean "maxRequests"?); got an unknown key
   bands[2]: expected an object; got null
   defaultRequestTtl: expected ms from 0 up, Infinity, or a duration like "60s"; got -1 (number)
-  maxBand: expected one of the keys saturationDetector, constraints, seatListener, maxConcurrency, gate, mode, admission, eviction, overflow, onDispatch, bandOrder, bandPromotion, minShareUnit, flows, usageLimitPolicy, limits, bands, defaultBand, defaultNegativeBand, maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, defaultRequestTtl, noEndpointRequestTtl, pool, endpointPicker, endpointFilters, headroom, holBlocking, maxDispatchesPerTurn, maxLeaseMs, overdueLeases, traceLeases, clock (did you mean "maxBands"?); got an unknown key
+  maxBand: expected one of the keys saturationDetector, constraints, seatListener, maxConcurrency, gate, mode, admission, eviction, overflow, onDispatch, estimate, bandOrder, bandPromotion, minShareUnit, flows, usageLimitPolicy, limits, bands, defaultBand, defaultNegativeBand, maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, defaultRequestTtl, noEndpointRequestTtl, pool, endpointPicker, endpointFilters, headroom, holBlocking, maxDispatchesPerTurn, maxLeaseMs, overdueLeases, traceLeases, clock (did you mean "maxBands"?); got an unknown key
   bands[1].priority: expected a priority that no other band has; got 100 (number), the priority of bands[0]`,
     );
   });

@@ -16,6 +16,7 @@ export type PluginKind =
   | 'evictionOrdering'
   | 'flows'
   | 'onDispatch'
+  | 'estimate'
   | 'listener'
   | 'signal';
 

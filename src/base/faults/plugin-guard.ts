@@ -60,7 +60,7 @@ export class PluginGuard {
 
   /** Asks the plugin; undefined where it has no such method, throws, or breaks the rule. */
   ask<H extends string, A>(
-    plugin: { readonly [K in H]?: AnyContract['hook'] },
+    plugin: { readonly [K in H]?: AnyContract['hook'] | undefined },
     { hook, rule, read }: Question<H, A>,
     a?: unknown,
     b?: unknown,

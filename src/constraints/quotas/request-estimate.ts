@@ -26,7 +26,7 @@ export class RequestEstimate {
   }
 
   of(item: ItemView): Amounts {
-    const given: QuotaEstimate = this.options.estimate?.(item) ?? {};
+    const given: QuotaEstimate = item.estimate ?? this.options.estimate?.(item) ?? {};
     const ownInput = valid(requestField(item.request, 'inputTokens'));
     const inputTokens = valid(given.inputTokens) ?? ownInput ?? item.tokens;
     const outputTokens = valid(given.outputTokens) ?? this.outputOf(item);

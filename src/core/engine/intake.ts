@@ -10,6 +10,7 @@
  */
 import type { Rejection } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
+import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { Endpoint } from '../../endpoints/seat-pool.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
@@ -22,6 +23,7 @@ import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, Outcome } from '../outcome/outcome.js';
 import { type Dispatcher, type DispatcherParts, timedOneIn } from './dispatcher.js';
 import { overQuota } from './drops.js';
+import { heldTokens, hostEstimate } from './host-estimate.js';
 import type { InFlightCaps } from './in-flight-caps.js';
 import type { Displacement } from './overflow.js';
 import type { Parking } from './parking.js';
@@ -64,11 +66,13 @@ export class Intake {
   private readonly engine: IntakeParts;
   private readonly events: EventHub;
   private options: ResolvedOptions;
+  private readonly guard: PluginGuard;
 
   constructor(engine: IntakeParts, options: ResolvedOptions, events: EventHub) {
     this.engine = engine;
     this.options = options;
     this.events = events;
+    this.guard = new PluginGuard('estimate', { type: 'estimate' }, events);
     this.limits = new QueueLimits(engine, options);
   }
 
@@ -256,17 +260,19 @@ export class Intake {
       const ownTtlMs = ttlMs ?? (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs;
       let longestWaitMs = ownTtlMs === 0 ? Number.POSITIVE_INFINITY : ownTtlMs;
       if (maxWaitMs !== undefined && maxWaitMs < longestWaitMs) longestWaitMs = maxWaitMs;
+      const estimate = this.options.estimate && this.guard.ask(this.options, hostEstimate, request);
       const item = new QueueItem(
         request,
         band,
         fairnessId,
         priority,
         byteSize,
-        tokens,
+        estimate === undefined ? tokens : heldTokens(estimate),
         this.sequence++,
         nowMs,
         longestWaitMs,
       );
+      if (estimate !== undefined) item.estimate = estimate;
       if (receivedAtMs !== undefined || sloTtftMs !== undefined) item.noteTimes(receivedAtMs, sloTtftMs);
       return item;
     } catch {

@@ -5,6 +5,7 @@ import { neverUnboxed } from '../../base/clock.js';
 import type { ItemQueue } from '../../base/queues/item-queue.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { TokenEstimate } from '../../tiers/views.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { FlowRequest } from '../flow-request.js';
 import type { Outcome } from '../outcome/outcome.js';
@@ -22,6 +23,7 @@ class Particulars {
   heldUpMs = 0;
   requestClass: string | undefined = undefined;
   admittedBy: AdmissionPolicy | undefined = undefined;
+  estimate: TokenEstimate | undefined = undefined;
 
   constructor(receivedAtMs: number) {
     this.receivedAtMs = receivedAtMs;
@@ -108,6 +110,14 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
     if (policy !== this.admittedBy) this.own().admittedBy = policy;
   }
 
+  get estimate(): TokenEstimate | undefined {
+    return this.particulars === undefined ? undefined : this.particulars.estimate;
+  }
+
+  set estimate(estimate: TokenEstimate | undefined) {
+    this.own().estimate = estimate;
+  }
+
   /** True once it was put back after an eviction. */
   get isRequeued(): boolean {
     return this.particulars?.requeuedAtMs !== undefined;
@@ -144,6 +154,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
     own.receivedAtMs = this.receivedAtMs;
     own.ttftDeadlineAtMs = this.ttftDeadlineAtMs;
     item.requestClass = this.requestClass;
+    own.estimate = this.estimate;
     item.admittedBy = this.admittedBy;
     this.admittedBy = undefined;
     return item;

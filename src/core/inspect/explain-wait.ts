@@ -77,7 +77,9 @@ export function waitOf(
   const leadInCost = band.policies.selector?.lead(flow);
   const oldest = oldestLease(engine.seats, nowMs);
   const { text, ...verdict } = judge(engine, item, higher, ahead, nowMs);
-  const takenFor = requestField(item.request, 'takenFor');
+  const { inputTokens, outputTokens = '?' } = item.estimate ?? {};
+  const takenFor =
+    inputTokens === undefined ? requestField(item.request, 'takenFor') : `${inputTokens}+${outputTokens}`;
   const clauses = [
     text,
     inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',

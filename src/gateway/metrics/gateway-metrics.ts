@@ -93,10 +93,10 @@ const registers = new WeakMap<PromClient, Registry>();
 function processMetrics(promClient: PromClient): Registry {
   const known = registers.get(promClient);
   if (known !== undefined) return known;
-  const register = put(registers, promClient, new promClient.Registry());
+  const register = new promClient.Registry();
   promClient.collectDefaultMetrics({ register });
   for (const name of misnamed) register.removeSingleMetric(name);
-  return register;
+  return put(registers, promClient, register);
 }
 
 /** Read when somebody scrapes. */

@@ -1,5 +1,6 @@
 /** A photo in a request costs its sender what it costs the server, in the gateway's books and in its log. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createGateway, type LogFields, loadGatewayConfig } from '../../../src/gateway/index.js';
 import { explainWait } from '../../../src/index.js';
 import { until } from '../../integration/support/until.js';
 import { fileOf, startGateway } from '../support/gateway.js';
@@ -91,14 +92,36 @@ describe('the gateway', () => {
     expect(log.find(({ event }) => event === 'request')?.fields.estimate).toBe('7+1x576+256');
   });
 
-  it('tells what servers reported for each token that it estimated', async () => {
+  it('tells what servers reported for each token that it estimated, and what a host estimates in its place', async () => {
     const upstream = await startUpstream(answering(2042));
-    const { post, gateway, log } = await startGateway(fileOf([upstream.url]));
-    await (await post(withPhoto)).text();
-    await until('it is logged', () => log.some(({ event }) => event === 'request'));
+    const config = loadGatewayConfig(fileOf([upstream.url]));
+    const log: LogFields[] = [];
+    const gateway = await createGateway(
+      {
+        ...config,
+        flow: {
+          ...config.flow,
+          estimate: (request) => (model(request) === 'own' ? { inputTokens: 1021, outputTokens: 8 } : undefined),
+        },
+      },
+      { log: (_level, event, fields = {}) => void (event === 'request' && log.push(fields)) },
+    );
+    onTestFinished(async () => void (await gateway.close()));
+    for (const name of ['qwen-vl', 'own']) {
+      const body = JSON.stringify({ ...withPhoto, model: name });
+      const headers = { 'content-type': 'application/json' };
+      await (await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body, headers })).text();
+    }
+    await until('both are logged', () => log.length === 2);
+    expect(log.map(({ estimate }) => estimate)).toEqual(['7+1x2035+256', '1021+8']);
     const text = await (await fetch(`${gateway.url}/metrics`)).text();
     const name = 'inference_extension_flow_control_token_estimate_ratio';
     expect(text).toContain(`${name}_bucket{le="0.9",model_name="qwen-vl"} 0`);
     expect(text).toContain(`${name}_bucket{le="1",model_name="qwen-vl"} 1`);
+    expect(text).toContain(`${name}_sum{model_name="own"} 2`);
   });
 });
+
+function model(request: unknown): unknown {
+  return Reflect.get(Object(request), 'askedModel');
+}

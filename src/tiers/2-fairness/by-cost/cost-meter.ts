@@ -74,16 +74,20 @@ export class CostMeter {
 
   /** Writes down the work that the request is predicted to ask for; returns its cost. `idHash`: of its fairness ID. */
   predict(item: ItemView, model: string, idHash: number): number {
-    const { work, workOf, predictor } = this;
+    const { work, predictor } = this;
+    const { estimate } = item;
+    // It wins over everything.
+    const workOf = estimate === undefined ? this.workOf : undefined;
     // What a request books may be its answer too.
-    const told = this.countsTokens ? requestField(item.request, 'inputTokens') : undefined;
+    const told = this.countsTokens ? requestField(estimate ?? item.request, 'inputTokens') : undefined;
     work.promptTokens = isTokens(told) ? told : item.tokens;
-    work.cachedPromptTokens = 0;
+    work.cachedPromptTokens = estimate?.cachedTokens ?? 0;
     work.completionTokens = 0;
     work.seatMs = this.countsSeats ? this.seatMs.at(idHash, model) : 0;
     if (this.countsTokens && (workOf === undefined || !this.isTold(workOf, item))) {
       work.completionTokens =
-        predictor === undefined ? this.answers.at(idHash, model) : this.foreignTokens(predictor, item, model);
+        estimate?.outputTokens ??
+        (predictor === undefined ? this.answers.at(idHash, model) : this.foreignTokens(predictor, item, model));
     }
     return this.price(true);
   }
