@@ -22,10 +22,14 @@ export function tableOf(rows: readonly Row[]): string {
   return ['| key | takes | default | |', '|---|---|---|---|', ...lines].join('\n');
 }
 
-/** The default shows how a duration is written, and a port is a number that everybody knows. */
+/** In fewer words than the error: the default shows how a duration is written, and everybody knows ports. */
 function shortOf(takes: string): string {
   return takes
     .replace(/, or a (duration|quantity) like "[^"]*"/, ', or a $1')
+    .replace(/\bms above 0, or a duration/, 'a duration above 0')
+    .replace('a function that answers at once', 'a synchronous function')
+    .replace('a function that returns the saturation', 'a function')
+    .replace(/, such as (\w+)\(\{[^}]*\}\)/, ', such as $1()')
     .replace(/^text that is not empty$/, 'text')
     .replace(/^an integer from [01] to 65535$/, 'a port');
 }

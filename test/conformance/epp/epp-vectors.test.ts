@@ -78,7 +78,7 @@ async function play({ setup: name, servers: loads, endpoints, transcript }: Json
   }
 }
 
-vi.setConfig({ maxConcurrency: 6 });
+vi.setConfig({ maxConcurrency: 4 });
 
 describe.skipIf(names.length === 0)('an endpoint picker answers as the reference, or better', () => {
   it.concurrent.each(names)('%s', (name) => play(read(join(folder, name))), 60_000);
