@@ -7,6 +7,7 @@ import type { DeploymentSpec } from 'kubernetes-types/apps/v1.js';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
+import { checkSource } from '../../src/gateway/cli/check-source.js';
 import { loadEppConfig } from '../../src/gateway/index.js';
 import { problemsOf } from './kubernetes-problems.js';
 
@@ -104,4 +105,10 @@ it('the file of the example is taken without a warning', () => {
   expect(scorers).toHaveLength(2);
   expect(maxEndpoints).toBe(2);
   expect(objectives.get('batch')).toBe(-10);
+});
+
+it('the files of the example and of the manifest are what the check would advise', () => {
+  const ofManifest = found('ConfigMap', 'headgate-epp')?.data?.['epp.yaml'] ?? '';
+  for (const text of [read('examples/epp/epp.yaml'), ofManifest])
+    expect(checkSource(text)).toMatchObject({ faults: [], warnings: [] });
 });
