@@ -40,6 +40,7 @@ const library = defineConfig({
   // Programs that `require` it get it without white space, for the size of the package; those that `import` it can read it.
   esbuildOptions: (options, { format }) => {
     options.minifyWhitespace = format === 'cjs';
+    options.minifySyntax = format === 'cjs';
   },
   esbuildPlugins: [sharedEntries],
 });
@@ -57,13 +58,16 @@ const declarations = defineConfig({
   dts: { only: true, compilerOptions: { ignoreDeprecations: '6.0' } },
 });
 
-/** ESM only: nobody requires a command. */
+/** ESM only: nobody requires a command, or imports it: it has no white space. */
 const command = defineConfig({
   entry: { cli: 'src/gateway/cli/main.ts', 'cli-commands': 'src/gateway/cli/commands.ts' },
   format: 'esm',
   target: 'node20',
   removeNodeProtocol: false,
   splitting: false,
+  esbuildOptions: (options) => {
+    options.minifyWhitespace = true;
+  },
   esbuildPlugins: [sharedEntries, commandParts],
 });
 
