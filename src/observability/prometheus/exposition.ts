@@ -1,17 +1,10 @@
 /**
  * What a registry prints, in parts, so that a scrape of many series does not hold the event loop. prom-client prints a
- * metric at once; this prints headgate's metrics itself, and keeps the text of labels as long as their series live.
+ * metric at once; here it prints some samples of headgate's metrics at a time.
  *
  * Invariant: the parts together are what `register.metrics()` answers. No part has more than 500 samples of headgate.
  */
-import {
-  type Labels,
-  printedAtOnce,
-  type RegisteredMetric,
-  type Sample,
-  ScrapedMetric,
-  turnOfItsOwn,
-} from './scraped-metric.js';
+import { printedAtOnce, type RegisteredMetric, type Sample, ScrapedMetric, turnOfItsOwn } from './scraped-metric.js';
 
 /** The part of prom-client's `Registry` that is used to print. */
 export interface PrintedRegister {
@@ -35,7 +28,8 @@ interface MetricPrinter {
  * res.end();
  */
 export async function* exposition(register: PrintedRegister): AsyncGenerator<string, void, undefined> {
-  if (!(await printsPlainly(register))) {
+  const print = await plainPrinter(register);
+  if (print === undefined) {
     yield await register.metrics();
     return;
   }
@@ -51,61 +45,32 @@ export async function* exposition(register: PrintedRegister): AsyncGenerator<str
       text += await register.getSingleMetricAsString(name);
       continue;
     }
-    text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}`;
+    const head = await print({ name, help, type });
+    text += head;
+    let values: Sample[] = [];
     for (const samples of readings) {
       for (const sample of samples) {
-        text += `\n${lineOf(name, sample)}`;
+        values.push(sample);
         if (++printed < printedAtOnce) continue;
-        yield text;
+        yield text + (await print({ name, help, type, values })).slice(head.length);
         text = '';
+        values = [];
         printed = 0;
         await turnOfItsOwn();
       }
     }
+    text += (await print({ name, help, type, values })).slice(head.length);
   }
   yield `${text}\n`;
 }
 
-/** Whether the registry adds nothing of its own to a line. Only a line that it prints tells that. */
-async function printsPlainly(register: PrintedRegister & MetricPrinter): Promise<boolean> {
-  if (!register.contentType.startsWith('text/plain')) return false;
+/** Undefined where the registry adds something of its own to a line. Only a line that it prints tells that. */
+async function plainPrinter(
+  register: PrintedRegister & MetricPrinter,
+): Promise<((metric: object) => Promise<string>) | undefined> {
+  if (!register.contentType.startsWith('text/plain')) return undefined;
+  const print = async (metric: object): Promise<string> =>
+    (await register.getMetricsAsString?.({ get: async () => metric })) ?? '';
   const probe = { name: 'probe', help: '', type: 'gauge', values: [{ value: 1 }] };
-  return (await register.getMetricsAsString?.({ get: async () => probe }))?.endsWith('\nprobe 1') === true;
-}
-
-function lineOf(name: string, { metricName = name, labels, sharedLabels, value }: Sample): string {
-  const own = labels === undefined ? '' : print(labels);
-  const shared = sharedLabels === undefined ? '' : keptText(sharedLabels);
-  const all = own === '' || shared === '' ? own + shared : `${own},${shared}`;
-  return all === '' ? `${metricName} ${number(value)}` : `${metricName}{${all}} ${number(value)}`;
-}
-
-/** Weak: the text goes with its series. */
-const texts = new WeakMap<Labels, string>();
-
-function keptText(labels: Labels): string {
-  let text = texts.get(labels);
-  if (text === undefined) {
-    text = print(labels);
-    texts.set(labels, text);
-  }
-  return text;
-}
-
-function print(labels: Labels): string {
-  let text = '';
-  for (const name in labels) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] as string)}"`;
-  return text;
-}
-
-const special = /[\\\n"]/;
-
-function escaped(value: string): string {
-  return special.test(value) ? value.replace(/\\/g, '\\\\').replace(/\n/g, '\\n').replace(/"/g, '\\"') : value;
-}
-
-/** As prom-client has it, `Nan` included. */
-function number(value: number): string {
-  if (Number.isFinite(value)) return String(value);
-  return Number.isNaN(value) ? 'Nan' : value < 0 ? '-Inf' : '+Inf';
+  return (await print(probe)).endsWith('\nprobe 1') ? print : undefined;
 }
