@@ -1,25 +1,8 @@
 /** The gate, the figures, and one lane for each band with its flows in line before its gate. */
 import type { FrameBand, FrameWhole, InspectorFrame } from '../../frame.js';
-import {
-  byId,
-  bytes,
-  copyOf,
-  count,
-  fill,
-  keepTints,
-  list,
-  make,
-  mark,
-  more,
-  notice,
-  part,
-  rate,
-  set,
-  tell,
-  time,
-  tintOf,
-  write,
-} from './dom.js';
+import { byId, copies, copyOf, fill, list, make, mark, more, notice, part, say, set, tell } from './dom.js';
+import { keepTints, tintOf } from './tints.js';
+import { bytes, count, rate, time } from './words.js';
 
 export function showGate(frame: InspectorFrame): void {
   const isIdle = frame.waiting === 0;
@@ -27,27 +10,24 @@ export function showGate(frame: InspectorFrame): void {
   const gate = byId('gate');
   mark(gate, 'shut', isShut);
   mark(gate, 'open', !isShut);
-  write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? (isIdle ? 'full' : 'closed') : 'open');
-  write(
-    byId('held'),
+  say('verdict', frame.state !== 'open' ? frame.state : isShut ? (isIdle ? 'full' : 'closed') : 'open');
+  say(
+    'held',
     isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${words[frame.gate]}` : 'lets go',
   );
-  write(byId('saturation'), frame.saturation.toFixed(2));
+  say('saturation', frame.saturation.toFixed(2));
   const gauge = byId('gauge');
   set(gauge, '--share', Math.min(frame.saturation, 1).toFixed(3));
   tell(gauge, 'aria-valuenow', Math.min(frame.saturation, 1));
   tell(gauge, 'aria-valuetext', `${frame.saturation.toFixed(2)}, full at 1`);
-  write(byId('waiting'), count(frame.waiting));
-  write(byId('in-flight'), count(frame.inFlight));
-  write(byId('drain-label'), frame.isGrowing ? 'the queue is' : 'drains in');
-  write(byId('drain'), isIdle ? '–' : frame.isGrowing ? 'growing' : time(frame.timeToDrainMs));
-  write(byId('arriving'), rate(frame.arrivedPerSecond));
-  write(byId('dispatching'), rate(frame.dispatchedPerSecond));
-  write(byId('bytes'), bytes(frame.waitingBytes));
-  write(
-    byId('lease'),
-    frame.oldestLease === null ? 'in flight' : `in flight, oldest ${time(frame.oldestLease.heldMs)}`,
-  );
+  say('waiting', count(frame.waiting));
+  say('in-flight', count(frame.inFlight));
+  say('drain-label', frame.isGrowing ? 'the queue is' : 'drains in');
+  say('drain', isIdle ? '–' : frame.isGrowing ? 'growing' : time(frame.timeToDrainMs));
+  say('arriving', rate(frame.arrivedPerSecond));
+  say('dispatching', rate(frame.dispatchedPerSecond));
+  say('bytes', bytes(frame.waitingBytes));
+  say('lease', frame.oldestLease === null ? 'in flight' : `in flight, oldest ${time(frame.oldestLease.heldMs)}`);
   tell(byId('lease'), 'title', frame.oldestLease === null ? '' : `the oldest lease is of ${frame.oldestLease.flow}`);
   mark(byId('lease'), 'overdue', frame.oldestLease?.isOverdue === true);
 }
@@ -88,11 +68,11 @@ function showWhole(whole: FrameWhole): void {
   const lane = byId('whole');
   lane.hidden = whole.maxRequests === null && whole.maxBytes === null;
   set(byId('whole-use'), '--share', useOf(whole).toFixed(4));
-  write(byId('whole-waiting'), count(whole.waiting));
+  say('whole-waiting', count(whole.waiting));
   const requests = whole.maxRequests === null ? '' : ` of ${count(whole.maxRequests)}`;
   const size = whole.maxBytes === null ? '' : `, ${bytes(whole.bytes)} of ${bytes(whole.maxBytes)}`;
-  write(byId('whole-limit'), `${requests} waiting${size}`);
-  write(byId('whole-dropped'), whole.dropped === 0 ? 'drops nothing' : `dropped ${count(whole.dropped)}`);
+  say('whole-limit', `${requests} waiting${size}`);
+  say('whole-dropped', whole.dropped === 0 ? 'drops nothing' : `dropped ${count(whole.dropped)}`);
   mark(lane, 'drops', whole.dropped > 0);
 }
 
@@ -176,11 +156,11 @@ export function showBands(frame: InspectorFrame): void {
   const longest = Math.max(10, ...frame.bands.map((band) => (band.maxRequests === null ? band.waiting : 0)));
   showWhole(frame.whole);
   keepTints(frame.bands.flatMap(({ flows }) => flows.map(({ name }) => name)));
-  list(
-    byId('lanes'),
+  copies(
+    'lanes',
+    'lane',
     frame.bands,
     (band) => String(band.priority),
-    () => copyOf('lane'),
     (lane, band) => showLane(lane, band, longest),
   );
   more('other-bands', frame.otherBands, 'band');

@@ -1,38 +1,14 @@
 /** Longest waits, outcomes over time, endpoints. */
 import type { FrameEndpoint, FrameWait, InspectorFrame } from '../../frame.js';
-import {
-  byId,
-  copyOf,
-  count,
-  fill,
-  list,
-  make,
-  makeSvg,
-  mark,
-  more,
-  notice,
-  part,
-  rate,
-  set,
-  share,
-  tell,
-  terms,
-  time,
-  write,
-} from './dom.js';
+import { byId, copies, fill, list, make, makeSvg, mark, more, notice, part, say, set, tell, terms } from './dom.js';
+import { count, rate, share, time } from './words.js';
 
 function showWait(row: HTMLElement, { waitedMs, flow, priority, why }: FrameWait): void {
   fill(row, { time: time(waitedMs), flow, priority: `priority ${priority}`, why });
 }
 
 export function showWaits(frame: InspectorFrame): void {
-  list(
-    byId('waits'),
-    frame.slowest,
-    (_, index) => String(index),
-    () => copyOf('wait'),
-    showWait,
-  );
+  copies('waits', 'wait', frame.slowest, (_, index) => String(index), showWait);
   byId('no-waits').hidden = frame.slowest.length > 0;
 }
 
@@ -76,9 +52,9 @@ export function showChart(frame: InspectorFrame): void {
       tell(rect, 'height', Math.max(bar.height, 0.5).toFixed(1));
     },
   );
-  write(byId('peak'), bucketMs === 0 ? 'no history is kept' : `peak ${rate(peak / (bucketMs / 1000))}/s`);
+  say('peak', bucketMs === 0 ? 'no history is kept' : `peak ${rate(peak / (bucketMs / 1000))}/s`);
   const longest = Math.max(0, ...waiting.map((number) => number ?? 0));
-  write(byId('queue-peak'), `longest queue ${count(longest)}`);
+  say('queue-peak', `longest queue ${count(longest)}`);
   const total = (kind: number): string => count(buckets.reduce((sum, bucket) => sum + (bucket?.[kind] ?? 0), 0));
   tell(
     chart,
@@ -153,12 +129,6 @@ function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
 
 export function showEndpoints(frame: InspectorFrame): void {
   byId('endpoints-section').hidden = frame.endpoints.length === 0;
-  list(
-    byId('endpoints'),
-    frame.endpoints,
-    ({ name }) => name,
-    () => copyOf('endpoint'),
-    showEndpoint,
-  );
+  copies('endpoints', 'endpoint', frame.endpoints, ({ name }) => name, showEndpoint);
   more('other-endpoints', frame.otherEndpoints, 'endpoint');
 }

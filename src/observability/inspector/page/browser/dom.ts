@@ -1,4 +1,5 @@
-/** Elements, numbers in words, and lists that keep their elements from frame to frame. */
+/** Elements, and lists that keep their elements from frame to frame. */
+import { count } from './words.js';
 
 export function byId(id: string): HTMLElement {
   return document.getElementById(id) as HTMLElement;
@@ -47,6 +48,11 @@ export function write(element: Node | null | undefined, text: string | number): 
   if (element && element.textContent !== next) element.textContent = next;
 }
 
+/** Writes what has that ID. */
+export function say(id: string, text: string | number): void {
+  write(byId(id), text);
+}
+
 export function mark(element: Element, className: string, isOn: boolean): void {
   if (element.classList.contains(className) !== isOn) element.classList.toggle(className, isOn);
 }
@@ -93,58 +99,15 @@ export function list<T, E extends Element>(
   }
 }
 
-const whole = new Intl.NumberFormat('en');
-const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-
-export function count(value: number): string {
-  return value < 100_000 ? whole.format(value) : compact.format(value);
-}
-
-export function rate(value: number): string {
-  return value < 10 ? value.toFixed(1) : count(Math.round(value));
-}
-
-export function time(ms: number | null): string {
-  if (ms === null) return '–';
-  if (ms < 100) return `${Math.round(ms)} ms`;
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
-  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
-  return `${compact.format(ms / 3_600_000)} h`;
-}
-
-const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-
-export function bytes(value: number): string {
-  let left = value;
-  let unit = 0;
-  for (; left >= 1024 && unit < units.length - 1; unit++) left /= 1024;
-  return `${unit === 0 || left >= 100 ? Math.round(left) : left.toFixed(1)} ${units[unit]}`;
-}
-
-export function share(value: number): string {
-  return `${Math.round(value * 100)} %`;
-}
-
-const tintCount = 12;
-const tints = new Map<string, number>();
-
-/** Forgets the colours of flows that are not shown any more, so that those that are can have one each. */
-export function keepTints(shown: readonly string[]): void {
-  if (tints.size < 4 * tintCount) return;
-  const kept = new Set(shown);
-  for (const name of tints.keys()) if (!kept.has(name)) tints.delete(name);
-}
-
-/** The same colour for the same flow wherever it stands, and one that the fewest others have. */
-export function tintOf(name: string): string {
-  let tint = tints.get(name);
-  if (tint === undefined) {
-    const uses = new Array<number>(tintCount).fill(0);
-    for (const used of tints.values()) uses[used] = (uses[used] ?? 0) + 1;
-    tint = uses.indexOf(Math.min(...uses));
-    tints.set(name, tint);
-  }
-  return `t${tint}`;
+/** A list of copies of a template. */
+export function copies<T>(
+  id: string,
+  template: string,
+  items: readonly T[],
+  keyOf: (item: T, index: number) => string,
+  update: (element: HTMLElement, item: T) => void,
+): void {
+  list(byId(id), items, keyOf, () => copyOf(template), update);
 }
 
 /** Says how many are not shown. */

@@ -2,11 +2,10 @@
 import type { InspectorFrame } from '../../frame.js';
 import { showBands, showGate, showShadow } from './bands.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
-import { byId, count, mark, tell, write } from './dom.js';
-import { showQuotasAndSessions } from './quotas.js';
-import { listenForSearches } from './search.js';
-import { showShared } from './shared-limits.js';
+import { byId, mark, notice, say, tell } from './dom.js';
+import { showQuotasAndSessions, showShared } from './limits.js';
 import { showTenants } from './tenants.js';
+import { count, time } from './words.js';
 
 const retryMs = 5_000;
 const quietMs = 10_000;
@@ -40,15 +39,12 @@ function announce(frame: InspectorFrame): void {
   const verdict = frame.gate !== 'open' && frame.waiting > 0 ? 'closed' : 'open';
   const nowMs = performance.now();
   if (verdict === told.verdict || nowMs - told.atMs < quietMs) return;
-  write(
-    byId('news'),
-    verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open',
-  );
+  say('news', verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open');
   told = { verdict, atMs: nowMs };
 }
 
 function connection(text: string, className: string): void {
-  write(byId('connection'), text);
+  say('connection', text);
   byId('dot').className = `dot ${className}`;
 }
 
@@ -96,5 +92,29 @@ document.addEventListener('visibilitychange', () => {
   }
 });
 
-listenForSearches();
+interface Found {
+  readonly isWaiting: boolean;
+  readonly priority?: number;
+  readonly waitedMs?: number;
+  readonly why?: string;
+}
+
+/** Why one request waits, by its ID. */
+async function find(id: string): Promise<string> {
+  const answer = await fetch(`?view=find&id=${encodeURIComponent(id)}`);
+  if (!answer.ok) return `The search failed: ${answer.status}.`;
+  const found = (await answer.json()) as Found;
+  if (!found.isWaiting) return 'No request of that ID waits: it runs, has ended, or never came here.';
+  return `Priority ${found.priority}, has waited ${time(found.waitedMs ?? 0)}: ${found.why}`;
+}
+
+byId('search').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const id = (byId('request-id') as HTMLInputElement).value.trim();
+  if (id === '') return;
+  void find(id)
+    .catch(() => 'The search failed: no connection.')
+    .then((text) => notice(byId('found'), text));
+});
+
 open();

@@ -1,7 +1,9 @@
 /** The table of tenants: who has how much of what is owed, and who starves. */
 import type { InspectorFrame } from '../../frame.js';
 import type { FrameTenant } from '../../tenants.js';
-import { byId, copyOf, count, fill, list, mark, more, notice, part, rate, set, share, time, tintOf } from './dom.js';
+import { byId, copyOf, fill, list, mark, more, notice, part, set } from './dom.js';
+import { tintOf } from './tints.js';
+import { count, rate, share, time } from './words.js';
 
 function makeRow(tenant: FrameTenant): HTMLElement {
   const row = copyOf('tenant-row');
