@@ -13,12 +13,19 @@ export interface LabelledValue {
   readonly value: number;
 }
 
-/** Each label of which something waits; the rest is `other`. Waiting IDs get labels while some are left. O(labels). */
+/**
+ * Each label of which something waits; the rest is `other`. Waiting IDs get labels while some are left. O(labels).
+ * Without labels the whole band, under an empty one.
+ */
 export function eachLabelledFlow(
   band: BandFigures,
-  labels: BoundedLabel,
+  labels: BoundedLabel | undefined,
   tell: (label: string, figures: WaitingFigures) => void,
 ): void {
+  if (labels === undefined) {
+    tell('', band);
+    return;
+  }
   if (band.waiting === 0) return;
   if (!labels.isFull) admitWaiting(band, labels);
   let { waiting, waitingBytes } = band;

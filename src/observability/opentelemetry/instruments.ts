@@ -24,6 +24,7 @@ export const requests: Instrument = {
   unit: '{request}',
 };
 
+/** Those of the catalogue's rows under the names of its labels. */
 export const attributes = {
   outcome: 'flow_control.outcome',
   priority: 'flow_control.priority',
@@ -32,17 +33,17 @@ export const attributes = {
   resource: 'flow_control.resource',
   pool: 'flow_control.pool',
   /** The group that shares a quota. */
-  quotaGroup: 'flow_control.quota.group',
-  quotaUnit: 'flow_control.quota.unit',
+  group: 'flow_control.quota.group',
+  unit: 'flow_control.quota.unit',
   /** The span of a quota, seconds. */
-  quotaPer: 'flow_control.quota.per',
+  per: 'flow_control.quota.per',
   /** True for a quota that answers told of. */
-  quotaLearnt: 'flow_control.quota.learnt',
+  learnt: 'flow_control.quota.learnt',
   /** `running`, `idle` or `waiting`. */
-  sessionState: 'flow_control.session.state',
+  state: 'flow_control.session.state',
   /** Waiting requests of the band when this one came, itself included. */
   queuePosition: 'flow_control.queue.position',
-  errorType: 'error.type',
+  reason: 'error.type',
 } as const;
 
 /** The span of a request that waits. */

@@ -33,6 +33,7 @@ export interface Readings {
   readonly fairnessIds: BoundedLabel | undefined;
   readonly services: ServiceTotals;
   bandAttributes(priority: number): Attributes;
+  /** Those of the band where fairness IDs are not told. */
   flowAttributes(fairnessId: string, priority: number): Attributes;
 }
 
@@ -70,9 +71,8 @@ function rows(name: string, unit: string, described: Described, read: Read): Obs
 
 /** By band; by flow where fairness IDs are told. */
 function queue(figureOf: (of: WaitingFigures) => number): Read {
-  return ({ bands }, { fairnessIds, bandAttributes, flowAttributes }) =>
-    bands.flatMap((band): Figure[] => {
-      if (fairnessIds === undefined) return [[figureOf(band), bandAttributes(band.priority)]];
+  return ({ bands }, { fairnessIds, flowAttributes }) =>
+    bands.flatMap((band) => {
       const rows: Figure[] = [];
       eachLabelledFlow(band, fairnessIds, (label, of) =>
         rows.push([figureOf(of), flowAttributes(label, band.priority)]),
@@ -81,20 +81,8 @@ function queue(figureOf: (of: WaitingFigures) => number): Read {
     });
 }
 
-/** The attributes that a row has beside those of its band. */
-const attributeOf: Readonly<Record<keyof Omit<RowLabels, 'priority'>, string>> = {
-  resource: attributes.resource,
-  group: attributes.quotaGroup,
-  unit: attributes.quotaUnit,
-  per: attributes.quotaPer,
-  learnt: attributes.quotaLearnt,
-  state: attributes.sessionState,
-  outcome: attributes.outcome,
-  reason: attributes.errorType,
-};
-
 function attributesOf({ priority, ...others }: RowLabels, { constant, bandAttributes }: Readings): Attributes {
-  const own = Object.entries(others).map(([label, value]) => [attributeOf[label as keyof typeof others], value]);
+  const own = Object.entries(others).map(([label, value]) => [attributes[label as keyof typeof others], value]);
   return { ...(priority === undefined ? constant : bandAttributes(priority)), ...Object.fromEntries(own) };
 }
 
@@ -130,19 +118,8 @@ export const observables: readonly ObservableFigure[] = [
     return index === undefined ? [] : [[index, constant]];
   }),
   // A counter that ended is not reported as 0, because a counter must not fall.
-  single(
-    'flow_control.service.cost',
-    '1',
-    catalogue.serviceCost,
-    ({ bands }, { services, fairnessIds, bandAttributes, flowAttributes }) =>
-      services
-        .read(bands)
-        .map(
-          ({ priority, label, value }): Figure => [
-            value,
-            fairnessIds === undefined ? bandAttributes(priority) : flowAttributes(label, priority),
-          ],
-        ),
+  single('flow_control.service.cost', '1', catalogue.serviceCost, ({ bands }, { services, flowAttributes }) =>
+    services.read(bands).map(({ priority, label, value }) => [value, flowAttributes(label, priority)]),
   ),
   rows('flow_control.fairness.counter_lag', '1', catalogue.counterLag, ({ bands }, { fairnessIds, flowAttributes }) =>
     counterLags(bands, fairnessIds).map(({ priority, label, value }) => [value, flowAttributes(label, priority)]),

@@ -83,7 +83,7 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   });
   const requests = meter.createCounter(requestsName, requestsOptions);
   const settled = (fairnessId: string, priority: number, outcome: string, queuedMs: number, drop?: Drop): void => {
-    const ending: Attributes = { [attributes.outcome]: outcome, ...(drop && { [attributes.errorType]: drop.reason }) };
+    const ending: Attributes = { [attributes.outcome]: outcome, ...(drop && { [attributes.reason]: drop.reason }) };
     durations.record(queuedMs / 1000, { ...flowAttributes(fairnessId, priority), ...ending });
     requests.add(1, { ...bandAttributes(priority), ...ending });
   };

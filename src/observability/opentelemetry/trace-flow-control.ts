@@ -65,7 +65,7 @@ export function traceFlowControl<R extends FlowRequest>(
       take(item)?.setAttribute(attributes.outcome, 'Dispatched').end();
     }),
     flow.on('dropped', ({ item, outcome: { type, reason } }) => {
-      const span = take(item)?.setAttributes({ [attributes.outcome]: type, [attributes.errorType]: reason });
+      const span = take(item)?.setAttributes({ [attributes.outcome]: type, [attributes.reason]: reason });
       // A client that left is no fault of whoever served it.
       if (reason !== 'cancelled') span?.setStatus({ code: SpanStatusCode.ERROR, message: reason });
       span?.end();

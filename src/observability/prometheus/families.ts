@@ -73,7 +73,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Time requests spend in the flow control layer.',
     labels: [...flowLabels, 'outcome'],
     *samples({ tally }, name) {
-      for (const durations of [...tally.durations()]) yield* durations.samples(name);
+      for (const durations of [...tally.series('durations')]) yield* durations.samples(name);
     },
     reset: ({ tally }) => tally.resetDurations(),
   },
@@ -93,7 +93,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Time to enqueue or to decide a request; outcome NotYetFinalized waits.',
     labels: ['fairness_id', 'priority', 'outcome'],
     *samples({ tally }, name) {
-      for (const durations of [...tally.enqueueDurations()]) yield* durations.samples(name);
+      for (const durations of [...tally.series('enqueueDurations')]) yield* durations.samples(name);
     },
   },
   {
@@ -117,21 +117,18 @@ export const families: readonly Family<FlowReadings>[] = [
     },
     reset: ({ tally }) => tally.resetOutcomes(),
   },
-  {
-    name: 'flow_control_stale_endpoints',
-    type: 'gauge',
-    help: 'Endpoints whose figures were missing or stale at the last reading of a detector.',
-    labels: ['detector'],
-    aggregator: 'max',
-    samples: staleEndpoints,
-  },
-  {
-    name: 'flow_control_revocations_total',
-    type: 'counter',
-    help: 'Running requests that were asked to leave and gave up their seat.',
-    labels: ['outcome', 'inference_pool'],
-    samples: ({ confirmedVictims, pool }) => one({ outcome: 'confirmed', ...pool }, confirmedVictims),
-  },
+  rows(
+    'flow_control_stale_endpoints',
+    { kind: 'max', help: 'Endpoints whose figures were missing or stale at the last reading of a detector.' },
+    ['detector'],
+    staleEndpoints,
+  ),
+  rows(
+    'flow_control_revocations_total',
+    { kind: 'counter', help: 'Running requests that were asked to leave and gave up their seat.' },
+    ['outcome', 'inference_pool'],
+    ({ confirmedVictims, pool }) => one({ outcome: 'confirmed', ...pool }, confirmedVictims),
+  ),
   rows('program_aware_jains_fairness_index', catalogue.fairnessIndex, [], ({ figures, poolIfNamed }) =>
     one(poolIfNamed, catalogue.fairnessIndex.read(figures)),
   ),

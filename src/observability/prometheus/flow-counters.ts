@@ -71,6 +71,8 @@ class PriorityCell {
   }
 }
 
+type SeriesKind = 'durations' | 'enqueueDurations';
+
 export interface TallyOptions {
   /** Undefined: all flows of a priority are one. */
   readonly fairnessIds: BoundedLabel | undefined;
@@ -111,14 +113,17 @@ export class FlowCounters {
       flow.dispatched.observe(queuedMs / 1000);
       return;
     }
-    const series = flow.durations.get(keyOf(outcome, models)) ?? this.newDurations(cell, flow, outcome, models);
+    const series =
+      flow.durations.get(keyOf(outcome, models)) ?? this.newSeries('durations', cell, flow, outcome, models);
     series.observe(queuedMs / 1000);
   }
 
   enqueued(fairnessId: string, priority: number, outcome: OutcomeType | 'NotYetFinalized', durationMs: number): void {
     const cell = this.cellOf(priority);
     const flow = this.flowOf(cell, fairnessId);
-    (flow.enqueueDurations.get(outcome) ?? this.newEnqueueDurations(cell, flow, outcome)).observe(durationMs / 1000);
+    const series =
+      flow.enqueueDurations.get(outcome) ?? this.newSeries('enqueueDurations', cell, flow, outcome, noModels);
+    series.observe(durationMs / 1000);
   }
 
   /** The series of a flow end; what several flows share stays. */
@@ -138,12 +143,8 @@ export class FlowCounters {
     if (this.cells.size >= this.most) yield this.otherPriorities;
   }
 
-  *durations(): Iterable<DurationHistogram> {
-    for (const { durations } of this.flows()) yield* durations.values();
-  }
-
-  *enqueueDurations(): Iterable<DurationHistogram> {
-    for (const { enqueueDurations } of this.flows()) yield* enqueueDurations.values();
+  *series(kind: SeriesKind): Iterable<DurationHistogram> {
+    for (const flow of this.flows()) yield* flow[kind].values();
   }
 
   /** Waiting requests of every flow that was heard of, by models. */
@@ -221,26 +222,24 @@ export class FlowCounters {
     return [shared, models === noModels ? noModels : otherModels];
   }
 
-  private newDurations(cell: PriorityCell, flow: FlowCell, outcome: OutcomeType, models: Models): DurationHistogram {
-    const [owner, named] = this.ownerOf('durations', cell, flow, models);
-    const known = owner.durations.get(keyOf(outcome, named));
+  private newSeries(
+    kind: SeriesKind,
+    cell: PriorityCell,
+    flow: FlowCell,
+    outcome: OutcomeType | 'NotYetFinalized',
+    models: Models,
+  ): DurationHistogram {
+    const [owner, named] = this.ownerOf(kind, cell, flow, models);
+    const known = owner[kind].get(keyOf(outcome, named));
     if (known !== undefined) return known;
-    const { labels } = this.rowIn(owner, named);
-    const series = new DurationHistogram({ ...labels, outcome }, this.options.queueDurationBuckets);
-    owner.durations.set(keyOf(outcome, named), series);
-    this.counts.durations++;
-    if (named === noModels && outcome === 'Dispatched') owner.dispatched = series;
-    return series;
-  }
-
-  private newEnqueueDurations(cell: PriorityCell, flow: FlowCell, outcome: string): DurationHistogram {
-    const [owner] = this.ownerOf('enqueueDurations', cell, flow, noModels);
-    const known = owner.enqueueDurations.get(outcome);
-    if (known !== undefined) return known;
-    const labels = { ...owner.labels, outcome, ...this.options.constantIfNamed };
-    const series = new DurationHistogram(labels, cycleDurationBuckets);
-    owner.enqueueDurations.set(outcome, series);
-    this.counts.enqueueDurations++;
+    const { queueDurationBuckets, constantIfNamed } = this.options;
+    const series =
+      kind === 'durations'
+        ? new DurationHistogram({ ...this.rowIn(owner, named).labels, outcome }, queueDurationBuckets)
+        : new DurationHistogram({ ...owner.labels, outcome, ...constantIfNamed }, cycleDurationBuckets);
+    owner[kind].set(keyOf(outcome, named), series);
+    this.counts[kind]++;
+    if (kind === 'durations' && named === noModels && outcome === 'Dispatched') owner.dispatched = series;
     return series;
   }
 

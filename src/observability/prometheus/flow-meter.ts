@@ -6,12 +6,11 @@
 import { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
 import { queueDurationBuckets as defaultBuckets } from '../metrics/duration-buckets.js';
-import { counterLags, eachLabelledFlow, type LabelledValue, type WaitingFigures } from '../metrics/labelled-flows.js';
+import { counterLags, eachLabelledFlow, type LabelledValue } from '../metrics/labelled-flows.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
 import { FlowCounters, type QueueRow } from './flow-counters.js';
-import { ModelLabels, noModels } from './model-labels.js';
-import { ModelRejections } from './model-rejections.js';
+import { ModelLabels, ModelRejections, noModels } from './model-labels.js';
 import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels, Sample } from './scraped-metric.js';
 
@@ -157,13 +156,11 @@ export class FlowMeter<R extends FlowRequest> {
       row.bytes = 0;
     }
     for (const band of bands) {
-      const add = (label: string, { waiting, waitingBytes }: WaitingFigures): void => {
+      eachLabelledFlow(band, fairnessIds, (label, { waiting, waitingBytes }) => {
         const row = tally.rowOf(label, band.priority, noModels);
         row.requests += waiting;
         row.bytes += waitingBytes;
-      };
-      if (fairnessIds === undefined) add('', band);
-      else eachLabelledFlow(band, fairnessIds, add);
+      });
     }
   }
 

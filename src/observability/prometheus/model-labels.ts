@@ -1,5 +1,7 @@
-/** Which model a request is for, as labels say it. Only the host knows; what it says is kept few. */
+/** Which model a request is for, as labels say it, and rejections by it. Only the host knows; names are kept few. */
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
+import type { Drop } from '../../index.js';
+import type { Labels, Sample } from './scraped-metric.js';
 
 export interface Models {
   readonly model: string;
@@ -15,6 +17,7 @@ export const noModels: Models = { model: '', target: '', key: '' };
 export const otherModels: Models = { model: otherLabel, target: otherLabel, key: `${otherLabel}\u0000${otherLabel}` };
 
 const mostModels = 1000;
+/** Pairs of model and target, and of model and API endpoint. */
 const mostPairs = 1000;
 
 type NameOf<R> = ((request: R) => string) | undefined;
@@ -51,11 +54,53 @@ export class ModelLabels<R> {
 }
 
 /** A host's function that throws, or answers no text, costs the request its label and nothing else. */
-export function nameFrom<R>(nameOf: NameOf<R>, request: R): string {
+function nameFrom<R>(nameOf: NameOf<R>, request: R): string {
   try {
     const name: unknown = nameOf?.(request);
     return typeof name === 'string' ? name : '';
   } catch {
     return '';
+  }
+}
+
+const mostApiEndpoints = 100;
+
+/** Requests rejected because every worker is busy, by model and API endpoint, as Dynamo's front end counts them. */
+export class ModelRejections<R = never> {
+  private readonly counts = new Map<string, { readonly labels: Labels; value: number }>();
+  private readonly endpoints = new BoundedLabel(mostApiEndpoints);
+  private readonly models: ModelLabels<R>;
+  private readonly endpointOf: NameOf<R>;
+  private readonly constant: Labels;
+
+  constructor(models: ModelLabels<R>, endpointOf: NameOf<R>, constant: Labels) {
+    this.models = models;
+    this.endpointOf = endpointOf;
+    this.constant = constant;
+  }
+
+  dropped(request: R, { type }: Drop): void {
+    if (type !== 'RejectedCapacity') return;
+    const { model } = this.models.of(request);
+    const endpoint = this.endpoints.of(nameFrom(this.endpointOf, request));
+    this.rowOf(model, endpoint).value++;
+  }
+
+  private rowOf(model: string, endpoint: string): { value: number } {
+    const key = `${endpoint}\u0000${model}`;
+    const known = this.counts.get(key);
+    if (known !== undefined) return known;
+    if (this.counts.size >= mostPairs && model !== otherLabel) return this.rowOf(otherLabel, endpoint);
+    const row = { labels: { model, endpoint, ...this.constant }, value: 0 };
+    this.counts.set(key, row);
+    return row;
+  }
+
+  samples(): Iterable<Sample> {
+    return this.counts.values();
+  }
+
+  reset(): void {
+    this.counts.clear();
   }
 }
