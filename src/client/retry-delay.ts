@@ -1,10 +1,36 @@
-/** Whether a response invites a retry, and when: the policy, without a request and without a timer. */
+/** Whether a response invites a retry, when, and how long to wait when nobody says: without a request, without a timer. */
 import { droppedReasonHeader } from '../base/headers/header-names.js';
 import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
 import { isRefusal, retryAfterMs } from '../base/headers/retry-after.js';
 import * as s from '../base/schema/schema.js';
-import { type Backoff, fullJitter } from './backoff.js';
-import { numberFrom } from './option-schemas.js';
+import { msAboveZero, numberFrom } from './option-schemas.js';
+
+/** The pause in ms after `attempt` failed; attempts count from 0. `random` is a source of 0 <= value < 1. */
+export type Backoff = (attempt: number, random: () => number) => number;
+
+export interface FullJitterOptions {
+  /** Longest pause after the first attempt, ms above 0; it doubles with every attempt. */
+  initialMs: number;
+  /** Longest pause of all, ms above 0. */
+  maxMs: number;
+}
+
+const jitterOptions = s.object({ initialMs: msAboveZero(), maxMs: msAboveZero() });
+
+/**
+ * A random pause below a bound that doubles, so that refused clients do not come back together: `random() · min(maxMs,
+ * initialMs · 2^attempt)`. Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: full jitter.
+ * @throws FlowConfigError
+ */
+export function fullJitter(options: FullJitterOptions): Backoff {
+  const { initialMs, maxMs } = s.parse(jitterOptions, options, 'fullJitter');
+  return (attempt, random) => random() * Math.min(maxMs, initialMs * 2 ** attempt);
+}
+
+/** Dynamo's guidance for clients, request rejection: `min(60, 2^attempt + random())` seconds; give it 5 attempts. */
+export function dynamoBackoff(): Backoff {
+  return (attempt, random) => Math.min(60, 2 ** attempt + random()) * 1000;
+}
 
 /** The part of a response that is read: of a web `Response`, or of another client's. */
 export interface RefusedResponse {

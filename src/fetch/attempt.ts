@@ -71,7 +71,7 @@ export class Attempt {
       this.tokenTimer = this.timer(this.firstTokenMs, () => tooLate);
       const response = await this.send();
       end.signal.throwIfAborted();
-      this.stop(this.headTimer);
+      settings.clock.clearTimeout(this.headTimer);
       return await this.judge(response);
     } catch (error) {
       if (this.lease.isEvicted && end.leave()) return { type: 'evicted' };
@@ -80,8 +80,8 @@ export class Attempt {
       if (end.signal.aborted && end.signal.reason === tooLate) return { type: 'late' };
       throw end.signal.aborted ? end.signal.reason : error;
     } finally {
-      this.stop(this.headTimer);
-      this.stop(this.tokenTimer);
+      settings.clock.clearTimeout(this.headTimer);
+      settings.clock.clearTimeout(this.tokenTimer);
     }
   }
 
@@ -109,7 +109,7 @@ export class Attempt {
     // An opaque answer of a page tells nothing.
     if (response.status > 0) lease.answered(response);
     const awaitsToken = this.firstTokenMs < Infinity && body !== undefined && isEventStream(response.headers);
-    if (!awaitsToken) this.stop(this.tokenTimer);
+    if (!awaitsToken) settings.clock.clearTimeout(this.tokenTimer);
     const held = awaitsToken ? (await readToFirstToken(body)).chunks : [];
     end.signal.throwIfAborted();
     if (settings.usage && response.ok) end.reader = usageReader({ lease, cachedTokens: true });
@@ -142,10 +142,6 @@ export class Attempt {
 
   private timer(ms: number, reason: () => unknown): unknown {
     return ms === Infinity ? undefined : this.settings.clock.setTimeout(() => this.end.abort(reason()), ms);
-  }
-
-  private stop(timer: unknown): void {
-    if (timer !== undefined) this.settings.clock.clearTimeout(timer);
   }
 }
 

@@ -1,12 +1,14 @@
 /** A live page of one controller: a page, its stream of frames, and the same as JSON, all under one path. */
 import { headerText } from '../../base/headers/header-source.js';
-import { explainWait, type FlowController, overviewOf } from '../../index.js';
+import * as s from '../../base/schema/schema.js';
+import { explainWait, type FlowController, overviewOf, realClock } from '../../index.js';
+import type { OverviewBounds } from '../../types/index.js';
 import { broadcast } from './broadcast.js';
 import { frameText, toFrame } from './frame.js';
 import { History } from './history.js';
 import { aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
-import { type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
+import type { InspectorOptions, InspectorRequest } from './options.js';
 import { builtPage } from './page/built-page.js';
 import { sharedTable } from './shared-limits.js';
 
@@ -24,6 +26,53 @@ export interface Inspector {
   /** Ends all streams, so that a server can close, and the history. Later pages are served without the past. */
   close(): void;
 }
+
+/** Where hosts usually have it. */
+function usualId(request: unknown): string | undefined {
+  const { id, requestId, req }: Record<string, unknown> = { ...Object(request) };
+  const headers: unknown = Reflect.get(Object(req), 'headers');
+  const named = id ?? requestId ?? Reflect.get(Object(headers), 'x-request-id');
+  return typeof named === 'string' || typeof named === 'number' ? String(named) : undefined;
+}
+
+const knowsHost = s.callable<(host: string) => boolean>();
+const hostNames = s.list(s.text());
+
+const hosts = s.element<(host: string) => boolean>((candidate, report) => {
+  const known = s.validate(knowsHost, candidate);
+  if (known.ok) return known.value;
+  const named = s.validate(hostNames, candidate);
+  if (named.ok) return (host) => named.value.includes(host);
+  report('a list of names, or a function that knows them');
+  return undefined;
+});
+
+/** Frames stay small whatever is asked for. */
+const upTo = (to: number) => s.optional(s.integer({ from: 0, to }));
+
+const optionsSchema = s.object({
+  authorize: s.optional(
+    s.callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look'),
+  ),
+  idOf: s.optional(
+    s.callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'),
+    usualId,
+  ),
+  hosts: s.optional(hosts, () => true),
+  history: s.optional(s.flag(), true),
+  fairnessIds: s.optional(s.oneOf('shown', 'hidden'), 'shown'),
+  intervalMs: s.optional(s.number({ from: 100, to: 5_000 }), 500),
+  maxWatchers: s.optional(s.positiveInteger(), 16),
+  bounds: s.optional(
+    s.object({
+      flows: upTo(50),
+      waits: upTo(50),
+    } satisfies Record<keyof OverviewBounds, unknown>),
+    {},
+  ),
+  shared: s.optional(s.callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
+  clock: s.optional(s.clock(), realClock),
+} satisfies Record<keyof InspectorOptions, unknown>);
 
 /** Headers of every answer: browsers must not cache it, frame it, guess its type, or send its address to others. */
 const guards: Readonly<Record<string, string>> = {
@@ -44,7 +93,7 @@ const guards: Readonly<Record<string, string>> = {
  * app.use('/inspector', page.node);
  */
 export function inspector(flow: FlowController<never>, options: InspectorOptions = {}): Inspector {
-  const resolved = resolveInspectorOptions(options);
+  const resolved = s.parse(optionsSchema, options, 'inspector');
   const { authorize, hosts, intervalMs, maxWatchers, clock } = resolved;
   let history: History | undefined = resolved.history ? new History(flow, clock) : undefined;
   const nameOf = resolved.fairnessIds === 'hidden' ? aliases() : shortenName;

@@ -1,7 +1,6 @@
-/** The options of `inspector`, and their checks. */
+/** The options of `inspector`, and what they see of a request. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
-import * as s from '../../base/schema/schema.js';
-import { type Clock, realClock } from '../../index.js';
+import type { Clock } from '../../index.js';
 import type { OverviewBounds } from '../../types/index.js';
 import type { InspectedShares } from './shared-limits.js';
 
@@ -42,64 +41,4 @@ export interface InspectorOptions {
   shared?: (() => InspectedShares) | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
-}
-
-type Filled<K extends keyof InspectorOptions> = { readonly [P in K]: NonNullable<InspectorOptions[P]> };
-
-export interface ResolvedInspectorOptions
-  extends Filled<'idOf' | 'history' | 'fairnessIds' | 'intervalMs' | 'maxWatchers' | 'bounds' | 'clock'>,
-    Pick<InspectorOptions, 'authorize' | 'shared'> {
-  readonly hosts: (host: string) => boolean;
-}
-
-/** Where hosts usually have it. */
-function usualId(request: unknown): string | undefined {
-  const { id, requestId, req }: Record<string, unknown> = { ...Object(request) };
-  const headers: unknown = Reflect.get(Object(req), 'headers');
-  const named = id ?? requestId ?? Reflect.get(Object(headers), 'x-request-id');
-  return typeof named === 'string' || typeof named === 'number' ? String(named) : undefined;
-}
-
-const knowsHost = s.callable<(host: string) => boolean>();
-const hostNames = s.list(s.text());
-
-const hosts = s.element<(host: string) => boolean>((candidate, report) => {
-  const known = s.validate(knowsHost, candidate);
-  if (known.ok) return known.value;
-  const named = s.validate(hostNames, candidate);
-  if (named.ok) return (host) => named.value.includes(host);
-  report('a list of names, or a function that knows them');
-  return undefined;
-});
-
-/** Frames stay small whatever is asked for. */
-const upTo = (to: number) => s.optional(s.integer({ from: 0, to }));
-
-const optionsSchema = s.object({
-  authorize: s.optional(
-    s.callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look'),
-  ),
-  idOf: s.optional(
-    s.callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'),
-    usualId,
-  ),
-  hosts: s.optional(hosts, () => true),
-  history: s.optional(s.flag(), true),
-  fairnessIds: s.optional(s.oneOf('shown', 'hidden'), 'shown'),
-  intervalMs: s.optional(s.number({ from: 100, to: 5_000 }), 500),
-  maxWatchers: s.optional(s.positiveInteger(), 16),
-  bounds: s.optional(
-    s.object({
-      flows: upTo(50),
-      waits: upTo(50),
-    } satisfies Record<keyof OverviewBounds, unknown>),
-    {},
-  ),
-  shared: s.optional(s.callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
-  clock: s.optional(s.clock(), realClock),
-} satisfies Record<keyof InspectorOptions, unknown>);
-
-/** @throws FlowConfigError that lists every problem */
-export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
-  return s.parse(optionsSchema, options, 'inspector');
 }

@@ -29,8 +29,7 @@ export interface OpenTelemetryMetricsOptions {
   /** Whether metrics have the attribute `flow_control.fairness_id`: many series, names of tenants. @default false */
   fairnessIdAttribute?: boolean | undefined;
   /**
-   * Upper bounds of the histogram of waits. Each is one count more of each series. A view of
-   * the SDK goes before it.
+   * Upper bounds of the histogram of waits. Each is one count more of each series. A view of the SDK goes before it.
    * @default 21 from 0.0001 to 60: those of llm-d, and five more from 5 up
    */
   queueDurationBuckets?: readonly number[] | undefined;

@@ -13,10 +13,7 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   inferencePool?: string | undefined;
   /** Whether series have the label `fairness_id`. False where fairness IDs are secrets, as API keys. @default true */
   fairnessIdLabel?: boolean | undefined;
-  /**
-   * Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up.
-   * @default 1000
-   */
+  /** Fairness IDs with own series, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
   maxFairnessIds?: number | undefined;
   /**
    * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 5 kB of a
@@ -42,8 +39,6 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   /** Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API, as `chat_completions`. @default without */
   dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;
 }
-
-type Checked = Record<keyof PrometheusMetricsOptions, unknown>;
 
 const aFunction = s.callable<(request: never) => string>();
 const texts = s.value(
@@ -80,7 +75,7 @@ const optionsSchema = s.object({
     ),
   ),
   dynamo: s.optional(s.object({ endpoint: s.optional(aFunction) })),
-} satisfies Checked);
+} satisfies Record<keyof PrometheusMetricsOptions, unknown>);
 
 /** @throws FlowConfigError that lists every problem */
 export function checkOptions(options: object): void {

@@ -10,9 +10,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 export interface Sample {
   readonly labels?: Labels;
-  /**
-   * Labels beside those, in an object that lives as long as its series: prom-client prints it once and keeps the text.
-   */
+  /** Labels beside those, in an object as long-lived as its series: prom-client prints it once and keeps the text. */
   readonly sharedLabels?: Labels;
   readonly value: number;
   /** Where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
@@ -25,9 +23,7 @@ export interface RegisteredMetric {
   reset(): void;
 }
 
-/**
- * The part of prom-client's `Registry` that is used. Nothing is imported from prom-client, so any copy of it will do.
- */
+/** The part of prom-client's `Registry` that is used. Nothing is imported from there, so any copy of it will do. */
 export interface MetricsRegister {
   registerMetric(metric: RegisteredMetric): void;
   removeSingleMetric(name: string): void;
@@ -113,11 +109,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
     return this.described(values);
   }
 
-  /**
-   * prom-client prints from this where it knows the method; otherwise it takes `get`. The samples are those of this
-   * moment; what is long to print waits for a turn of the event loop of its own, so that a scrape does not stop
-   * everything else.
-   */
+  /** prom-client prefers it to `get`. Samples of this moment; if there are many, they have a turn of the event loop. */
   async getForPromString(): Promise<object> {
     const samples = this.samples();
     if (samples.length > printedAtOnce) await turnOfItsOwn();
@@ -149,8 +141,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
 }
 
 /**
- * Registers the families under one prefix, or joins those that are registered. Returns a function that removes them
- * again.
+ * Registers the families under one prefix, or joins those that are registered. What it returns removes them again.
  * @throws FlowConfigError when the pool is reported already, or a name belongs to somebody else
  */
 export function expose<S>(

@@ -1,11 +1,12 @@
 /** The contract of every constraint: room for each request, waits, and the figures of quotas and sessions. */
-import type { Constraint } from '../../index.js';
+import type { Constraint, EndpointView } from '../../index.js';
 import {
   type ContractCase,
   contract,
   expectPart,
   expectSame,
   expectThat,
+  ids,
   type Promises,
   subscription,
 } from './contract-case.js';
@@ -61,9 +62,9 @@ export function constraintContract(make: () => Constraint): ContractCase[] {
       constraint,
     ) {
       playSeats(constraint, 4, (item, nowMs) => {
-        const ids = (): string[] => constraint.withRoomFor(endpoints, item, nowMs).map(({ id }) => id);
-        expectPart(constraint.withRoomFor(endpoints, item, nowMs), endpoints);
-        expectSame(ids(), ids(), 'the endpoints with room, asked again');
+        const withRoom = (): readonly EndpointView[] => constraint.withRoomFor(endpoints, item, nowMs);
+        expectPart(withRoom(), endpoints);
+        expectSame(ids(withRoom()), ids(withRoom()), 'the endpoints with room, asked again');
       });
     },
     'tells a request without room an instant that lies ahead, not before the earliest one, and what it waits for'(

@@ -42,9 +42,12 @@ export function expectSame(got: unknown, expected: unknown, what: string): void 
   expectThat(a === b, `${what}: expected ${b}, got ${a}`);
 }
 
+export function ids(endpoints: readonly EndpointView[]): string[] {
+  return endpoints.map(({ id }) => id);
+}
+
 /** What a filter answers is some of what it was given, in the same order. */
 export function expectPart(kept: readonly EndpointView[], given: readonly EndpointView[]): void {
-  const ids = (endpoints: readonly EndpointView[]): string[] => endpoints.map(({ id }) => id);
   expectThat(
     kept.every((endpoint) => given.includes(endpoint)),
     'it answers an endpoint that it was not given',

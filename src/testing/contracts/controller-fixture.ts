@@ -96,10 +96,7 @@ function enqueue(flow: FlowController, i: number): Promise<Outcome> {
   return flow.enqueue({ byteSize: i, tokens: i % 50 }, key);
 }
 
-/**
- * Sends requests of several tenants and priorities through a controller with three endpoints, and releases each.
- * Expects that none is left, that none was evicted, and that every invariant holds all the time.
- */
+/** Serves tenants of several priorities at three endpoints. Expects that none is left or evicted, and invariants. */
 export async function serveAll(options: Partial<FlowControllerOptions>): Promise<Served> {
   const { pool, flow, clock, running } = withThreeEndpoints({
     saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
@@ -137,10 +134,7 @@ export async function serveWithoutFaults(options: Partial<FlowControllerOptions>
   expectNoFaults((await serveAll(options)).pluginErrors);
 }
 
-/**
- * Sends requests while every method of a plugin breaks its contract. Expects that every invariant holds all the time,
- * and that every caller gets an answer, at the latest when the controller closes.
- */
+/** While every method of a plugin breaks its contract, invariants must hold, and all callers be answered by `close`. */
 export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
   const { flow, clock, running } = withThreeEndpoints({ eviction: inFlightEviction(), ...options });
   let answers = 0;

@@ -1,6 +1,6 @@
 /** The contract of every endpoint filter. */
 import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
-import { type ContractCase, contract, expectPart, expectSame, expectThat } from './contract-case.js';
+import { type ContractCase, contract, expectPart, expectSame, expectThat, ids } from './contract-case.js';
 import { sabotaged, serveAll, survival } from './controller-fixture.js';
 import { type Random, repeatedly } from './random.js';
 import { endpointView, itemView, randomEndpoints } from './views.js';
@@ -30,10 +30,6 @@ function withClasses(
     const requestClass = filter.classOf(randomItem(random));
     if (requestClass !== undefined) check(endpoints, requestClass);
   });
-}
-
-function ids(endpoints: readonly EndpointView[]): string[] {
-  return endpoints.map(({ id }) => id);
 }
 
 /** The contract of endpoint filters, as cases for any test framework. */

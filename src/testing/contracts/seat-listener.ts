@@ -35,10 +35,7 @@ function randomItem(random: Random, sequence: number): ItemView {
   );
 }
 
-/**
- * Sends requests where there is room, and ends them in every way: told of an answer or not, reported or not,
- * sent or not. `look` sees each request before it is sent, at the instant of the history. At the end nothing runs.
- */
+/** Sends requests where there is room, and ends them in every way, all at last. `look` sees each before it is sent. */
 export function playSeats(
   listener: SeatListener & Partial<Constraint>,
   seed: number,

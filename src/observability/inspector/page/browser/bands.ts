@@ -1,5 +1,5 @@
 /** The gate, the figures, and one lane for each band with its flows in line before its gate. */
-import type { FrameBand, FrameWhole, InspectorFrame } from '../../frame.js';
+import type { FrameBand, FrameFlow, FrameWhole, InspectorFrame } from '../../frame.js';
 import { byId, copies, copyOf, fill, list, make, mark, more, notice, part, say, set, tell } from './dom.js';
 import { keepTints, tintOf } from './tints.js';
 import { bytes, count, rate, time } from './words.js';
@@ -84,22 +84,12 @@ function limitText(band: FrameBand): string {
 }
 
 /** One flow of a lane, or all those that are not shown. */
-interface LaneFlow {
-  readonly name: string;
-  readonly waiting: number;
-  readonly isHeld: boolean;
-  readonly isAtCap: boolean;
+interface LaneFlow extends Pick<FrameFlow, 'name' | 'waiting' | 'isHeld' | 'isAtCap'> {
   readonly tint: string;
 }
 
 function flowsOf(band: FrameBand): LaneFlow[] {
-  const flows: LaneFlow[] = band.flows.map(({ name, waiting, isHeld, isAtCap }) => ({
-    name,
-    waiting,
-    isHeld,
-    isAtCap,
-    tint: tintOf(name),
-  }));
+  const flows: LaneFlow[] = band.flows.map((flow) => ({ ...flow, tint: tintOf(flow.name) }));
   if (band.otherWaiting > 0) {
     const name = band.otherFlows === 1 ? '1 other flow' : `${count(band.otherFlows)} other flows`;
     flows.push({ name, waiting: band.otherWaiting, isHeld: false, isAtCap: false, tint: 'others' });
