@@ -3,7 +3,7 @@
 /** No refusal needs more bytes; a new connection is then cheaper than to read on. */
 const mostBytes = 65_536;
 
-/** Reads the body to its end in the background, for the connection's sake. A long one, or by the result: cancelled. */
+/** Reads the body to its end in the background, for the connection; cancels a long one, and the result cancels it. */
 export function discardBody({ body }: Pick<Response, 'body'>): () => void {
   // React Native has no bodies as streams; a locked one has a reader already.
   if (!body || body.locked) return () => {};

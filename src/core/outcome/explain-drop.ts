@@ -47,7 +47,7 @@ export type DropCode =
 export interface DropExplanation {
   readonly cause: DropCause;
   readonly code: DropCode;
-  /** By the Gateway API: 429 `saturated`, `budget`, `evicted`; 500 `shutting-down`, `internal`; 403 `revoked`; 503. */
+  /** Gateway API: 429 `saturated`, `budget`, `evicted`; 500 `shutting-down`, `internal`; 403 `revoked`; else 503. */
   readonly status: 403 | 429 | 500 | 503;
   /** One sentence for the client: limits and figures, or a policy's own text. It never adds a fairness ID. */
   readonly detail: string;

@@ -5,7 +5,7 @@ import * as s from '../../base/schema/schema.js';
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from '../../config/index.js';
 import { isRecord, readYaml } from '../../config/read-yaml.js';
 import { type AdmissionPolicy, defaultRegistry, type FlowControllerOptions } from '../../index.js';
-import type { EndpointsSource } from './endpoints-file.js';
+import type { EndpointsSource } from './follow-endpoints.js';
 import type { ReportedAttribute } from './reported-attributes.js';
 import { defaultParsers, parserTypes } from './request-parsers.js';
 import { scorerTypes, type WeightedScorer } from './scheduling-profile.js';

@@ -17,10 +17,10 @@ import type { GatewayOptions } from '../gateway.js';
 import type { PromClient } from '../metrics/gateway-metrics.js';
 import { contained, type GatewayLog } from '../shared/gateway-log.js';
 import { loadCel, loadExtProc, loadPromClient } from '../shared/optional-peers.js';
-import { followEndpoints } from './endpoints-file.js';
 import type { EppConfig } from './epp-config.js';
 import { eppMetrics, eppPrefix } from './epp-metrics.js';
 import { EppRequests, noteOf } from './epp-requests.js';
+import { followEndpoints } from './follow-endpoints.js';
 import { profilePicker, type ScoredRequest } from './scheduling-profile.js';
 
 export type EppOptions = Pick<GatewayOptions, 'log'>;
@@ -115,7 +115,8 @@ class RunningEpp implements Epp {
     }
     this.metricsServer = createServer((req, res) => {
       if (req.url === '/metrics' && register !== undefined) {
-        void register.metrics().then((text) => res.setHeader('content-type', register.contentType).end(text));
+        const sent = (text: string): unknown => res.setHeader('content-type', register.contentType).end(text);
+        register.metrics().then(sent, () => res.writeHead(500).end());
       } else {
         const isReady = req.url === '/readyz' && this.closed === undefined;
         res.writeHead(isReady ? 200 : req.url === '/readyz' ? 503 : 404).end();

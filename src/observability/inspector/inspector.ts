@@ -14,7 +14,7 @@ import { sharedTable } from './shared-limits.js';
 export interface Inspector {
   /** For Hono and every fetch runtime: `app.get('/inspector', (c) => page.fetch(c.req.raw))`. */
   fetch(request: Request): Promise<Response>;
-  /** For node:http, Express, Koa (`ctx.respond = false`), Fastify (`reply.hijack()`). `next` gets faults of options. */
+  /** For node:http, Express, Koa (`ctx.respond = false`), Fastify (`reply.hijack()`). `next`: faults of `authorize`. */
   node(req: NodeLikeRequest, res: NodeLikeResponse, next?: (error?: unknown) => void): Promise<void>;
   /** Pages that watch now. */
   readonly watchers: number;

@@ -20,7 +20,7 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
    * scrape. Later ones are counted as `other`. An integer from 1 up. @default 1000
    */
   maxSeries?: number | undefined;
-  /** Upper bounds of the histogram of waits; each is a line of every series. @default 21 from 0.0001 to 60: llm-d's */
+  /** Upper bounds of the histogram of waits; a line each. @default 21 from 0.0001 to 60: llm-d's, and five more */
   queueDurationBuckets?: readonly number[] | undefined;
   /** Fairness IDs that have series of their own whoever came before. @default [] */
   pinnedFairnessIds?: readonly string[] | undefined;

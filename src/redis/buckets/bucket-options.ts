@@ -33,7 +33,7 @@ export interface WindowSettings extends BucketSettings {
    * burst and rate. False: chunks come on top, and all is given back, so that only what was used is paid for.
    */
   readonly isStrict: boolean;
-  /** Bought ahead, as ms of the rate; chunks are part of the burst. @default half a refresh of its part, or 2 calls */
+  /** Bought ahead, ms of the rate; chunks are of the burst. @default half a refresh of its part, or 2 requests */
   readonly chunkMs?: number | undefined;
 }
 

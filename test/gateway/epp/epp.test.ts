@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@grpc/grpc-js';
+import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createEpp, type Epp, loadEppConfig } from '../../../src/gateway/index.js';
 import { connectTo, ProxyStream } from '../../conformance/epp/fake-envoy.js';
@@ -197,6 +198,18 @@ describe('a request', () => {
     await vi.waitFor(() => expect(flow.stats().waiting).toBe(0), 5_000);
     for (const stream of running) stream.cancel();
     await vi.waitFor(() => expect(flow.stats().inFlight).toBe(0), 5_000);
+  });
+});
+
+describe('a scrape', () => {
+  it('of what cannot be read is 500, and the picker goes on', async () => {
+    const { ports } = await start();
+    const url = `http://127.0.0.1:${ports.metricsPort}/metrics`;
+    const broken = vi.spyOn(Registry.prototype, 'metrics').mockRejectedValueOnce(new Error('no figures'));
+    expect((await fetch(url)).status).toBe(500);
+    broken.mockRestore();
+    expect((await fetch(url)).status).toBe(200);
+    await goes(ask());
   });
 });
 

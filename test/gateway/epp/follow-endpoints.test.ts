@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { followEndpoints } from '../../../src/gateway/epp/endpoints-file.js';
+import { followEndpoints } from '../../../src/gateway/epp/follow-endpoints.js';
 import { EndpointPool, FlowConfigError } from '../../../src/index.js';
 import { until } from '../../integration/support/until.js';
 
