@@ -156,16 +156,16 @@ function visit(table: LocalTable<Pool>, key: string, caller: Caller, told: Told,
     sweep(pool, caller);
   }
   let mine = pool?.replicas.get(self);
-  const isMine = mine?.id === id;
+  const own = mine?.id === id ? mine : undefined;
   const began = pool?.sums.began ?? 0;
-  if (mine !== undefined && isMine && sequence <= mine.sequence)
-    return [mine.sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-  if (mine !== undefined && !isMine && !isLeaving && rememberedBirth > 0 && rememberedBirth < mine.born) {
+  if (own !== undefined && sequence <= own.sequence) return [own.sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+  if (mine !== undefined && own === undefined && !isLeaving && rememberedBirth > 0 && rememberedBirth < mine.born) {
     mine.hasRival = 1;
     return [sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0];
   }
-  if (isLeaving && !isMine) return [sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0];
-  const hasLost = acknowledged > 0 && !(isMine && (mine?.sequence ?? 0) >= acknowledged);
+  if (isLeaving && own === undefined && (mine !== undefined || told.inFlight === 0))
+    return [sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0];
+  const hasLost = !isLeaving && (own?.sequence ?? 0) < acknowledged;
   if (pool === undefined || (hasLost && now >= pool.sums.learnsUntil)) {
     pool = begin(caller, began);
     mine = undefined;
@@ -177,7 +177,7 @@ function visit(table: LocalTable<Pool>, key: string, caller: Caller, told: Told,
   const lack = sums.short;
   if (mine.stage === 0) count(pool, mine, 1);
   sums.nextEnd = Math.min(sums.nextEnd, endOf(mine, caller));
-  if (mine.stage === 0 || mine.ghost > 0) replicas.set(self, mine);
+  replicas.set(self, mine);
   sums.lastEnd = Math.max(sums.lastEnd, mine.forgetEnd + caller.lease);
   table.set(key, pool, sums.lastEnd * 1_000, nowUs);
   const { grant, safe, smallest, largest, kept, target } = figures;
@@ -202,13 +202,13 @@ interface Learning {
   readonly absent: number;
 }
 
-function learn(sums: Sums, { now, lease }: Caller, told: Told, isNew: boolean): Learning {
+function learn(sums: Sums, { now, lease, isLeaving }: Caller, told: Told, isNew: boolean): Learning {
   const { weight, rememberedEpoch, rememberedWeight } = told;
   if (rememberedEpoch > 0 && rememberedEpoch !== sums.began) {
     sums.expected = Math.max(sums.expected, rememberedWeight);
     sums.learnsUntil = Math.max(sums.learnsUntil, sums.began + lease);
     if (isNew) sums.called += weight;
-  } else if (isNew) sums.joined += weight;
+  } else if (isNew && !isLeaving) sums.joined += weight;
   const absent = now <= sums.forgetEnd ? Math.max(0, sums.expected - sums.called) : 0;
   const isLearning = now < sums.learnsUntil || (absent > 0 && now <= sums.drainEnd);
   return { isLearning, absent: isLearning ? absent : Math.max(0, absent - sums.joined) };
@@ -217,11 +217,11 @@ function learn(sums: Sums, { now, lease }: Caller, told: Told, isNew: boolean): 
 /** The caller's replica, with its new ends, out of the sums, and without what it held. */
 function renew(pool: Pool, before: Replica | undefined, caller: Caller, told: Told): Replica {
   const { sums } = pool;
-  const { now, id, isNamed, lease, drain, forget } = caller;
+  const { now, id, isNamed, isLeaving, lease, drain, forget } = caller;
   const { sequence, limit, weight } = told;
   const mine = before ?? { ...record(replicaFields), born: now, isNamed, id };
   const wasOver = mine.stage === 2;
-  if (before === undefined) sums.joins += 1 - isNamed;
+  if (before === undefined) sums.joins += isLeaving ? 0 : 1 - isNamed;
   else {
     comeBack(pool, mine);
     count(pool, mine, -1);
@@ -246,16 +246,19 @@ function figuresOf({ sums, limits }: Pool, limit: number, { isLearning, absent }
   return { grant: 0, safe: 0, smallest, largest: Math.max(...all), kept, target: 0 };
 }
 
-function leave(pool: Pool, mine: Replica, caller: Caller, told: Told, learning: Learning): Figures {
-  const { now, self, drain } = caller;
+function leave(pool: Pool, mine: Replica, { now, drain }: Caller, told: Told, learning: Learning): Figures {
+  const { sums } = pool;
   const { limit, inFlight } = told;
-  if (inFlight > 0) mine.ghostEnd = Math.max(mine.ghostEnd, now + drain);
+  const forgetEnd = Math.max(mine.ghostEnd, now + drain);
+  if (inFlight > 0) mine.ghostEnd = forgetEnd;
   hold(pool, mine, 0, mine.ghost + inFlight);
-  const forgetEnd = mine.ghost > 0 ? mine.ghostEnd : now - 1;
   Object.assign(mine, { stage: 2, isNamed: 1, safe: 0, forgetEnd });
-  pool.sums.silent += mine.ghost;
-  pool.sums.uses -= mine.ghost;
-  if (!pass(pool, mine, now)) pool.replicas.delete(self);
+  sums.silent += mine.ghost;
+  sums.uses -= mine.ghost;
+  if (mine.ghost === 0) {
+    sums.known -= mine.weight;
+    mine.weight = 0;
+  }
   return figuresOf(pool, limit, learning);
 }
 

@@ -157,9 +157,10 @@ local function visit(key, at)
     redis.call('HSET', key, self, cmsgpack.pack(mine))
     return { sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0 }
   end
-  if isLeaving and not isMine then return { sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0 } end
+  -- Who has left with nothing, or whose name another has, leaves nothing behind.
+  if isLeaving and not isMine and (mine or inFlight == 0) then return { sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0 } end
   -- A store that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
-  local hasLost = acknowledged > 0 and not (isMine and mine.sequence >= acknowledged)
+  local hasLost = not isLeaving and (isMine and mine.sequence or 0) < acknowledged
   if not sums or (hasLost and now >= sums.learnsUntil) then
     local all = redis.call('HGETALL', key)
     for i = 1, #all, 2 do redis.call('HDEL', key, all[i]) end
@@ -172,7 +173,7 @@ local function visit(key, at)
     sums.expected = math.max(sums.expected, rememberedWeight)
     sums.learnsUntil = math.max(sums.learnsUntil, sums.began + lease)
     if not mine then sums.called = sums.called + weight end
-  elseif not mine then
+  elseif not mine and not isLeaving then
     sums.joined = sums.joined + weight
   end
   local absent = now <= sums.forgetEnd and math.max(0, sums.expected - sums.called) or 0
@@ -185,7 +186,7 @@ local function visit(key, at)
   else
     mine = zeros(replicaFields)
     mine.id, mine.born, mine.isNamed = id, now, isNamed
-    sums.joins = sums.joins + 1 - isNamed
+    if not isLeaving then sums.joins = sums.joins + 1 - isNamed end
   end
   if mine.id ~= id then
     if not wasOver then mine.ghostEnd = math.max(mine.ghostEnd, now + drain, mine.leaseEnd) end
@@ -202,12 +203,14 @@ local function visit(key, at)
   local kept = absent > 0 and not isLearning and math.ceil(smallest * absent / sums.expected) or 0
   local grant, safe, target = 0, 0, 0
   if isLeaving then
-    if inFlight > 0 then mine.ghostEnd = math.max(mine.ghostEnd, now + drain) end
-    hold(sums, mine, 0, mine.ghost + inFlight)
+    -- It is known for a drain, so that a late call of it is not taken for one that the store has lost.
+    local forgetEnd = math.max(mine.ghostEnd, now + drain)
     -- What an earlier one may still run is kept until it is over, and so is what is in flight.
-    mine.stage, mine.isNamed, mine.safe, mine.forgetEnd = 2, 1, 0, mine.ghost > 0 and mine.ghostEnd or now - 1
+    if inFlight > 0 then mine.ghostEnd = forgetEnd end
+    hold(sums, mine, 0, mine.ghost + inFlight)
+    mine.stage, mine.isNamed, mine.safe, mine.forgetEnd = 2, 1, 0, forgetEnd
     sums.silent, sums.uses = sums.silent + mine.ghost, sums.uses - mine.ghost
-    if not pass(sums, mine) then redis.call('HDEL', key, self) end
+    if mine.ghost == 0 then sums.known, mine.weight = sums.known - mine.weight, 0 end
   else
     local free, room = smallest - sums.held - kept, smallest - sums.silent - kept
     local left = room - sums.uses - sums.short
@@ -245,11 +248,7 @@ local function visit(key, at)
   sums.nextEnd, sums.last, sums.ahead = math.min(sums.nextEnd, endOf(mine)), now, now - clock
   local isLater = mine.forgetEnd > sums.lastEnd
   if isLater then sums.lastEnd = mine.forgetEnd + lease end
-  if mine.stage == 0 or mine.ghost > 0 then
-    redis.call('HSET', key, '#', cmsgpack.pack(sums), self, cmsgpack.pack(mine))
-  else
-    redis.call('HSET', key, '#', cmsgpack.pack(sums))
-  end
+  redis.call('HSET', key, '#', cmsgpack.pack(sums), self, cmsgpack.pack(mine))
   if isLater then redis.call('PEXPIREAT', key, text(sums.lastEnd - sums.ahead)) end
   return { sequence, grant, safe, sums.began, isLearning and 1 or 0, math.max(1, sums.live), smallest, largest, sums.held + kept, target, sums.known + absent,
     mine.born, mine.hasRival, lack }

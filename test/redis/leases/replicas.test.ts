@@ -181,6 +181,63 @@ describe('seats', () => {
   });
 });
 
+describe('a replica that leaves', () => {
+  /** A store that keeps each call, and can be flushed. */
+  function kept() {
+    let memory = {};
+    const calls: Parameters<Store['run']>[] = [];
+    const run: Store['run'] = async (...call) => {
+      calls.push(call);
+      return call[0].local(memory, call[1], call[2], (1e9 + clock.now()) * 1_000);
+    };
+    const flush = (): void => {
+      memory = {};
+    };
+    return { store: { ...localStore({ clock }), run }, calls, flush };
+  }
+
+  it('is known for a drain: its late call is not taken for one that the store has lost', async () => {
+    const { store, calls } = kept();
+    const [leaving, staying] = (await hungry(store, 2, (index) => ({ replica: `web-${index}` }))) as [Replica, Replica];
+    leaving.demand = 0;
+    await pass([leaving, staying], 2 * secondMs);
+    const [late] = calls.filter(([, , args]) => args[0] === 'web-0').slice(-1) as [Parameters<Store['run']>];
+    await leaving.shared.close();
+    await pass([staying], secondMs);
+    const epochs: unknown[] = [];
+    staying.shared.on('epoch', (epoch) => epochs.push(epoch));
+    await store.run(...late);
+    await pass([staying], 3 * secondMs);
+    expect(epochs).toEqual([]);
+    expect(staying.shared.status[0]).toMatchObject({ replicas: 1 });
+  });
+
+  it('tells a store that was flushed what it has in flight', async () => {
+    const { store, flush } = kept();
+    const staying = [new Replica(store), new Replica(store)] as const;
+    await pass(staying, 5 * secondMs);
+    // It does not hear of who comes.
+    staying[0].isDead = true;
+    const leaving = new Replica(store);
+    leaving.demand = limit;
+    await pass([staying[1], leaving], 3 * secondMs);
+    const { running } = leaving;
+    expect(running).toBeGreaterThan(limit / 4);
+    flush();
+    await leaving.shared.close();
+    staying[0].isDead = false;
+    for (const each of staying) each.demand = limit;
+    let most = 0;
+    const used = (): number => staying[0].running + staying[1].running;
+    await pass(staying, 50 * secondMs, () => {
+      most = Math.max(most, used());
+    });
+    expect(most).toBe(limit - running);
+    await pass(staying, 20 * secondMs);
+    expect(used()).toBe(limit);
+  });
+});
+
 describe('a replica is called', () => {
   const pod = { HOSTNAME: 'web-0', KUBERNETES_SERVICE_HOST: '10.0.0.1' };
 

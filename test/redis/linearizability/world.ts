@@ -125,8 +125,8 @@ export async function play(
         ask(replica);
       }
       if (step % 2 === 1) happen();
-      if (step % 8 === 7 && fate === 'flushed') await admin.flushall();
-      if (step % 8 === 7 && fate === 'killed') await server.kill().then(() => server.up());
+      if (step % 8 === 6 && fate === 'flushed') await admin.flushall();
+      if (step % 8 === 6 && fate === 'killed') await server.kill().then(() => server.up());
       await pause(120);
     }
     await Promise.all([...replicas].map(end));

@@ -8,7 +8,7 @@ import "github.com/anishathalye/porcupine"
 //   - A replica holds the larger of its grant and of what it says it uses, until its next call is answered. When it
 //     falls silent it holds that until lease and drain are over, then its safe share until it is forgotten.
 //   - A replica that has the name of an earlier one takes its place: what that one held is kept for a drain, and its safe
-//     share no longer.
+//     share no longer. Its farewell changes nothing before its first call does.
 //   - A call that is not newer than the last of its replica is told so, and changes nothing.
 //   - A call without an answer was run, or was not.
 //
@@ -91,23 +91,26 @@ func after(before state, call *call, answer *answer, losesState bool) state {
 	}
 	if call.IsLeaving {
 		mine = held{Sequence: call.Sequence, Seats: call.InFlight, DrainEnds: call.CallUs + call.DrainUs}
-		// A replica that left nothing behind is forgotten: its repeated call may be taken for that of a new one.
-		if call.InFlight == 0 {
+		// One that the store had nothing of leaves nothing: its late call may be taken for that of a new one.
+		if call.InFlight == 0 && before[call.Replica].Sequence == 0 {
 			mine = held{}
 		}
 	}
 	next[call.Replica] = mine
-	if call.Follows >= 0 && before[call.Replica].Sequence == 0 {
+	if call.Follows >= 0 && !call.IsLeaving && before[call.Replica].Sequence == 0 {
 		place := &next[call.Follows]
 		place.HasFollower, place.LeaseEnds, place.ForgetEnds = true, 0, 0
 		place.DrainEnds = least(place.DrainEnds, call.CallUs+call.DrainUs)
+		if losesState {
+			place.DrainEnds = 0
+		}
 	}
 	return next
 }
 
 // What the store may hold after the call; nothing when its answer breaks a promise. A store that loses what it knew
 // (`losesState`) may take an old call for a new one, lets a replica keep what it uses before all others have called, and
-// can only guess the safe share of one that stays silent.
+// can only guess the safe share of one that stays silent, and what an earlier one of a name still runs.
 func step(before state, call *call, answer *answer, losesState bool) []interface{} {
 	isOld := call.Sequence <= before[call.Replica].Sequence || before[call.Replica].HasFollower
 	switch {
@@ -117,8 +120,8 @@ func step(before state, call *call, answer *answer, losesState bool) []interface
 		return []interface{}{before, after(before, call, nil, losesState)}
 	case answer.Grant < 0 && isOld, isOld && losesState:
 		return []interface{}{before}
-	// A late repetition of a farewell: what was left behind is forgotten, and the one who left with it.
-	case isOld && call.IsLeaving && answer.Grant == 0 && call.ReturnUs > before[call.Replica].DrainEnds-clockError:
+	// A late farewell of one who has nothing there any more, or whose name another has.
+	case isOld && call.IsLeaving && answer.Grant == 0 && (before[call.Replica].HasFollower || seats(before[call.Replica], call.ReturnUs) == 0):
 		return []interface{}{before}
 	case answer.Grant < 0, isOld, answer.SafeShare > answer.Grant:
 		return nil
