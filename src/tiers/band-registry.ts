@@ -315,10 +315,12 @@ export class FlowTable {
 
   /** Reads the settings of one fairness ID anew. O(bands), and O(flows of the band) where classes queue apart. */
   refresh(fairnessId: string, bands: readonly PriorityBand[]): void {
-    for (const { flows } of bands) {
+    for (const { flows, longestQueues } of bands) {
       const own = flows.get(fairnessId);
       for (const flow of this.queuesByClass ? flows.values() : own === undefined ? [] : [own]) {
-        if (flow.fairnessId === fairnessId) this.setWeight(flow);
+        if (flow.fairnessId !== fairnessId) continue;
+        this.setWeight(flow);
+        longestQueues?.weighed(flow);
       }
     }
   }

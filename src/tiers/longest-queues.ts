@@ -126,8 +126,13 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
   added(item: T, flow: F): void {
     const member = this.members.get(flow) ?? this.join(flow);
     member.arrivals?.push(item);
-    this.heaps.requests.changed(member);
-    this.heaps.bytes.changed(member);
+    this.moved(member);
+  }
+
+  /** The weight of the flow is another. O(log flows). */
+  weighed(flow: F): void {
+    const member = this.members.get(flow);
+    if (member !== undefined) this.moved(member);
   }
 
   /** A request of the flow waits no longer; the flow's counts are without it already. O(log flows). */
@@ -136,8 +141,7 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
     if (member === undefined) return;
     member.arrivals?.discard();
     if (flow.waiting > 0) {
-      this.heaps.requests.changed(member);
-      this.heaps.bytes.changed(member);
+      this.moved(member);
       return;
     }
     this.members.delete(flow);
@@ -154,6 +158,11 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
   newestFirst(flow: F): Iterable<T> {
     const queue = this.members.get(flow)?.arrivals ?? this.queueOf?.(flow);
     return queue?.newestFirst?.() ?? [];
+  }
+
+  private moved(member: Member<F, T>): void {
+    this.heaps.requests.changed(member);
+    this.heaps.bytes.changed(member);
   }
 
   private join(flow: F): Member<F, T> {

@@ -41,7 +41,8 @@ export function mustAbortResponse(req: NodeRequest): boolean {
   return isNode20 && !req.complete && http2StreamOf(req)?.endAfterHeaders === false;
 }
 
-const isNode20 = process.version.startsWith('v20.');
+// Also loaded where there is no Node.
+const isNode20 = globalThis.process?.version?.startsWith('v20.') === true;
 
 /**
  * Node emits an error for a write after the end, and without a listener that ends the process. It does so while the

@@ -249,6 +249,17 @@ describe("overflow: 'fair'", () => {
     expect(dropOf(await hog[2]).reason).toBe('displaced');
   });
 
+  it('goes by the weight that refreshFlow found', async () => {
+    const weights = new Map([['gold', 4]]);
+    const { flow, ask } = fullQueue({ flows: (name) => ({ weight: weights.get(name) ?? 1 }) });
+    const gold = ['gold', 'gold', 'gold', 'plain'].map((name) => ask(name));
+    weights.set('gold', 1);
+    flow.refreshFlow('gold');
+    void ask('newcomer');
+    expect(dropOf((await now(gold[2]!))!).reason).toBe('displaced');
+    expect(waitingOf(flow)).toEqual({ gold: 2, plain: 1, newcomer: 1 });
+  });
+
   it('counts flows that are dispatched, cancelled and expired', async () => {
     const { flow, clock } = makeFlow({
       overflow: 'fair',

@@ -1,13 +1,14 @@
 /** Hono where there is no Node: requests and responses are all that there is. */
+import { runInNewContext } from 'node:vm';
 import { build } from 'esbuild';
 import { Hono } from 'hono';
 import { timeout } from 'hono/timeout';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { flowControl, type RequestFlow } from '../../../src/adapters/hono/index.js';
-import { FlowConfigError, FlowEvictedError, inFlightEviction } from '../../../src/index.js';
-import { countingGate } from '../../integration/support/counting-gate.js';
-import { until } from '../../integration/support/until.js';
-import { runtime, source } from './support.js';
+import { flowControl, type RequestFlow } from '../../src/adapters/hono/index.js';
+import { FlowConfigError, FlowEvictedError, inFlightEviction } from '../../src/index.js';
+import { runtime, source } from '../adapters/hono/support.js';
+import { countingGate } from './support/counting-gate.js';
+import { until } from './support/until.js';
 
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
@@ -375,15 +376,20 @@ describe('request headers', () => {
 });
 
 it('loads without Node', async () => {
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
     entryPoints: ['src/adapters/hono/index.ts'],
     bundle: true,
     platform: 'browser',
-    format: 'esm',
+    format: 'iife',
+    globalName: 'headgate',
     write: false,
     metafile: true,
     logLevel: 'silent',
   });
   const imported = Object.values(metafile.inputs).flatMap(({ imports }) => imports.filter(({ external }) => external));
   expect(imported).toEqual([]);
+  const { AbortController, AbortSignal, EventTarget, Headers, Request, Response, URL } = globalThis;
+  const web = { AbortController, AbortSignal, EventTarget, Headers, Request, Response, URL };
+  const made = runInNewContext(`${outputFiles[0]!.text}; typeof headgate.flowControl`, web);
+  expect(made).toBe('function');
 });
