@@ -21,6 +21,8 @@ import type { Flow, InFlightCap } from '../../src/tiers/flow.js';
 import type { FlowView } from '../../src/types/index.js';
 import type { CountedSignal } from './counted-signal.js';
 import { constraintsOf, engineOf, isPaused, isSilent, itemInside, optionsOf, ownDetectorOf } from './inside.js';
+import { pairs } from './pairs.js';
+import { reached } from './reached.js';
 import { flowName, mayServe, room } from './room.js';
 import { TurnsTaken } from './turns-taken.js';
 import type { WorldClock } from './world-clock.js';
@@ -106,6 +108,7 @@ export class Host {
   /** Plugins and listeners change the pool in the middle of decisions. */
   isMeddledWith = false;
   closedAtMs = Number.POSITIVE_INFINITY;
+  private closeCalledAtMs = Number.POSITIVE_INFINITY;
   private evictedAtMs = Number.NEGATIVE_INFINITY;
   isClosed = false;
   private isPoolEmpty: boolean;
@@ -243,10 +246,20 @@ export class Host {
 
   close(drainMs: number): void {
     this.closedAtMs = Math.min(this.closedAtMs, this.clock.now() + drainMs);
+    this.closeCalledAtMs = this.clock.now();
     void this.flow.close({ drainMs }).then(() => {
       this.activity++;
       this.isClosed = true;
     });
+  }
+
+  /** Of what waits of a fairness ID, flow by flow. */
+  weightsOf(fairnessId: string): number[] {
+    const bands = engineOf(this.flow).backlog.bands.all();
+    const flows = bands.flatMap((band) =>
+      (band.waitingFlows() as Flow[]).filter((each) => each.fairnessId === fairnessId),
+    );
+    return flows.map(({ weight }) => weight);
   }
 
   /** Seats taken at an endpoint, undefined being the implicit one. */
@@ -311,6 +324,7 @@ export class Host {
         lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined),
         'the wrong endpoint was announced',
       );
+      this.noteDispatched(ticket);
       ticket.state = 'dispatched';
       ticket.lease = lease;
       this.waiting.delete(ticket);
@@ -323,6 +337,15 @@ export class Host {
       const ticket = this.ticketOf(request, outcome.type, hasWaited ? 'waiting' : 'handed in');
       if (ticket === undefined) return;
       this.expectGround(ticket, outcome);
+      reached.saw(`dropped: ${outcome.reason}`);
+      if (ticket.isRequeued) reached.saw('a request that was put back is dropped');
+      if (
+        outcome.type === 'EvictedOther' &&
+        outcome.reason === 'shutting-down' &&
+        this.clock.now() > this.closeCalledAtMs
+      )
+        reached.saw('a drain ends while requests wait');
+      if (outcome.reason === 'revoked') this.turns.forget();
       ticket.state = 'dropped';
       ticket.drop = outcome;
       if (outcome.reason === 'displaced') this.displaced++;
@@ -345,14 +368,53 @@ export class Host {
       const isWanted = [...this.waiting].some(({ key }) => key.priority > lease.priority);
       this.expect(isWanted, 'evicted for nobody');
       this.evicted.add(lease);
+      reached.saw('a running request is evicted');
+      if (this.reconfiguredAtMs === this.evictedAtMs)
+        reached.saw('a running request is evicted in the turn of a reload');
+      if (this.isClosing) reached.saw('a running request is evicted during a drain');
     });
+    flow.on('flowRemoved', () => reached.saw('a flow is removed'));
+    flow.on('bandRemoved', () => reached.saw('a band is removed'));
     flow.on('regime', ({ isPoolEmpty }) => {
       this.activity++;
       this.expect(isPoolEmpty !== this.isPoolEmpty, 'a regime began anew without an end');
       this.isPoolEmpty = isPoolEmpty;
       this.wasReady ||= !isPoolEmpty;
+      if (this.waiting.size > 0)
+        reached.saw(`the pool ${isPoolEmpty ? 'empties' : 'has a server again'} while requests wait`);
       this.flippedAtMs = this.clock.now();
     });
+  }
+
+  private noteDispatched({ state, isRequeued, request }: Ticket): void {
+    const { flow } = this;
+    pairs.dispatchedUnder(optionsOf(flow));
+    if (this.isClosing) reached.saw('a request is dispatched during a drain');
+    if (this.reconfiguredAtMs === this.clock.now()) reached.saw('a request is dispatched in the turn of a reload');
+    if (
+      optionsOf(flow).holBlocking !== 'band' &&
+      [...this.waiting].some((other) => other.request.model !== request.model)
+    )
+      reached.saw('a request goes to a server that another one could not go to');
+    if (!isRequeued || state !== 'waiting') return;
+    const before = this.tickets.find((ticket) => ticket.request === request)?.lease;
+    reached.saw(
+      before?.isPutOff === true
+        ? 'a request that its server put off is put back, waits and runs again'
+        : 'an evicted request is put back, waits and runs again',
+    );
+  }
+
+  /** The host is about to bring new options. */
+  noteReload(changes: Readonly<Record<string, unknown>>): void {
+    if (this.waiting.size === 0) return;
+    reached.saw('a reload while requests wait');
+    const had = optionsOf(this.flow).constraints.length > 0;
+    if (had && 'constraints' in changes) reached.saw('a reload takes a constraint while requests wait');
+    if (this.leases.some((lease) => lease.isEvicted && !lease.isReleased))
+      reached.saw('a reload while an evicted request holds its seat');
+    if ([...this.waiting].some(({ isRequeued }) => isRequeued))
+      reached.saw('a reload while a request that was put back waits');
   }
 
   private ticketOf(request: unknown, event: string, ...states: Ticket['state'][]): Ticket | undefined {
@@ -524,7 +586,8 @@ export class Host {
       case 'RejectedCapacity':
       case 'RejectedNoEndpoints': {
         const { limit } = drop;
-        if (drop.reason === 'refused') return this.expect(drop.policy !== undefined, 'refused by nobody');
+        if (drop.reason === 'refused' || drop.reason === 'overloaded' || drop.reason === 'over-budget')
+          return this.expect(drop.policy !== undefined, `${drop.reason} by nobody`);
         if (drop.reason === 'no-endpoints') return this.expectUnserved(request);
         if (drop.reason === 'over-quota') return this.expectJudged(drop);
         this.expect(
@@ -567,6 +630,8 @@ export class Host {
       case 'EvictedOther':
         if (drop.reason === 'displaced') return this.expectDisplaced(ticket, drop);
         if (drop.reason === 'over-quota') return this.expectJudged(drop);
+        if (drop.reason === 'revoked')
+          return this.expect(optionsOf(this.flow).onDispatch !== undefined, 'revoked by nobody');
         if (drop.reason === 'infeasible')
           return this.expect(
             engineOf(this.flow).backlog.bands.get(key.priority)?.policies.ordering.dropsInfeasible === true,
@@ -723,6 +788,7 @@ export class Host {
     this.same('endpoints', endpoints.length, this.pool?.endpoints.length ?? 0);
     this.expect(!stats.isGateClosed || waiting.size > 0, 'the gate is said to hold requests back, and none waits');
     this.faults.push(...audit(flow).violations);
+    if (engineOf(flow).backlog.bands.parked > 0) reached.saw('a flow waits at its cap');
     this.compareAnswers(states);
     for (const ticket of waiting) {
       const mayBeLate = this.reconfiguredAtMs === this.clock.now() || this.isTimeOdd;

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { pairs } from './pairs.js';
+import { rare, reached } from './reached.js';
 import { type Step, stepKinds, World, type WorldOptions } from './world.js';
 
 const step: fc.Arbitrary<Step> = fc.record({ kind: fc.constantFrom(...stepKinds), salt: fc.nat() });
@@ -40,5 +42,15 @@ describe('after every step of a random history everything balances', () => {
       ),
       { seed: 4_211, numRuns: 300 },
     );
+  });
+});
+
+describe('these histories come to', () => {
+  it('every state that they exist for', () => {
+    expect(rare, reached.report).toEqual(expect.arrayContaining([...reached.never]));
+  });
+
+  it('a dispatch under each two of the optional parts', () => {
+    expect(pairs.never, `${pairs.all} pairs`).toEqual([]);
   });
 });

@@ -6,6 +6,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type Breach, type History, historyOf, play, shrink } from './history.js';
+import { pairs } from './pairs.js';
+import { reached } from './reached.js';
 
 const { values } = parseArgs({
   options: {
@@ -74,6 +76,12 @@ async function torture(): Promise<void> {
   console.info(
     `${steps} steps in ${seed - first} histories from seed ${first}: nothing broke (${Math.round(steps / seconds)} steps/s)`,
   );
+  // Fewer steps may miss what is rare.
+  if (steps < 50_000) return;
+  reached.tell();
+  if (pairs.never.length === 0) return;
+  console.error(`of ${pairs.all} pairs of optional parts never in force together: ${pairs.never.join('; ')}`);
+  process.exitCode = 1;
 }
 
 await (values.replay === undefined ? torture() : replay(values.replay));

@@ -43,6 +43,7 @@ import {
   nonsenseUsageLimit,
 } from './nonsense.js';
 import { Random } from './random.js';
+import { reached } from './reached.js';
 import { byModel } from './room.js';
 import {
   type Tangle,
@@ -75,6 +76,7 @@ export interface Step {
 
 const priorities = [-3, -1, 0, 2, 9] as const;
 const models = ['m', 'n'] as const;
+const causes = ['saturated', 'overloaded', 'budget', undefined] as const;
 const recheckIntervalMs = 10;
 /** More than the requests of a step can take, at one dispatch a turn. */
 const mostTurns = 2000;
@@ -110,6 +112,8 @@ export class World {
   /** Some detectors tell sessions apart; `holBlocking` must be 'none' then. */
   private readonly limitsSessions: boolean;
   private requests = 0;
+  /** Its plan changes now and then. */
+  private weightOfA = 3;
   /** How many times plugins may still call back in this step. */
   private meddling = 0;
 
@@ -193,6 +197,8 @@ export class World {
     );
     for (const endpoint of this.endpoints) {
       const seats = hosts.flatMap((host) => host.seatsAt(endpoint));
+      if (hosts.filter((host) => host.seatsAt(endpoint).length > 0).length > 1)
+        reached.saw('two controllers have requests on one server');
       first.same(`seats on ${endpoint.id}`, endpoint.inFlightRequests, seats.length);
       first.same(`tokens on ${endpoint.id}`, endpoint.inFlightTokens, tokensOf(seats));
       // A detector that reports from inside its own hook gets ahead of the books, and seats are told apart by time.
@@ -429,7 +435,7 @@ export class World {
   /** Eviction, displacement, the order of bands, and settings of single fairness IDs. */
   private randomExtras(
     random: Random,
-  ): Pick<Options, 'eviction' | 'overflow' | 'bandOrder' | 'bandPromotion' | 'flows'> {
+  ): Pick<Options, 'eviction' | 'overflow' | 'bandOrder' | 'bandPromotion' | 'flows' | 'onDispatch'> {
     const isOdd = this.hasNonsense && random.chance(0.5);
     const eviction = {
       maxPerDecision: 1 + random.int(3),
@@ -446,23 +452,24 @@ export class World {
         ? tangledBandOrder(random)
         : random.pick(['strict', 'strict', 'strict', 'fifo', 'aging']),
       bandPromotion: random.pick([0, 100, 5000]),
+      onDispatch: random.chance(0.3) ? () => (this.random.chance(0.1) ? 'the key was revoked' : undefined) : undefined,
       flows: random.chance(this.isTangled ? 0.8 : 0.3) ? this.randomFlows(random) : undefined,
     };
   }
 
   /** Caps are left to the worlds whose order nobody predicts. */
   private randomFlows(random: Random): Options['flows'] {
-    const named = { a: { weight: 3 }, b: { limits: this.randomLimits(random, 1) } };
+    const named = { a: { weight: this.weightOfA }, b: { limits: this.randomLimits(random, 1) } };
     if (!(this.hasNonsense || this.isTangled) || random.chance(0.3)) return named;
     const capped = {
       ...named,
-      a: { weight: 3, maxInFlight: 1 + random.int(2) },
+      a: { weight: this.weightOfA, maxInFlight: 1 + random.int(2) },
       b: { maxInFlight: { tokens: 1 + random.int(20) } },
     };
     if (random.chance(0.5)) return capped;
     return (fairnessId) => {
       this.mischief.meddle();
-      return fairnessId === 'a' ? capped.a : fairnessId === 'b' ? capped.b : undefined;
+      return fairnessId === 'a' ? { ...capped.a, weight: this.weightOfA } : fairnessId === 'b' ? capped.b : undefined;
     };
   }
 
@@ -473,7 +480,7 @@ export class World {
     const policy: AdmissionPolicy = {
       type: 'counting',
       admit: () => {
-        if (this.random.chance(0.1)) return { reason: 'not today', cause: this.random.pick(['saturated', undefined]) };
+        if (this.random.chance(0.1)) return { reason: 'not today', cause: this.random.pick(causes) };
         admitted++;
         return 'admit';
       },
@@ -762,6 +769,8 @@ export class World {
   }
 
   setBack(random: Random): void {
+    if (this.clock.runsBackwards && this.hosts.some(({ waiting }) => waiting.size > 0))
+      reached.saw('the clock is set back while requests wait');
     this.clock.setBack(random.pick([1, 30, 2000]));
   }
 
@@ -816,6 +825,7 @@ export class World {
       host.gate = { ...host.gate, ...rules };
       host.reconfiguredAtMs = this.clock.now();
       host.turns.forget();
+      host.noteReload(changes);
       host.flow.reconfigure(changes);
     };
     // A reload that brings or takes detectors touches most.
@@ -847,7 +857,15 @@ export class World {
   }
 
   refreshFlow(random: Random): void {
-    random.pick(this.hosts).flow.refreshFlow(random.pick(['a', 'b', 'c']));
+    const host = random.pick(this.hosts);
+    this.weightOfA = random.pick([1, 3, 8]);
+    host.turns.forget();
+    const name = random.pick(['a', 'b', 'c']);
+    const weightsOf = (): number[] => host.weightsOf(name);
+    const before = weightsOf();
+    host.flow.refreshFlow(name);
+    if (before.some((weight, i) => weight !== weightsOf()[i]))
+      reached.saw('the weight of a flow changes while it waits');
   }
 
   look(random: Random): void {

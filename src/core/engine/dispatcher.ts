@@ -164,6 +164,8 @@ export class Wakeups {
   private recheckIntervalMs: number;
   /** True when the poller may need another time, because the gate or the endpoints were read. */
   private isPollDue = false;
+  /** True when the walk ran since the poller was set last. What only reads may find open what nothing has walked yet. */
+  private hasWalked = false;
   /** True when the first request of a band holds it back, and its ordering policy may give it up as time passes. */
   private isGivingUp = false;
   private readonly engine: WakeupsParts;
@@ -194,6 +196,7 @@ export class Wakeups {
 
   walkBegins(): void {
     this.isPollDue = true;
+    this.hasWalked = true;
     this.isGivingUp = false;
     if (!this.engine.operation.tellsTurns && !this.isPaused) this.dispatchedInTurn = 0;
   }
@@ -239,7 +242,9 @@ export class Wakeups {
     delayMs = Math.min(delayMs, gate.constraints.roomAtMs - nowMs);
     if (this.isGivingUp) delayMs = Math.min(delayMs, this.recheckIntervalMs);
     if (this.isPaused && !operation.tellsTurns) delayMs = 0;
-    if (this.poller.isSet || delayMs < Number.POSITIVE_INFINITY) this.poller.in(delayMs, nowMs);
+    const mayStop = this.hasWalked && this.poller.isSet;
+    this.hasWalked = false;
+    if (mayStop || delayMs < Number.POSITIVE_INFINITY) this.poller.in(delayMs, nowMs);
   }
 
   private lookAgain(): void {
