@@ -160,8 +160,8 @@ export async function playLeavingClients({
     made.set(key, client);
     return client;
   };
-  const played: Record<string, { count: number; failed: number }> = {};
   const names = Object.keys(phases);
+  const played = Object.fromEntries(names.map((name) => [name, { count: 0, failed: 0 }]));
   let begun = 0;
   let done = 0;
 
@@ -170,8 +170,7 @@ export async function playLeavingClients({
     const [behaviour, play] = phases[name] as (typeof phases)[string];
     const priority = Object.keys(priorities)[Math.floor(random() * 3)] as string;
     const client = clientOf(Math.floor(random() * clients.length), `${priority}/${behaviour}`);
-    played[name] ??= { count: 0, failed: 0 };
-    const tally = played[name];
+    const tally = played[name]!;
     tally.count++;
     try {
       await play({ client, random });

@@ -31,5 +31,13 @@ console.info(`${stats.evictedInFlight} evicted in flight`);
 console.info(
   `left after ${requests} requests: ${stats.inFlight} seats, ${stats.waiting} waiting, ${reserved} reserved (${seconds()} s)`,
 );
-for (const violation of violations) console.error(violation);
-process.exit(stats.inFlight + stats.waiting + reserved + violations.length === 0 ? 0 : 1);
+// What this run exists for; a short one may miss some.
+const reached = [
+  ...Object.entries(played).map(([phase, { count }]) => [phase, count] as const),
+  ['an eviction in flight', stats.evictedInFlight] as const,
+  ['an answer collected unread', unread] as const,
+];
+const never = requests < 10_000 ? [] : reached.flatMap(([state, count]) => (count === 0 ? [state] : []));
+for (const violation of [...violations, ...never.map((state) => `never reached: ${state}`)]) console.error(violation);
+const problems = violations.length + never.length;
+process.exit(stats.inFlight + stats.waiting + reserved + problems === 0 ? 0 : 1);

@@ -615,7 +615,8 @@ export class Host {
         ) {
           return this.expectUnserved(request);
         }
-        const lateMs = nowMs - this.deadlineOf(ticket);
+        // Timers are set in whole ms.
+        const lateMs = Math.floor(nowMs - this.deadlineOf(ticket));
         const isDue =
           (lateMs >= 0 && lateMs <= this.latestMs) ||
           (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
@@ -787,12 +788,15 @@ export class Host {
     this.same('released', stats.released, this.leases.length - held.length);
     this.same('endpoints', endpoints.length, this.pool?.endpoints.length ?? 0);
     this.expect(!stats.isGateClosed || waiting.size > 0, 'the gate is said to hold requests back, and none waits');
-    this.faults.push(...audit(flow).violations);
+    // A function that fails when it is asked again for what was forgotten tells of no cap.
+    const hasFickleCaps = this.isMeddledWith && optionsOf(flow).flows.size === Number.POSITIVE_INFINITY;
+    const isExcused = (fault: string): boolean => hasFickleCaps && fault.endsWith('is parked without need');
+    this.faults.push(...audit(flow).violations.filter((fault) => !isExcused(fault)));
     if (engineOf(flow).backlog.bands.parked > 0) reached.saw('a flow waits at its cap');
     this.compareAnswers(states);
     for (const ticket of waiting) {
       const mayBeLate = this.reconfiguredAtMs === this.clock.now() || this.isTimeOdd;
-      if (!(this.deadlineOf(ticket) + this.latestMs > this.clock.now()) && !mayBeLate)
+      if (!(this.deadlineOf(ticket) + this.latestMs > Math.floor(this.clock.now())) && !mayBeLate)
         this.fail(`overdue since ${this.deadlineOf(ticket)} at ${this.clock.now()}`);
       if (ticket.request.signal?.aborted === true) this.fail('an aborted request still waits');
       const { item } = ticket;

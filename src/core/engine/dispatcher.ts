@@ -164,7 +164,7 @@ export class Wakeups {
   private recheckIntervalMs: number;
   /** True when the poller may need another time, because the gate or the endpoints were read. */
   private isPollDue = false;
-  /** True when the walk ran since the poller was set last. What only reads may find open what nothing has walked yet. */
+  /** True when the walk ran since the poller was last set: who only reads may find open what nobody has walked yet. */
   private hasWalked = false;
   /** True when the first request of a band holds it back, and its ordering policy may give it up as time passes. */
   private isGivingUp = false;

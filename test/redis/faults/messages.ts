@@ -11,6 +11,17 @@ export type Order =
  * What is limited in each run: the requests of a pool, its tokens, and the requests of each of two endpoints. Each is a
  * pool of its own.
  */
+/** What this torture exists for, as a replica sees it. */
+export const states = [
+  'a lease ends without an answer',
+  'a lease is granted again after its end',
+  'the store begins anew under a replica',
+  'a replica stops asking a store that does not answer',
+  'a share grows',
+  'a share becomes smaller',
+] as const;
+export type ReachedState = (typeof states)[number];
+
 export const counters = ['requests', 'tokens', 'endpoint a', 'endpoint b'] as const;
 export type Counter = (typeof counters)[number];
 export type Limits = Readonly<Record<Counter, number>>;
@@ -67,4 +78,9 @@ export type Report =
   | { readonly type: 'give'; readonly run: number; readonly id: number }
   | { readonly type: 'caps'; readonly run: number; readonly caps: Readonly<Partial<Record<Counter, number>>> }
   | { readonly type: 'spend'; readonly run: number; readonly atMs: number; readonly amount: number }
-  | { readonly type: 'left'; readonly run: number; readonly problems: readonly string[] };
+  | {
+      readonly type: 'left';
+      readonly run: number;
+      readonly problems: readonly string[];
+      readonly reached: readonly ReachedState[];
+    };

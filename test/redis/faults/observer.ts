@@ -5,14 +5,18 @@
  * the model server for the time that they take.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { Sometimes } from '../../support/sometimes.js';
 import { Count, Spending } from './count.js';
-import { type Counter, counters, mostTokens, type Order, type ReplicaPlan, type Report } from './messages.js';
+import { type Counter, counters, mostTokens, type Order, type ReplicaPlan, type Report, states } from './messages.js';
 
 interface Seat {
   readonly endsAtMs: number;
   readonly counter: Counter;
   readonly amount: number;
 }
+
+/** Of all runs. */
+export const reached: Sometimes = new Sometimes(states);
 
 class Replica {
   /** In the run that goes on. */
@@ -136,6 +140,7 @@ export class Observer {
     const isCurrent = report.run === this.run;
     if (report.type === 'left') {
       for (const problem of report.problems) this.problems.add(problem);
+      for (const state of report.reached) reached.saw(state);
       this.left.get(replica)?.();
       this.left.delete(replica);
       return;

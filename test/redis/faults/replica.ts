@@ -18,7 +18,7 @@ import {
 } from '../../../src/redis/index.js';
 import { withoutStepFive } from '../support/control.js';
 import { withShiftedClock } from '../support/shifted-clock.js';
-import { type Counter, mostTokens, type Order, type ReplicaPlan, type Report } from './messages.js';
+import { type Counter, mostTokens, type Order, type ReachedState, type ReplicaPlan, type Report } from './messages.js';
 
 /** The part in one pool: a client, a detector and a controller of its own. */
 interface Part {
@@ -37,6 +37,7 @@ interface Taking {
   readonly random: () => number;
   readonly longestMs: number;
   readonly problems: Set<string>;
+  readonly reached: Set<ReachedState>;
 }
 
 let taking: Taking | undefined;
@@ -107,17 +108,23 @@ function join(run: number, plan: ReplicaPlan): void {
   Date.now = () => trueNow() + plan.skewMs;
   const random = seededRandom(plan.seed);
   const problems = new Set<string>();
+  const reached = new Set<ReachedState>();
   const parts = [requestsPart(plan, random), tokensPart(plan, random), endpointsPart(plan, random)];
   for (const { shared, flow, counterOfEndpoint } of parts) {
     shared.attach(flow);
     shared.on('problem', ({ message }) => problems.add(message));
+    shared.on('expired', () => reached.add('a lease ends without an answer'));
+    shared.on('recovered', () => reached.add('a lease is granted again after its end'));
+    shared.on('epoch', () => reached.add('the store begins anew under a replica'));
+    shared.on('breaker', ({ isOpen }) => isOpen && reached.add('a replica stops asking a store that does not answer'));
+    shared.on('granted', ({ grant, before }) => reached.add(`a share ${grant > before ? 'grows' : 'becomes smaller'}`));
     const tellCaps = (): void => {
       const caps = shared.status.map(({ endpoint, cap }) => [counterOfEndpoint(endpoint), cap]);
       tell({ type: 'caps', run, caps: Object.fromEntries(caps) });
     };
     for (const event of ['granted', 'expired', 'recovered'] as const) shared.on(event, tellCaps);
   }
-  taking = { run, parts, random, longestMs: plan.longestMs, problems };
+  taking = { run, parts, random, longestMs: plan.longestMs, problems, reached };
   tell({ type: 'joined', run });
   askForMore();
   if (plan.budget !== undefined) void spend(taking, plan, plan.budget);
@@ -243,7 +250,7 @@ async function leave(): Promise<void> {
     await shared.close();
     end();
   }
-  tell({ type: 'left', run: now.run, problems: [...now.problems] });
+  tell({ type: 'left', run: now.run, problems: [...now.problems], reached: [...now.reached] });
 }
 
 process.on('message', (order: Order) => {

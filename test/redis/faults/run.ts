@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { storeKinds } from '../support/stores.js';
 import { type BoundsRow, boundsTable, writeBounds } from './bounds.js';
-import { Observer } from './observer.js';
+import { Observer, reached } from './observer.js';
 import { type RunResult, runScenario } from './run-scenario.js';
 import { control, type Scenario, scenarios } from './scenarios.js';
 import { busyMs } from './spans.js';
@@ -96,6 +96,9 @@ console.log(`\n${boundsTable(rows)}`);
 const controls = results.get(control) ?? [];
 if (controls.length >= 3 && controls.every(({ counts }) => counts.get('requests')!.mostOver === 0))
   faults.push('the control never exceeded the limit: the test shows nothing');
+console.log(`\nreached, in so many lives of replicas:\n${reached.report}`);
+if (count >= scenarios.length && values.fault === undefined)
+  faults.push(...reached.never.map((state) => `never reached: ${state}`));
 for (const fault of faults) console.error(`FAILED: ${fault}`);
 if (faults.length === 0 && values.write !== undefined) writeBounds(values.write, rows);
 process.exit(faults.length > 0 ? 1 : 0);
