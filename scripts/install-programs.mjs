@@ -1,6 +1,9 @@
-// Installs what the tests of pages and metrics need beyond npm: a browser, and a Prometheus server. Imported by other
-// scripts; as a program it installs all of them.
+// Installs what the tests of pages, metrics and the chart need beyond npm: a browser, a Prometheus server, and helm.
+// Imported by other scripts; as a program it installs all of them.
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { installDebian } from './install-debian.mjs';
 
@@ -18,16 +21,37 @@ const prometheus = {
   path: '/usr/bin/prometheus',
 };
 
+const helmVersion = 'v3.22.0';
+/** Neither Debian nor npm has it: Go builds it, from its module. */
+const helm = {
+  name: 'helm',
+  variable: 'HEADGATE_HELM',
+  path: join(homedir(), '.cache/headgate', helmVersion, 'helm'),
+  build: {
+    args: ['install', `helm.sh/helm/v3/cmd/helm@${helmVersion}`],
+    env: { GOBIN: join(homedir(), '.cache/headgate', helmVersion), GOFLAGS: '-mod=mod' },
+  },
+};
+
 /** What tests of the site need. */
 export const sitePrograms = [browser];
-export const allPrograms = [browser, prometheus];
+export const allPrograms = [browser, prometheus, helm];
+
+/** Why it could not be built; undefined when it could. */
+function built({ args, env }) {
+  const missing = spawnSync('go', ['version']).status === 0 ? undefined : installDebian('golang-go');
+  if (missing !== undefined) return missing;
+  const { status, stderr } = spawnSync('go', args, { env: { ...process.env, ...env }, encoding: 'utf8' });
+  return status === 0 ? undefined : stderr;
+}
 
 /** Installs those that are missing, and sets their variables. Returns why some are missing afterwards. */
 export function installPrograms(programs) {
   const problems = [];
-  for (const { name, packages, variable, path } of programs) {
+  for (const { name, packages, variable, path, build } of programs) {
     if (process.env[variable] !== undefined) continue;
-    const problem = existsSync(path) ? undefined : installDebian(...packages);
+    const install = () => (build === undefined ? installDebian(...packages) : built(build));
+    const problem = existsSync(path) ? undefined : install();
     if (problem !== undefined) problems.push(`${name}: ${problem}`);
     if (existsSync(path)) process.env[variable] = path;
   }
