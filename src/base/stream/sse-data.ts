@@ -57,11 +57,13 @@ export class SseData {
       this.dispatch();
       return;
     }
+    // Whether it came in one piece or in several.
+    this.isTooLong ||= line.length > this.longest;
     if (this.isTooLong || !line.startsWith('data')) return;
     if (line.length > 4 && line.charCodeAt(4) !== 58 /* : */) return;
     const value = line.slice(line.charCodeAt(5) === 32 /* space */ ? 6 : 5);
-    this.isTooLong = (this.data?.length ?? 0) + value.length > this.longest;
-    this.data = this.data === undefined || this.isTooLong ? value : `${this.data}\n${value}`;
+    this.data = this.data === undefined ? value : `${this.data}\n${value}`;
+    this.isTooLong = this.data.length > this.longest;
   }
 
   private dispatch(): void {
