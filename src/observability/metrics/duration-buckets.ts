@@ -6,6 +6,9 @@ export const queueDurationBuckets: readonly number[] = [
   0.0001, 0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10, 12.5, 15, 20, 30, 45, 60,
 ];
 
+/** Of the time that a request which is evicted takes to leave, in s. Source: llm-d-router. */
+export const revocationBuckets: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
 const areBounds = (given: unknown): given is readonly number[] =>
   Array.isArray(given) &&
   given.length > 0 &&

@@ -129,6 +129,14 @@ export const families: readonly Family<FlowReadings>[] = [
     ['outcome', 'inference_pool'],
     ({ confirmedVictims, pool }) => one({ outcome: 'confirmed', ...pool }, confirmedVictims),
   ),
+  {
+    name: 'flow_control_revocation_confirmation_seconds',
+    type: 'histogram',
+    help: 'Time that running requests took to leave once they were asked to.',
+    labels: ['inference_pool'],
+    samples: ({ confirmations }, name) => confirmations.samples(name),
+    reset: ({ confirmations }) => confirmations.reset(),
+  },
   rows('program_aware_jains_fairness_index', catalogue.fairnessIndex, [], ({ figures, poolIfNamed }) =>
     one(poolIfNamed, catalogue.fairnessIndex.read(figures)),
   ),

@@ -5,10 +5,11 @@
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
-import { queueDurationBuckets as defaultBuckets } from '../metrics/duration-buckets.js';
+import { queueDurationBuckets as defaultBuckets, revocationBuckets } from '../metrics/duration-buckets.js';
 import { counterLags, eachLabelledFlow, type LabelledValue } from '../metrics/labelled-flows.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
+import { DurationHistogram } from './duration-histogram.js';
 import { FlowCounters, type QueueRow } from './flow-counters.js';
 import { ModelLabels, ModelRejections, noModels } from './model-labels.js';
 import type { PrometheusMetricsOptions } from './options.js';
@@ -17,7 +18,15 @@ import type { Labels, Sample } from './scraped-metric.js';
 /** What the metrics read of a meter, whatever its requests are. */
 export type FlowReadings = Pick<
   FlowMeter<never>,
-  'pool' | 'poolIfNamed' | 'detectors' | 'tally' | 'confirmedVictims' | 'modelRejections' | 'figures' | RowsOf
+  | 'pool'
+  | 'poolIfNamed'
+  | 'detectors'
+  | 'tally'
+  | 'confirmedVictims'
+  | 'confirmations'
+  | 'modelRejections'
+  | 'figures'
+  | RowsOf
 >;
 type RowsOf = 'queueRows' | 'serviceRows' | 'lagRows' | 'inFlightRows';
 
@@ -36,7 +45,10 @@ export class FlowMeter<R extends FlowRequest> {
   readonly modelRejections: ModelRejections | undefined;
   /** Running requests that were asked to leave, and gave their seats up. */
   confirmedVictims = 0;
-  private readonly leaving = new Set<Lease>();
+  /** How long each of them took to do so. */
+  readonly confirmations: DurationHistogram;
+  /** Since when. */
+  private readonly leaving = new Map<Lease, number>();
   /** Set while somebody is to leave: `released` comes for every request. */
   private stopHearingReleases: (() => void) | undefined = undefined;
   private readonly flow: ObservedFlow<R>;
@@ -62,6 +74,7 @@ export class FlowMeter<R extends FlowRequest> {
     this.flow = flow;
     this.pool = { inference_pool: inferencePool };
     this.poolIfNamed = inferencePool === '' ? {} : this.pool;
+    this.confirmations = new DurationHistogram(this.pool, revocationBuckets);
     const { detectors = [] } = options;
     this.listDetectors = typeof detectors === 'function' ? detectors : () => detectors;
     this.fairnessIds = fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined;
@@ -183,10 +196,13 @@ export class FlowMeter<R extends FlowRequest> {
   }
 
   private toLeave(lease: Lease): void {
-    this.leaving.add(lease);
+    this.leaving.set(lease, performance.now());
     this.stopHearingReleases ??= this.flow.on('released', ({ lease: released }) => {
-      if (!this.leaving.delete(released)) return;
+      const sinceMs = this.leaving.get(released);
+      if (sinceMs === undefined) return;
+      this.leaving.delete(released);
       this.confirmedVictims++;
+      this.confirmations.observe((performance.now() - sinceMs) / 1_000);
       if (this.leaving.size > 0) return;
       this.stopHearingReleases?.();
       this.stopHearingReleases = undefined;

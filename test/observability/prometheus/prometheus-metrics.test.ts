@@ -287,12 +287,13 @@ describe('prometheusMetrics', () => {
       return [
         sum(select(series, 'revocations_issued_total')),
         sum(select(series, 'revocations_total', { outcome: 'confirmed' })),
+        sum(select(series, 'revocation_confirmation_seconds_count')),
       ];
     };
     expect(victim.isEvicted).toBe(true);
-    expect(await counts()).toEqual([1, 0]);
+    expect(await counts()).toEqual([1, 0, 0]);
     victim.release();
-    expect(await counts()).toEqual([1, 1]);
+    expect(await counts()).toEqual([1, 1, 1]);
   });
 
   it('asks detectors for endpoints without fresh figures, and fairness policies for their index', async () => {
