@@ -51,6 +51,12 @@ const peers = {
       writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
     },
   },
+  'p-queue': {
+    replaced: 'source/index.ts',
+    shim: 'p-queue.mjs',
+    command: (folder) => nodeTest(['--import=tsx/esm', '--test-force-exit'], filesOf(join(folder, 'test'), '.ts')),
+    read: fromNodeTest,
+  },
   fastq: {
     replaced: 'queue.js',
     shim: 'fastq.cjs',
