@@ -12,15 +12,6 @@ const longest = 4_096;
 const inputsAtOnce = 32;
 const slowMs = 5_000;
 
-let state = Number(seed) >>> 0 || 1;
-/** Below `end`, by xorshift. */
-function upTo(end) {
-  state ^= state << 13;
-  state ^= state >>> 17;
-  state ^= state << 5;
-  return (state >>> 0) % Math.max(end, 1);
-}
-
 const session = new Session();
 session.connect();
 function ask(method, given) {
@@ -34,23 +25,26 @@ function ask(method, given) {
 ask('Profiler.enable');
 ask('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 const url = pathToFileURL(target).href;
-const { fuzz } = await import(url);
+const { fuzz, seededRandom } = await import(url);
+const random = seededRandom(Number(seed));
+const upTo = (end) => Math.floor(random() * Math.max(end, 1));
 
 const reached = new Set();
-/** How many blocks, and orders of magnitude of their counts, are new since it was asked last. */
+/** Blocks, with the orders of magnitude of their counts, that no input reached before those since it was asked last. */
 function news() {
-  let fresh = 0;
   const { result } = ask('Profiler.takePreciseCoverage');
-  for (const { functions } of result.filter((script) => script.url === url))
-    for (const { ranges } of functions)
-      for (const { startOffset, endOffset, count } of ranges) {
-        if (count === 0) continue;
-        const feature = `${startOffset}-${endOffset}-${Math.min(Math.floor(Math.log2(count)), 8)}`;
-        if (reached.has(feature)) continue;
-        reached.add(feature);
-        fresh++;
-      }
-  return fresh;
+  const ranges = result
+    .filter((script) => script.url === url)
+    .flatMap(({ functions }) => functions.flatMap((each) => each.ranges));
+  return ranges.flatMap(({ startOffset, endOffset, count }) => {
+    const block = `${startOffset}-${endOffset}-${Math.min(Math.floor(Math.log2(count)), 8)}`;
+    return count === 0 || reached.has(block) ? [] : [block];
+  });
+}
+
+function note(blocks) {
+  for (const block of blocks) reached.add(block);
+  return blocks.length > 0;
 }
 
 let runs = 0;
@@ -70,7 +64,7 @@ function play(input) {
 
 const inputs = readdirSync(corpus).map((name) => readFileSync(join(corpus, name)));
 for (const input of inputs) play(input);
-news();
+note(news());
 const given = inputs.length;
 
 const bytes = Buffer.from('"\'{}[]()<>:;,.=-+#&*|!%@\\/ \t\r\n\0\x7f\xff\x80019eE', 'latin1');
@@ -132,14 +126,11 @@ const endsAtMs = performance.now() + Number(seconds) * 1_000;
 while (performance.now() < endsAtMs) {
   const made = Array.from({ length: inputsAtOnce }, () => changed(inputs[upTo(inputs.length)]));
   for (const input of made) play(input);
-  const before = new Set(reached);
-  if (news() === 0) continue;
+  if (news().length === 0) continue;
   // Which of them was it?
-  reached.clear();
-  for (const feature of before) reached.add(feature);
   for (const input of made) {
     play(input);
-    if (news() === 0) continue;
+    if (!note(news())) continue;
     inputs.push(input);
     words = [...words, ...wordsOf(input)].slice(-2_000);
   }

@@ -1,13 +1,13 @@
 // Fuzzes each target of fuzz/ by coverage: `npm run fuzz -- --seconds 600`, `--seed 5`, `--only json`; `--keep` puts what
 // reached new code into fuzz/corpus. What breaks a target is written to test-results/, and becomes a case of the
 // corpus. Jazzer.js would do it, but its native part asks for a newer C library than Debian 12 has.
-import { spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
+import { runProgram } from './run-program.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const targets = readdirSync(join(root, 'fuzz/corpus'));
@@ -31,31 +31,21 @@ const folder = mkdtempSync(join(tmpdir(), 'headgate-fuzz-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 mkdirSync(join(root, 'test-results'), { recursive: true });
 
-/** Resolves to the exit code, null where it hung, and what it printed. */
-function run(args) {
-  return new Promise((resolve, reject) => {
-    const timeout = (Number(values.seconds) + 120) * 1_000;
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout, killSignal: 'SIGKILL' });
-    process.on('exit', () => child.kill('SIGKILL'));
-    const output = [];
-    child.stdout.on('data', (chunk) => output.push(chunk));
-    child.stderr.on('data', (chunk) => output.push(chunk));
-    child.on('error', reject).on('close', (code) => resolve({ code, text: Buffer.concat(output).toString().trim() }));
-  });
-}
-
 /** True when nothing broke it. */
 async function fuzz(name) {
   const outfile = join(folder, `${name}.mjs`);
   const options = { bundle: true, platform: 'node', format: 'esm', target: 'node20', logLevel: 'error' };
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" };
-  await build({ entryPoints: [join(root, 'fuzz', `${name}.ts`)], outfile, banner, ...options });
+  const contents = `export { fuzz } from './fuzz/${name}.js'; export { seededRandom } from './src/base/seeded-random.js';`;
+  await build({ stdin: { contents, resolveDir: root }, outfile, banner, ...options });
   const kept = join(root, 'fuzz/corpus', name);
   const corpus = join(folder, 'corpus', name);
   cpSync(kept, corpus, { recursive: true });
   const program = fileURLToPath(new URL('./fuzz-target.mjs', import.meta.url));
   const broken = join(root, 'test-results', `fuzz-${name}-`);
-  const { code, text } = await run([program, outfile, corpus, values.seconds, values.seed, broken]);
+  const args = [program, outfile, corpus, values.seconds, values.seed, broken];
+  const timeout = (Number(values.seconds) + 120) * 1_000;
+  const { code, text } = await runProgram(process.execPath, args, { timeout });
   console.log(`${name}: ${code === 0 ? text : `BROKEN${code === null ? ', it hangs' : ''}\n${text}`}`);
   if (values.keep && code === 0) {
     const found = readdirSync(corpus).filter((file) => !readdirSync(kept).includes(file));

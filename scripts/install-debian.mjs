@@ -56,3 +56,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exitCode = 1;
   }
 }
+
+/** Why Go is missing afterwards; undefined when it is there. */
+export function installGo() {
+  return spawnSync('go', ['version']).status === 0 ? undefined : installDebian('golang-go');
+}

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installDebian, installDebianFrom } from './install-debian.mjs';
+import { installDebian, installDebianFrom, installGo } from './install-debian.mjs';
 
 /** The codename of this Debian, such as `bookworm`. */
 function release() {
@@ -32,8 +32,8 @@ function install(program) {
 }
 
 /** Why the checker cannot be built; undefined when it can, and Go's cache is warm. */
-function installGo() {
-  const problem = spawnSync('go', ['version']).status === 0 ? undefined : installDebian('golang-go');
+function installChecker() {
+  const problem = installGo();
   if (problem !== undefined) return problem;
   const cwd = fileURLToPath(new URL('../test/redis/linearizability/checker', import.meta.url));
   const { status, stderr } = spawnSync('go', ['build', '-buildvcs=false', '-o', '/dev/null', '.'], {
@@ -47,7 +47,7 @@ const problems = [
   ['redis-server', install('redis-server')],
   ['valkey-server', install('valkey-server')],
   ['openssl', install('openssl')],
-  ['go', installGo()],
+  ['go', installChecker()],
 ];
 for (const [name, problem] of problems) {
   if (problem === undefined) continue;

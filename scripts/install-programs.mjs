@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installDebian } from './install-debian.mjs';
+import { installDebian, installGo } from './install-debian.mjs';
 
 /** Each: the packages it needs, and the variable that tells its tests where the program is. */
 const browser = {
@@ -39,7 +39,7 @@ export const allPrograms = [browser, prometheus, helm];
 
 /** Why it could not be built; undefined when it could. */
 function built({ args, env }) {
-  const missing = spawnSync('go', ['version']).status === 0 ? undefined : installDebian('golang-go');
+  const missing = installGo();
   if (missing !== undefined) return missing;
   const { status, stderr } = spawnSync('go', args, { env: { ...process.env, ...env }, encoding: 'utf8' });
   return status === 0 ? undefined : stderr;

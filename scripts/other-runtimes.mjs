@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { entryPoints } from './entry-points.mjs';
+import { runProgram } from './run-program.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const limitMs = 600_000;
@@ -18,19 +19,10 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 const told = (name, version) => console.log(`${name} (${version}): headgate, and its fetch, ai and hono, run`);
 
 /** Resolves to what it printed. */
-function run(program, args) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs });
-    const output = [];
-    child.stdout.on('data', (chunk) => output.push(chunk));
-    child.stderr.on('data', (chunk) => output.push(chunk));
-    child.on('error', reject);
-    child.on('close', (code, signal) => {
-      const text = Buffer.concat(output).toString().trim();
-      if (code === 0) resolve(text);
-      else reject(new Error(`${program} ended with ${signal ?? `exit code ${code}`}\n${text}`));
-    });
-  });
+async function run(program, args) {
+  const { code, text } = await runProgram(program, args, { timeout: limitMs });
+  if (code !== 0) throw new Error(`${program} ended with ${code ?? 'a signal'}\n${text}`);
+  return text;
 }
 
 /** Streams `served` in two pieces. */

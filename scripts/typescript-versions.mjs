@@ -1,11 +1,11 @@
 // Compiles a program against the declarations of the built package with several versions of TypeScript: one that
 // imports every subpath, as a module and by require, and one with a single controller, whose cost in types is bounded.
 // Errors in the declarations of others do not count: they say which TypeScript they are for.
-import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { entryPoints } from './entry-points.mjs';
+import { runProgram } from './run-program.mjs';
 
 const versions = ['5.4', '5.9', '6.0', 'latest'];
 /** What one controller may add to an empty program. */
@@ -27,24 +27,12 @@ const sources = {
     .map((name, i) => `import * as m${i} from '${name}';\nexport type M${i} = typeof m${i};`)
     .join('\n'),
   'requires.cts': names
-    .filter((name) => name !== 'headgate/gateway')
     .map((name, i) => `import m${i} = require('${name}');\nexport type M${i} = typeof m${i};`)
     .join('\n'),
   'controller.mts': controller,
   'empty.mts': 'export {};\n',
 };
 for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, name), text);
-
-/** Resolves to the exit code and what it printed. */
-function run(program, args, cwd = root) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
-    const output = [];
-    child.stdout.on('data', (chunk) => output.push(chunk));
-    child.stderr.on('data', (chunk) => output.push(chunk));
-    child.on('error', reject).on('close', (code) => resolve({ code, text: Buffer.concat(output).toString() }));
-  });
-}
 
 const compilerOptions = { noEmit: true, strict: true, target: 'es2022', module: 'nodenext', types: ['node'] };
 const lib = ['es2022', 'dom', 'dom.iterable', 'esnext.disposable'];
@@ -69,9 +57,17 @@ function figuresIn(text) {
 const faults = [];
 for (const version of versions) {
   const at = join(folder, `node-${version}`);
-  const installed = await run('npm', ['install', '--prefix', at, '--no-audit', '--no-fund', `typescript@${version}`]);
+  const installed = await runProgram('npm', [
+    'install',
+    '--prefix',
+    at,
+    '--no-audit',
+    '--no-fund',
+    `typescript@${version}`,
+  ]);
   if (installed.code !== 0) throw new Error(installed.text);
-  const tsc = (...args) => run(join(at, 'node_modules/.bin/tsc'), ['--pretty', 'false', ...args], folder);
+  const tsc = (...args) =>
+    runProgram(join(at, 'node_modules/.bin/tsc'), ['--pretty', 'false', ...args], { cwd: folder });
   const { text: named } = await tsc('--version');
   const { text } = await tsc('-p', 'all.json');
   const lines = text.split('\n').filter((line) => /error TS\d+/.test(line));

@@ -2,30 +2,9 @@
  * `headgate/fetch` and `headgate/ai` run wherever fetch does: a bundle for browsers and edge runtimes needs nothing of
  * Node.
  */
-import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
-import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-
-async function bundle(
-  entry: string,
-  platform: 'browser' | 'neutral',
-): Promise<{ readonly imports: string[]; readonly code: string }> {
-  const { outputFiles, metafile } = await build({
-    entryPoints: [fileURLToPath(new URL(`../../src/${entry}`, import.meta.url))],
-    bundle: true,
-    platform,
-    mainFields: ['module', 'main'],
-    conditions: ['import'],
-    format: 'iife',
-    globalName: 'bundled',
-    write: false,
-    metafile: true,
-    logLevel: 'silent',
-  });
-  const imports = Object.values(metafile.inputs).flatMap(({ imports: all }) => all.map(({ path }) => path));
-  return { imports, code: outputFiles[0]!.text };
-}
+import { bundle } from '../support/bundle.js';
 
 describe.each(['fetch/index.ts', 'fetch/ai/index.ts'])('%s', (entry) => {
   it.each(['browser', 'neutral'] as const)('bundles for platform %s without anything of Node', async (platform) => {

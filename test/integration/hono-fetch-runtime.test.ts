@@ -1,12 +1,11 @@
 /** Hono where there is no Node: requests and responses are all that there is. */
-import { runInNewContext } from 'node:vm';
-import { build } from 'esbuild';
 import { Hono } from 'hono';
 import { timeout } from 'hono/timeout';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { flowControl, type RequestFlow } from '../../src/adapters/hono/index.js';
 import { FlowConfigError, FlowEvictedError, inFlightEviction } from '../../src/index.js';
 import { runtime, source } from '../adapters/hono/support.js';
+import { bundle, typeWithoutNode } from '../support/bundle.js';
 import { countingGate } from './support/counting-gate.js';
 import { until } from './support/until.js';
 
@@ -376,20 +375,7 @@ describe('request headers', () => {
 });
 
 it('loads without Node', async () => {
-  const { metafile, outputFiles } = await build({
-    entryPoints: ['src/adapters/hono/index.ts'],
-    bundle: true,
-    platform: 'browser',
-    format: 'iife',
-    globalName: 'headgate',
-    write: false,
-    metafile: true,
-    logLevel: 'silent',
-  });
-  const imported = Object.values(metafile.inputs).flatMap(({ imports }) => imports.filter(({ external }) => external));
-  expect(imported).toEqual([]);
-  const { AbortController, AbortSignal, EventTarget, Headers, Request, Response, URL } = globalThis;
-  const web = { AbortController, AbortSignal, EventTarget, Headers, Request, Response, URL };
-  const made = runInNewContext(`${outputFiles[0]!.text}; typeof headgate.flowControl`, web);
-  expect(made).toBe('function');
+  const { imports, code } = await bundle('adapters/hono/index.ts');
+  expect(imports.filter((path) => path.startsWith('node:'))).toEqual([]);
+  expect(typeWithoutNode(code, 'flowControl')).toBe('function');
 });

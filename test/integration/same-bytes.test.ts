@@ -280,4 +280,8 @@ describe.each(Object.entries(frameworks))('%s', (_, create) => {
     expect(logs[1]).toEqual(logs[0]);
     await until('no seat is left', () => flow.stats().inFlight === 0);
   });
+
+  it('flow control was in the way of one of the two', () => {
+    expect(flow.stats().dispatched).toBeGreaterThan(shapes.length / 2);
+  });
 });

@@ -4,7 +4,6 @@
 //     npm run test:peers -- p-limit ../p-limit
 //
 // The folder is a checkout of the library, which stays as it is. Nothing of it is kept here.
-import { spawn } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -20,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { runProgram } from '../../scripts/run-program.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -121,22 +121,12 @@ function fromJest(text) {
   );
 }
 
-/** Resolves to what it printed. */
-function run([program, ...args], cwd) {
-  return new Promise((resolve, reject) => {
-    const stdio = ['ignore', 'pipe', 'pipe'];
-    const child = spawn(program, args, { cwd, stdio, timeout: limitMs, killSignal: 'SIGKILL' });
-    const output = [];
-    child.stdout.on('data', (chunk) => output.push(chunk));
-    child.stderr.resume();
-    child.on('error', reject).on('close', () => resolve(Buffer.concat(output).toString()));
-  });
-}
-
 /** By name, numbered where several have one; true: it passed. */
 async function play({ command, read }, folder) {
   const results = new Map();
-  for (const [name, isPassed] of read(await run(command(folder), folder), folder)) {
+  const [program, ...args] = command(folder);
+  const { stdout } = await runProgram(program, args, { cwd: folder, timeout: limitMs });
+  for (const [name, isPassed] of read(stdout, folder)) {
     let own = name;
     for (let again = 2; results.has(own); again++) own = `${name} (${again})`;
     results.set(own, isPassed);
@@ -162,7 +152,8 @@ cpSync(checkout, folder, {
 });
 const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 peer.before?.(folder);
-await run(['npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', '--legacy-peer-deps'], folder);
+const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--legacy-peer-deps'];
+await runProgram('npm', install, { cwd: folder, timeout: limitMs });
 const byItself = await play(peer, folder);
 if (byItself.size === 0) throw new Error(`no test of ${name} ran`);
 

@@ -2,7 +2,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AddressInfo, Server } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import { build } from 'esbuild';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   type FlowControlOptions,
@@ -16,6 +15,7 @@ import {
 import { FlowConfigError, FlowControlError, inFlightEviction } from '../../../src/index.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
 import { deferred, until } from '../../integration/support/until.js';
+import { bundle, typeWithoutNode } from '../../support/bundle.js';
 import { source } from '../hono/support.js';
 
 const url = 'http://localhost/v1';
@@ -225,15 +225,7 @@ it('relays an upstream, and is asked for nothing where it skipped the request', 
 });
 
 it('loads without Node', async () => {
-  const { metafile } = await build({
-    entryPoints: ['src/adapters/web/index.ts'],
-    bundle: true,
-    platform: 'browser',
-    format: 'esm',
-    write: false,
-    metafile: true,
-    logLevel: 'silent',
-  });
-  const imported = Object.values(metafile.inputs).flatMap(({ imports }) => imports.filter(({ external }) => external));
-  expect(imported).toEqual([]);
+  const { imports, code } = await bundle('adapters/web/index.ts');
+  expect(imports.filter((path) => path.startsWith('node:'))).toEqual([]);
+  expect(typeWithoutNode(code, 'flowControl')).toBe('function');
 });
