@@ -1,9 +1,8 @@
 /** The tutorials: the files that a reader makes, in the order of the section, do what it says. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { freePort } from '../support/free-port.js';
 
 const root = new URL('../../', import.meta.url);
 /** Inside the package, so that the files find it by its name. */
@@ -37,14 +36,6 @@ function folder(name: string, files: readonly File[], change: (code: string) => 
     import(/* @vite-ignore */ pathToFileURL(fileURLToPath(new URL(file, path))).href) as Promise<
       Record<string, unknown>
     >;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe('a first protected route', () => {

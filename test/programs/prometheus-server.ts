@@ -1,11 +1,10 @@
 /** A Prometheus server of a test's own: on a free port, with its data in a folder that goes with it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { freePort } from '../support/free-port.js';
 
 /** Where the program is; undefined when it is not installed. */
 export const prometheusPath: string | undefined = [process.env.HEADGATE_PROMETHEUS, '/usr/bin/prometheus'].find(
@@ -136,12 +135,4 @@ async function ended(child: ChildProcess): Promise<void> {
   const gone = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGKILL');
   await gone;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

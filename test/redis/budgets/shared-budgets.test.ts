@@ -2,7 +2,8 @@ import { Redis } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 import { concurrencyDetector, FlowConfigError, FlowController, type FlowRequest } from '../../../src/index.js';
 import { sharedBudgetAdmission, sharedBudgets } from '../../../src/redis/index.js';
-import { freePort, Store, storeKinds } from '../support/stores.js';
+import { freePort } from '../../support/free-port.js';
+import { Store, storeKinds } from '../support/stores.js';
 import { describeWithStores, until } from '../support/with-store.js';
 
 interface Request extends FlowRequest {

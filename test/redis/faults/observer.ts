@@ -36,6 +36,9 @@ class Replica {
     // A message to a replica that was killed.
     this.child.on('error', () => {});
     this.child.on('message', (report: Report) => onReport(this, report));
+    this.child.on('exit', (code, signal) => {
+      if (!this.isKilled) throw new Error(`${this.name} ended by itself, with ${code ?? signal}`);
+    });
   }
 
   send(order: Order): void {
@@ -61,6 +64,12 @@ export class Observer {
 
   get size(): number {
     return this.members.length;
+  }
+
+  /** In words: what a run that does not end waits for. */
+  get waitsFor(): string {
+    const names = (replicas: readonly Replica[]): string => replicas.map(({ name }) => name).join(', ') || 'none';
+    return `still starts: ${names(this.members.filter(({ hasJoined }) => !hasJoined))}; still leaves: ${names([...this.left.keys()])}`;
   }
 
   /** False while a process still starts. */
@@ -105,8 +114,8 @@ export class Observer {
   kill(index: number): string {
     const [replica] = this.members.splice(index, 1);
     if (replica === undefined) throw new Error(`no replica ${index}`);
-    replica.child.kill('SIGKILL');
     replica.isKilled = true;
+    replica.child.kill('SIGKILL');
     for (const counter of counters) this.count(replica, counter);
     const { run } = this;
     for (const [id, seat] of replica.seats) {
@@ -133,7 +142,10 @@ export class Observer {
   }
 
   close(): void {
-    for (const { child } of [...this.idle, ...this.members]) child.kill('SIGKILL');
+    for (const replica of [...this.idle, ...this.members]) {
+      replica.isKilled = true;
+      replica.child.kill('SIGKILL');
+    }
   }
 
   private hear(replica: Replica, report: Report): void {

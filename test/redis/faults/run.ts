@@ -9,7 +9,7 @@ import { type BoundsRow, boundsTable, writeBounds } from './bounds.js';
 import { Observer, reached } from './observer.js';
 import { type RunResult, runScenario } from './run-scenario.js';
 import { control, type Scenario, scenarios } from './scenarios.js';
-import { busyMs } from './spans.js';
+import { busyMs, slowness } from './spans.js';
 
 const { values } = parseArgs({
   options: {
@@ -33,6 +33,8 @@ if (played.length === 0) {
   process.exit(2);
 }
 
+/** A run that takes longer waits for what never comes. */
+const longestRunMs = 90_000 * slowness;
 const endsAtMs =
   values.minutes === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.minutes) * 60_000;
 const seeds = values.minutes === undefined ? Number(values.seeds) : Number.POSITIVE_INFINITY;
@@ -54,7 +56,11 @@ async function play(index: number, observer: Observer, isAgain = false): Promise
   const seed = first + index;
   const scenario = played[index % played.length] as Scenario;
   const kind = storeKinds[Math.floor(index / played.length) % storeKinds.length]!;
+  const overdue = setTimeout(() => {
+    throw new Error(`seed ${seed}, ${kind.name}, ${scenario.name}: no end; ${observer.waitsFor}`);
+  }, longestRunMs);
   const result = await runScenario(scenario, seed, kind, observer);
+  clearTimeout(overdue);
   results.set(scenario, [...(results.get(scenario) ?? []), result]);
   const { counts, replicas, backAfterMs, usable, problems } = result;
   const figures = [...counts].map(([counter, { taken, mostOver }]) => `${counter} ${taken}, ${mostOver} over`);

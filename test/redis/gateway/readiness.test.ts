@@ -3,7 +3,8 @@ import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { fileOf, type Started, startGateway } from '../../gateway/support/gateway.js';
 import { startUpstream } from '../../gateway/support/upstream.js';
-import { freePort, Store, storeKinds } from '../support/stores.js';
+import { freePort } from '../../support/free-port.js';
+import { Store, storeKinds } from '../support/stores.js';
 
 const timing = { refreshInterval: '100ms', leaseDuration: '1s', callTimeout: '1s' };
 

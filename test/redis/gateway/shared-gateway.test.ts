@@ -4,7 +4,8 @@ import { checkSource } from '../../../src/gateway/cli/check-source.js';
 import { loadGatewayConfig } from '../../../src/gateway/index.js';
 import { fileOf, type Started, startGateway } from '../../gateway/support/gateway.js';
 import { serve, startUpstream } from '../../gateway/support/upstream.js';
-import { freePort, Store, storeKinds } from '../support/stores.js';
+import { freePort } from '../../support/free-port.js';
+import { Store, storeKinds } from '../support/stores.js';
 import { describeWithStores, until } from '../support/with-store.js';
 
 const chat = { model: 'llama', messages: [{ role: 'user', content: 'hello' }], stream: true };

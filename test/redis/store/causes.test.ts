@@ -4,8 +4,9 @@ import { Redis as IoValkey } from 'iovalkey';
 import { createClient } from 'redis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type RedisClient, type StoreProblem, sharedBudgets, sharedConcurrency } from '../../../src/redis/index.js';
+import { freePort } from '../../support/free-port.js';
 import { type Certificates, makeCertificates, startWithTls } from '../support/certificates.js';
-import { freePort, Store, storeKinds } from '../support/stores.js';
+import { Store, storeKinds } from '../support/stores.js';
 import { until } from '../support/with-store.js';
 
 interface Address {

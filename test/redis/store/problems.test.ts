@@ -12,7 +12,8 @@ import {
   sharedQuotas,
 } from '../../../src/redis/index.js';
 import { problemOf } from '../../../src/redis/store/store-problem.js';
-import { freePort, Store, storeKinds } from '../support/stores.js';
+import { freePort } from '../../support/free-port.js';
+import { Store, storeKinds } from '../support/stores.js';
 import { describeWithStores, until } from '../support/with-store.js';
 
 const fast = { refreshInterval: '40ms', leaseDuration: '300ms', callTimeout: '200ms', maxConcurrency: 8 } as const;

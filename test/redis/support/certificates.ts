@@ -3,7 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort, Store, type StoreKind } from './stores.js';
+import { freePort } from '../../support/free-port.js';
+import { Store, type StoreKind } from './stores.js';
 
 export interface Certificates {
   readonly folder: string;

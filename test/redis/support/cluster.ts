@@ -1,6 +1,7 @@
 /** A cluster of real servers: three masters, each with a replica. */
 import { Redis } from 'ioredis';
-import { freePort, Store, type StoreKind } from './stores.js';
+import { freePort } from '../../support/free-port.js';
+import { Store, type StoreKind } from './stores.js';
 
 /** A node that does not answer for so long counts as failed, and its replica takes its place. */
 const nodeTimeoutMs = 2_000;

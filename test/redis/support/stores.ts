@@ -1,10 +1,10 @@
 /** Real servers for tests: found on the machine, started on a free port, stopped at the end. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort } from '../../support/free-port.js';
 
 export interface StoreKind {
   readonly name: 'redis' | 'valkey';
@@ -27,19 +27,6 @@ if (missing.length > 0) {
   process.stderr.write(
     `\nNOT RUN: tests against ${packages}, which this machine does not have (node scripts/install-engines.mjs)\n\n`,
   );
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() =>
-        typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
-  });
 }
 
 /** A server that can be stopped, paused and started again on its port. */
@@ -81,11 +68,16 @@ export class Store {
   async up(): Promise<void> {
     const fixed = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory, '--daemonize', 'no'];
     // The file of a sentinel comes before all options.
-    this.child = spawn(this.kind.program, [...this.options, ...fixed], { stdio: 'ignore' });
-    const probe = new Redis(this.port, { retryStrategy: () => 20, maxRetriesPerRequest: null, lazyConnect: false });
+    const child = spawn(this.kind.program, [...this.options, ...fixed], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.child = child;
+    let said = '';
+    child.stdout.on('data', (text) => {
+      said = (said + text).slice(-2_000);
+    });
+    const probe = new Redis(this.port, { retryStrategy: () => 20, maxRetriesPerRequest: 0 });
     probe.on('error', () => {});
     try {
-      for (;;) {
+      while (child.exitCode === null && child.signalCode === null) {
         // A password, or a replica that still loads, is an answer too.
         const answer = await probe
           .ping()
@@ -93,6 +85,7 @@ export class Store {
         if (answer === 'PONG') return;
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
+      throw new Error(`${this.kind.program} ended with ${child.exitCode ?? child.signalCode} and said:\n${said}`);
     } finally {
       probe.disconnect();
     }
