@@ -1,5 +1,4 @@
 /** `headgate`: the core's public face. */
-
 export type { AdmissionPolicy } from './admission/admission-policy.js';
 export { allOf } from './admission/all-of.js';
 export { sloClasses } from './admission/slo-classes.js';

@@ -115,9 +115,8 @@ export class GuardedAdmission {
   private read(answer: Partial<Rejection>, from: AdmissionPolicy): Rejection | undefined {
     const { reason, policy = from.type, cause, retryAfterMs } = answer;
     const isTime = retryAfterMs === undefined || (typeof retryAfterMs === 'number' && retryAfterMs >= 0);
-    if (typeof reason === 'string' && typeof policy === 'string' && causes.includes(cause) && isTime) {
+    if (typeof reason === 'string' && typeof policy === 'string' && causes.includes(cause) && isTime)
       return { reason, policy, cause, retryAfterMs };
-    }
     const guard = this.guardOf(from);
     const rule =
       'a rejection must have a reason, and may have a policy, a cause ("saturated", "overloaded" or "budget") and a retryAfterMs from 0 up';

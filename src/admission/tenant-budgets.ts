@@ -2,7 +2,6 @@
  * A tenant's sheddable requests may hold only a share of the capacity, waiting and running together.
  * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
  */
-
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';

@@ -1,5 +1,4 @@
 /** Under overload, only requests of a minimum priority. */
-
 import { define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
 import type { PoolView } from '../endpoints/endpoint.js';

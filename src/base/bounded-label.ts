@@ -1,5 +1,4 @@
 /** Keeps the values of one label few, whatever clients send. */
-
 export const otherLabel = 'other';
 
 /** Longer values are never kept apart: a thousand long names fill memory too. */

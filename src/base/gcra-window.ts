@@ -65,9 +65,8 @@ export class GcraWindow implements QuotaWindow {
 
   private leak(nowMs: number): void {
     if (!(nowMs > this.leakedAtMs)) return;
-    if (this.leakedAtMs > -Infinity) {
+    if (this.leakedAtMs > -Infinity)
       this.leaked = Math.min(this.taken, this.leaked + ((nowMs - this.leakedAtMs) * this.limit) / this.perMs);
-    }
     this.leakedAtMs = nowMs;
   }
 }

@@ -1,5 +1,4 @@
 /** What a replica tells of its part of a shared limit: to metrics, inspectors and logs. */
-
 export interface LeaseFigures {
   readonly pool: string;
   /** The endpoint, if each endpoint has a limit of its own; otherwise undefined. */

@@ -2,7 +2,6 @@
  * The origin of plugins of files: two of one definition with equal parameters and references do the same. Of these a
  * controller keeps the one that it has, with what it has learnt.
  */
-
 export interface PluginOrigin {
   /** The definition that made it; compared by identity. */
   readonly definition: object;

@@ -68,17 +68,15 @@ export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOp
 
 function admissionControl(env: Environment): Pick<DynamoSettings, 'thresholds' | 'admissionControl'> {
   const mode = given(env, modeVariable);
-  if (mode !== undefined && mode !== 'none' && mode !== 'token-capacity') {
+  if (mode !== undefined && mode !== 'none' && mode !== 'token-capacity')
     throw wrong({ path: modeVariable, expected: '"none" or "token-capacity"', got: `"${mode}"` });
-  }
   const all = Object.entries(thresholds).map(([name, [variable, unreached]]) => {
     return { name, variable, unreached, text: given(env, variable) };
   });
   const numbers = all.filter(({ text = 'None' }) => text !== 'None');
   const [first] = numbers;
-  if (mode === 'none' && first !== undefined) {
+  if (mode === 'none' && first !== undefined)
     throw wrong({ path: first.variable, expected: `no number, as ${modeVariable} is none`, got: `"${first.text}"` });
-  }
   if (mode === 'none' || (mode === undefined && first === undefined))
     return { thresholds: {}, admissionControl: 'none' };
   // The detector's own check of its options.

@@ -89,9 +89,8 @@ export function readEndpointPickerConfig(
   const saturationDetector =
     section?.saturationDetector ??
     problems.check(s.object({ pluginRef }), body.saturationDetector ?? {}, `${at}saturationDetector`)?.pluginRef;
-  if (section?.saturationDetector !== undefined && body.saturationDetector !== undefined) {
+  if (section?.saturationDetector !== undefined && body.saturationDetector !== undefined)
     problems.warn(at, 'saturationDetector is ignored: flowControl.saturationDetector takes its place');
-  }
   return read === undefined || section === undefined || saturationDetector === undefined
     ? undefined
     : { enabled, options: { ...section, saturationDetector } };

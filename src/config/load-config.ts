@@ -1,5 +1,4 @@
 /** Reads configuration files into the options of a FlowController. */
-
 import { Problems } from '../base/problems.js';
 import * as s from '../base/schema/schema.js';
 import { defaultRegistry, type FlowControllerOptions, type PluginRegistry, type Schema } from '../index.js';

@@ -53,9 +53,8 @@ export function flowSettings(): Schema<FlowSettings> {
 export function knownPlans({ flows, plans, tenants }: FileFlows, report: s.Report): void {
   const known = Object.keys(Object(plans));
   for (const [tenant, plan] of Object.entries(Object(tenants) as Readonly<Record<string, unknown>>)) {
-    if (typeof plan === 'string' && !known.includes(plan)) {
+    if (typeof plan === 'string' && !known.includes(plan))
       report(`one of the plans ${known.join(', ') || '(none)'}${didYouMean(plan, known)}`, ['tenants', tenant]);
-    }
     if (Object.hasOwn(Object(flows), tenant))
       report('a tenant that does not stand under "flows" as well', ['tenants', tenant]);
   }

@@ -8,7 +8,6 @@
  * Invariant: an open endpoint gets no request; a half-open one has at most `probes` requests that try it, whatever else
  * runs there.
  */
-
 import type { output } from 'zod/v4/core';
 import { define } from '../base/policy-definition.js';
 import { put } from '../base/put.js';

@@ -1,5 +1,4 @@
 /** Says what is wrong with a call of `enqueue` that cannot be right: a `FlowConfigError`, never an outcome. */
-
 import { expectedWord } from '../base/faults/did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';

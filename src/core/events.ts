@@ -1,5 +1,4 @@
 /** The events that the controller announces. Nothing is built for an event that nobody listens to. */
-
 import type { PluginKind } from '../base/faults/plugin-errors.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { PriorityBand } from '../tiers/priority-band.js';

@@ -1,5 +1,4 @@
 /** The contracts of eviction: which running requests may be evicted, and in which order. */
-
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView } from '../endpoints/endpoint.js';

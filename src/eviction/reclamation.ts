@@ -7,7 +7,6 @@
  *     issued ──confirmed──► cooling for graceMs ──► forgotten
  *        └──timeoutMs──────►
  */
-
 export interface ReclamationSettings {
   /** Requests evicted by one decision, at most. */
   readonly maxPerDecision: number;

@@ -4,7 +4,6 @@
  *
  * Invariant: an empty pool dispatches nothing; every detector, constraint and listener is found here, and nowhere else.
  */
-
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { AvailablePool } from '../endpoints/available-pool.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';

@@ -1,5 +1,4 @@
 /** A detector as the gate reads it: faults are reported and read as the fail value; hysteresis comes after that. */
-
 import { memberOf, textOf } from '../base/faults/foreign-values.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard, type Question, question, wrong, yesOrNo } from '../base/faults/plugin-guard.js';

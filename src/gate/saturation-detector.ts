@@ -1,5 +1,4 @@
 /** The gate's question, the contract: how full is the pool? */
-
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';

@@ -1,5 +1,4 @@
 /** What became of a seat: the contract of everything that learns from running requests. */
-
 import { memberOf } from '../base/faults/foreign-values.js';
 import { misspelledHooks } from '../base/misspelled-hooks.js';
 import type { Report } from '../base/schema/element.js';

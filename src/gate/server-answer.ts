@@ -30,12 +30,10 @@ export interface SeatView<R = unknown> {
 /** @throws FlowConfigError for what is no answer of a server */
 export function checkAnswer({ status, headers }: ServerAnswer): void {
   const issues: ConfigIssue[] = [];
-  if (!(Number.isInteger(status) && status >= 100 && status <= 599)) {
+  if (!(Number.isInteger(status) && status >= 100 && status <= 599))
     issues.push({ path: 'status', expected: 'an HTTP status, an integer from 100 to 599', got: describeValue(status) });
-  }
-  if (typeof headers !== 'object' || headers === null) {
+  if (typeof headers !== 'object' || headers === null)
     issues.push({ path: 'headers', expected: 'Headers, or an object of headers', got: describeValue(headers) });
-  }
   if (issues.length > 0) throw new FlowConfigError('lease.answered', issues);
 }
 

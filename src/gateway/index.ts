@@ -1,5 +1,4 @@
 /** `headgate/gateway`: what `headgate gateway` and `headgate epp` run, as a library. Needs `undici` and `yaml`. */
-
 export { createEpp, type Epp, type EppOptions } from './epp/epp.js';
 export { type EppConfig, type EppSettings, type LoadEppConfigOptions, loadEppConfig } from './epp/epp-config.js';
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.js';

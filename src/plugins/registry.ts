@@ -1,5 +1,4 @@
 /** Type names → plugins: what configuration files may ask for. */
-
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { PluginDefinition, PluginReferences } from './definition.js';

@@ -372,9 +372,8 @@ export class FlowTable {
   /** When full, the flows idle longest make room. If none is idle, the fairness ID shares an overflow flow. */
   private hasRoomFor(name: string): boolean {
     if (name.length > longestName) return false;
-    for (let i = 0; i < collectedAtATime && this.size >= this.settings.maxFlows && this.idle.first !== undefined; i++) {
+    for (let i = 0; i < collectedAtATime && this.size >= this.settings.maxFlows && this.idle.first !== undefined; i++)
       this.remove(this.idle.first);
-    }
     return this.size < this.settings.maxFlows;
   }
 

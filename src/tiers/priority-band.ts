@@ -7,7 +7,6 @@
  * Invariant: the band's counts are the sums of its flows' counts; a flow is active or aside exactly while something of
  * it waits.
  */
-
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { FifoQueue } from '../base/queues/fifo-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';

@@ -1,5 +1,4 @@
 /** `headgate/types`: types that are parts of what `headgate` exports. There is no code here. */
-
 export type { AdmissionKey, AdmissionView, Rejection } from '../admission/admission-policy.js';
 export type { SloClasses } from '../admission/slo-classes.js';
 export type { TenantBudgets } from '../admission/tenant-budgets.js';

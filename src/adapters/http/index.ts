@@ -1,5 +1,4 @@
 /** `headgate/http`: headers, flow keys and error responses for any framework and runtime. */
-
 export {
   bandHeadroomHeader,
   controlHeaders,

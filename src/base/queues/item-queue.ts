@@ -1,5 +1,4 @@
 /** The contract of the queues in which requests wait. */
-
 export interface Queued {
   /** False once the member was cancelled, expired or displaced. */
   readonly isWaiting: boolean;

@@ -32,9 +32,8 @@ export function parseDuration(value: number | string): number {
   const match = value.length <= longestText ? notation.exec(value) : null;
   if (match === null) return Number.NaN;
   let nanoseconds = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of (match[2] ?? '').matchAll(part)) {
+  for (const [, whole = '', fraction = '', unit = ''] of (match[2] ?? '').matchAll(part))
     nanoseconds += (BigInt(whole + fraction) * (nanosecondsOf[unit] ?? 0n)) / 10n ** BigInt(fraction.length);
-  }
   if (nanoseconds > mostNanoseconds) return Number.NaN;
   const ms = Number(nanoseconds) / 1e6;
   return match[1] === '-' && ms > 0 ? -ms : ms;

@@ -1,5 +1,4 @@
 /** Paths of values: what stands there, and how messages show them. */
-
 export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   let here = value;
   for (const key of path) {

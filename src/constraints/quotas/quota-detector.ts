@@ -7,7 +7,6 @@
  * Invariant: each hold of a request is settled exactly once, at its release. Figures of one endpoint never reach the
  * group of another.
  */
-
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import { define } from '../../base/policy-definition.js';
 import type { QuotaSource } from '../../base/quota-window.js';

@@ -1,5 +1,4 @@
 /** The options of `quotaDetector()`, for hosts and for files. */
-
 import type { WindowKind } from '../../base/quota-window.js';
 import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../../tiers/views.js';

@@ -1,5 +1,4 @@
 /** Which window a configured quota is counted in: one of this process alone, or one of a source that many share. */
-
 import { GcraWindow } from '../../base/gcra-window.js';
 import type { QuotaSource, QuotaWindow } from '../../base/quota-window.js';
 import { FixedWindow } from './fixed-window.js';

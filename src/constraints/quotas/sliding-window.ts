@@ -51,9 +51,8 @@ export class SlidingWindow extends WholeWindow implements QuotaWindow {
     const counted = Math.min(amount, mostEntries * this.limit);
     this.taken += counted;
     const entries: Entry[] = [];
-    for (let left = counted, atMs = nowMs; left > 0; left -= this.limit, atMs += this.perMs) {
+    for (let left = counted, atMs = nowMs; left > 0; left -= this.limit, atMs += this.perMs)
       entries.push(this.add(Math.min(left, this.limit), atMs));
-    }
     return { amount: counted, entries };
   }
 

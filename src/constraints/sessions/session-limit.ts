@@ -5,7 +5,6 @@
  * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns;
  * its end gives back everything that it was counted for.
  */
-
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';

@@ -1,5 +1,4 @@
 /** The options of `sessionLimit()`, in code and in files, and which session a request belongs to. */
-
 import { requestField } from '../../base/request-field.js';
 import type { Duration } from '../../base/schema/duration.js';
 import * as s from '../../base/schema/schema.js';

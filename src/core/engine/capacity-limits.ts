@@ -1,5 +1,4 @@
 /** Does one more request fit? Global, then its band, then its flow; bytes before requests. */
-
 import type { Limits } from '../options.js';
 import type { LimitHit } from '../outcome/explanation.js';
 
@@ -16,12 +15,10 @@ export function exceededLimit(
   limits: Limits,
   byteSize: number,
 ): LimitHit | undefined {
-  if (used.waitingBytes + byteSize > limits.maxBytes) {
+  if (used.waitingBytes + byteSize > limits.maxBytes)
     return { scope, resource: 'bytes', max: limits.maxBytes, used: used.waitingBytes };
-  }
-  if (used.waiting + 1 > limits.maxRequests) {
+  if (used.waiting + 1 > limits.maxRequests)
     return { scope, resource: 'requests', max: limits.maxRequests, used: used.waiting };
-  }
   return undefined;
 }
 

@@ -2,7 +2,6 @@
  * Requests that end without a dispatch: rejected before they waited, or evicted while they wait. Builds each drop,
  * counts it, and tells the admission policy and the listeners of it.
  */
-
 import type { RequestWait } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';

@@ -4,7 +4,6 @@
  * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is
  * no timer.
  */
-
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../base/clock.js';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';

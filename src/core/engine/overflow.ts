@@ -7,7 +7,6 @@
  * Invariant: a request leaves only if the newcomer then fits. It never leaves for a request of a lower band, nor for a
  * flow that would then have as much waiting.
  */
-
 import type { Flow } from '../../tiers/flow.js';
 import { type LongestQueues, loadOf, type Resource } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';

@@ -6,7 +6,6 @@
  *
  * Invariant: the endpoints that serve a class are computed once for each version of the pool.
  */
-
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';
 import { seededRandom } from '../../base/seeded-random.js';

@@ -1,5 +1,4 @@
 /** One request on its way through the controller: one small, fixed shape, because a hundred thousand may wait. */
-
 import type { AdmissionPolicy } from '../../admission/admission-policy.js';
 import { neverUnboxed } from '../../base/clock.js';
 import type { ItemQueue } from '../../base/queues/item-queue.js';

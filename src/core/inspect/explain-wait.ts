@@ -1,5 +1,4 @@
 /** Why does this request still wait? Reads the walk's state, in the walk's order, and changes nothing. */
-
 import { requestField } from '../../base/request-field.js';
 import type { RequestWait } from '../../gate/constraint.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -127,9 +126,8 @@ function judge(
   const next = higher[higher.length - 1];
   if (gate.isPoolEmpty(nowMs))
     return by('pool', `${name} waits: ${gate.whyUnavailable(nowMs) ?? 'the pool has no endpoints'}`);
-  if (caps !== undefined && (flow.isParked || caps.obstacle(item, band) !== undefined)) {
+  if (caps !== undefined && (flow.isParked || caps.obstacle(item, band) !== undefined))
     return by('cap', `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})`);
-  }
   if (flow.isHeld) {
     const wait = placement.waitOf(item, nowMs);
     if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);

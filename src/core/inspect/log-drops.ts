@@ -1,5 +1,4 @@
 /** Writes drops as a few log lines: one line for each period with drops, however many there were. */
-
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { type Clock, letProcessEnd, realClock } from '../../base/clock.js';
 import * as s from '../../base/schema/schema.js';

@@ -1,5 +1,4 @@
 /** The picture for a live page: bands, flows, longest waits. Of bounded cost, unless all flows are asked for. */
-
 import type { output } from 'zod/v4/core';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';

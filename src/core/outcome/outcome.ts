@@ -1,5 +1,4 @@
 /** How a request can end at the gate: one closed union, in the mission's names. */
-
 import type { Explanation, LimitHit } from './explanation.js';
 // biome-ignore lint/suspicious/noImportCycles: an outcome hands out a lease, and a lease that is put back has an outcome.
 import type { Lease } from './lease.js';

@@ -83,9 +83,8 @@ function fallByRank(priorities: readonly number[], ceilings: number[], min: numb
 function fallByValue(priorities: readonly number[], ceilings: number[], min: number, max: number): void {
   const lowest = priorities.at(-1) ?? 0;
   const range = (priorities[0] ?? 0) - lowest;
-  for (let i = 0; i < priorities.length; i++) {
+  for (let i = 0; i < priorities.length; i++)
     ceilings[i] = range === 0 ? max : min + (((priorities[i] as number) - lowest) / range) * (max - min);
-  }
 }
 
 export const priorityHoldbackPlugin: UsageLimitDefinition = define(

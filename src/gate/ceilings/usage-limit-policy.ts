@@ -1,5 +1,4 @@
 /** Ceilings, the contract: up to which saturation may each band dispatch? */
-
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
 

@@ -35,9 +35,8 @@ const optionsSchema = s.object(
 );
 
 function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDetectorOptions>, report: s.Report): void {
-  if (countIncoming === true && (concurrencyMode ?? 'requests') === 'requests') {
+  if (countIncoming === true && (concurrencyMode ?? 'requests') === 'requests')
     report('"tokens" or "hybrid", because countIncoming counts tokens', ['concurrencyMode'], '"requests"');
-  }
 }
 
 /**

@@ -1,5 +1,4 @@
 /** Saturation from what the model servers report, corrected for what they cannot have reported yet. */
-
 import { define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';

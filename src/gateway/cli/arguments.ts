@@ -144,9 +144,8 @@ export function parseCommand(args: readonly string[]): Command {
 function gatewayCommand(files: Files, values: Values, name: 'gateway' | 'epp' = 'gateway'): Command {
   const { config, 'log-format': logFormat, import: modules = [] } = values;
   if (config === undefined || files.length > 0) return wrong('expected --config FILE');
-  if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
+  if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text')
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
-  }
   return { name, config, logFormat, modules };
 }
 

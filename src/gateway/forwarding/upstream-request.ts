@@ -14,9 +14,8 @@ import { rankFields } from './server-rank.js';
  * generator that has ended keeps them.
  */
 function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
-  for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes) {
+  for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes)
     yield Buffer.from(body.bytes.subarray(at, at + pieceBytes));
-  }
   body.bytes = undefined;
 }
 

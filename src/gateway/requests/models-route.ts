@@ -98,9 +98,8 @@ function offeredModels(
     return models;
   }
   const labelled = upstreams.flatMap(modelsOf);
-  if (lists.length === 0 && labelled.length === 0 && upstreams.length > 0) {
+  if (lists.length === 0 && labelled.length === 0 && upstreams.length > 0)
     throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
-  }
   for (const id of labelled) models.set(id, model({ id }));
   for (const entry of lists.flat()) {
     if ((models.size < mostModels || models.has(entry.id)) && serves(entry.id)) models.set(entry.id, entry);

@@ -230,9 +230,8 @@ export class RequestHandler {
     const model = target ?? '';
     const formula = Object.hasOwn(pictures, model) ? pictures[model] : pictures['*'];
     state.size = this.sizes.estimate(model, body.prompt, formula, outputOf(state, body));
-    if (target !== undefined && !this.parts.upstreams.serves(target)) {
+    if (target !== undefined && !this.parts.upstreams.serves(target))
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
-    }
   }
 
   /** It is called again when a server has refused. */

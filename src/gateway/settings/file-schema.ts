@@ -6,7 +6,6 @@
  *
  * Longer than most files, because one table has every key.
  */
-
 import { option, row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
 import { flowSectionsJson } from '../../config/index.js';

@@ -3,7 +3,6 @@
  * defaults filled in. Spans of time are ms. What each key means stands in the table of the file, `file-schema.ts`, and
  * on the page that is made of it.
  */
-
 import type { ErrorContract } from '../../adapters/http/index.js';
 import type { Constraint, FlowControllerOptions, SaturationDetector } from '../../index.js';
 import type { MetricProfile, RankDialect } from '../../upstream/index.js';

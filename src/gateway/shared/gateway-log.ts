@@ -1,5 +1,4 @@
 /** Writes the gateway's log: one line for each event. It never writes a prompt, an answer or a key. */
-
 export type LogLevel = 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 export type GatewayLog = (level: LogLevel, event: string, fields?: LogFields) => void;

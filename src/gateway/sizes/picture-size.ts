@@ -1,5 +1,4 @@
 /** The width and height of a picture, from the beginning of its file: PNG, JPEG, GIF and WebP. */
-
 export interface PictureSize {
   readonly width: number;
   readonly height: number;

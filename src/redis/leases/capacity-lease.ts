@@ -6,7 +6,6 @@
  *
  * Invariant: only an answer to the latest call raises the limit; older ones promise seats that were given back since.
  */
-
 export type LeaseFallback = 'safe' | 'closed' | number;
 
 export interface LeaseDemand {

@@ -1,5 +1,4 @@
 /** The options of a simulation, and their defaults. Scenario files have the same shape, with the gateway's `flow`. */
-
 import { row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
 import type { Duration, FlowControllerOptions } from '../../index.js';
@@ -125,9 +124,8 @@ const scenarioBody = s.object(scenarioShape, (given, report) => {
   for (const faults of ['outages', 'slowdowns'] as const) {
     for (const [index, fault] of (Array.isArray(given[faults]) ? given[faults] : []).entries()) {
       const name: unknown = fault?.server;
-      if (typeof name === 'string' && !ids.includes(name)) {
+      if (typeof name === 'string' && !ids.includes(name))
         report(`one of the servers ${ids.join(', ')}`, [faults, index, 'server'], JSON.stringify(name));
-      }
     }
   }
 });

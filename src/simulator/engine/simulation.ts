@@ -307,9 +307,8 @@ export class Simulation implements ServerHost, TrafficHost {
     const tokens = request.tokensOut - request.tokensTold;
     request.tokensTold = request.tokensOut;
     this.measures.served(request, (isFirst ? request.promptTokens : 0) + 2 * tokens, nowMs);
-    if (this.options.usageReports === 'stream' && request.lease !== undefined) {
+    if (this.options.usageReports === 'stream' && request.lease !== undefined)
       request.lease.report({ promptTokens: request.promptTokens, completionTokens: request.tokensOut });
-    }
   }
 
   completed(request: SimRequest): void {

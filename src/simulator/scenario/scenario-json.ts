@@ -1,5 +1,4 @@
 /** What editors know of a scenario file. */
-
 import { row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
 import { flowSectionsJson } from '../../config/index.js';

@@ -1,5 +1,4 @@
 /** Conditions on a result: `ttft.p99(premium) < 1s and completed(batch) >= 1000`. */
-
 import { parseDuration } from '../../base/schema/duration.js';
 import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';

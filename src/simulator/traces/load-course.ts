@@ -5,7 +5,6 @@
  *     spans      ├──2──┤   ├─1─┤            changes at      a   b   c   d
  *                    ├────3────┤            amount after    2   5   3   …
  */
-
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;

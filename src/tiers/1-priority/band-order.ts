@@ -1,5 +1,4 @@
 /** Tier 1's question: of the bands that may dispatch now, which goes next? */
-
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { PriorityBand } from '../priority-band.js';
 

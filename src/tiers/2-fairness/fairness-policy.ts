@@ -1,5 +1,4 @@
 /** Tier 2, the contract: which flow of a band goes next. */
-
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';

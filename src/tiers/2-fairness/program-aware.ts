@@ -1,5 +1,4 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
-
 import type { output } from 'zod/v4/core';
 import { jainIndex } from '../../base/jain-index.js';
 import { define } from '../../base/policy-definition.js';

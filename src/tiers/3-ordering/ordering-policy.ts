@@ -1,5 +1,4 @@
 /** Tier 3, the contract: which request of a flow goes next. */
-
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';

@@ -5,7 +5,6 @@
  * most `longestLine` characters is kept between chunks. A chunk costs O(its length). Source: the text format 0.0.4 of
  * Prometheus; timestamps and the exemplars of OpenMetrics are ignored.
  */
-
 export interface SampleSink {
   /** The server has this metric, perhaps without samples so far. */
   declared(metric: string): void;

@@ -1,7 +1,6 @@
 /**
  * Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not.
  */
-
 import { define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';

@@ -4,7 +4,6 @@
  * Invariant: raising the reading of one child never lowers the answer; a child that fails reads as full, and the others
  * are still asked.
  */
-
 import { type ConfigIssue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';

@@ -3,7 +3,6 @@
  *
  * Invariant: an endpoint that serves both stages is counted in both; one that serves neither is counted in none.
  */
-
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';

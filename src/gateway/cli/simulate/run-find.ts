@@ -114,8 +114,7 @@ function textOf(conditions: readonly simulator.Condition[]): string {
 /** `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `arrivals.rate=0.5..20.0`: a point allows more than integers. */
 function readRange(text: string): Range {
   const [, path = '', from = '1', to = '1024'] = /^([^=]+?)(?:=([\d.]+?)\.\.([\d.]+))?$/.exec(text) ?? [];
-  if (path !== '' && Number(from) < Number(to)) {
+  if (path !== '' && Number(from) < Number(to))
     return { path, from: Number(from), to: Number(to), isInteger: !from.includes('.') && !to.includes('.') };
-  }
   throw new FlowConfigError('--find', [{ path: '', expected: 'PATH or PATH=FROM..TO', got: JSON.stringify(text) }]);
 }

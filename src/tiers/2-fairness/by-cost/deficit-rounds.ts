@@ -212,8 +212,7 @@ export class DeficitRounds implements ShareOrder {
     }
     if (wanted === this.quantum) return;
     this.quantum = wanted;
-    for (const share of this.sittingOut.clear()) {
+    for (const share of this.sittingOut.clear())
       this.sittingOut.push(share, this.round + Math.max(this.roundsUntil(share.counter), 1), share.turn);
-    }
   }
 }

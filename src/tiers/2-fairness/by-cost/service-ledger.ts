@@ -10,7 +10,6 @@
  * Invariant: the sum of `received` over all accounts is the sum of `owed`, up to rounding; at most `mostAccounts` have
  * names.
  */
-
 import { jainIndex } from '../../../base/jain-index.js';
 import type { FlowView } from '../../views.js';
 import type { ServiceFigures } from '../service-figures.js';

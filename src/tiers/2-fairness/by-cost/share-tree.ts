@@ -141,9 +141,8 @@ export class ShareTree {
   /** The lead of the leaf, or of the share above it that is furthest ahead of its siblings, over those that go next. */
   lead(leaf: Share, weight: number): number {
     let lead = (leaf.counter - leaf.siblings.order.mark) * weight;
-    for (let share = leaf.siblings.owner; share !== undefined; share = share.siblings.owner) {
+    for (let share = leaf.siblings.owner; share !== undefined; share = share.siblings.owner)
       lead = Math.max(lead, (share.counter - share.siblings.order.mark) * share.weight);
-    }
     return lead;
   }
 
