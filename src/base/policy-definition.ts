@@ -10,8 +10,7 @@ export interface PolicyDefinition<T, R = unknown> {
 }
 
 /** The definition of a policy that `create` makes of what the schema `parameters` reads. */
-// @__NO_SIDE_EFFECTS__
-export function define<P, T, R>(
+/* @__NO_SIDE_EFFECTS__ */ export function define<P, T, R>(
   type: string,
   parameters: s.Schema<P>,
   create: (parameters: P, references: R) => T,
@@ -20,7 +19,8 @@ export function define<P, T, R>(
 }
 
 /** The definition of a policy without parameters, under the type that it bears itself: any key is an error. */
-// @__NO_SIDE_EFFECTS__
-export function withoutParameters<T extends { readonly type: string }>(create: () => T): PolicyDefinition<T> {
+/* @__NO_SIDE_EFFECTS__ */ export function withoutParameters<T extends { readonly type: string }>(
+  create: () => T,
+): PolicyDefinition<T> {
   return define(create().type, s.object({}), create);
 }

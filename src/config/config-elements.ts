@@ -10,11 +10,11 @@ export function quantity(zero: string, example: string): Schema<number> {
     (candidate, report) => {
       // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
       const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
-      const amount = typeof written === 'string' || typeof written === 'number' ? parseQuantity(written) : Number.NaN;
+      const amount = typeof written === 'string' || typeof written === 'number' ? parseQuantity(written) : NaN;
       if (amount === Infinity || (amount >= 0 && amount <= Number.MAX_SAFE_INTEGER)) return amount;
       if (amount > 0) report(`a quantity of at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1)`);
       else report(`a quantity from 0 (${zero}) up, such as "${example}"`);
-      return Number.NaN;
+      return NaN;
     },
     { type: ['number', 'string'], minimum: 0 },
   );
@@ -30,7 +30,7 @@ export function interval(example: string): Schema<number> {
 
 function duration(expected: string, isRight: (ms: number) => boolean): Schema<number> {
   return s.readAs(expected, { type: 'string' }, (given) => {
-    const ms = typeof given === 'string' ? parseDuration(given) : Number.NaN;
-    return isRight(ms) ? ms : Number.NaN;
+    const ms = typeof given === 'string' ? parseDuration(given) : NaN;
+    return isRight(ms) ? ms : NaN;
   });
 }

@@ -36,7 +36,6 @@ export interface RunOptions {
 
 /**
  * Holds requests while the pool of model servers is full, and lets them go by priority, fairness and order.
- *
  * @example
  * const flow = new FlowController({ maxConcurrency: 15 });
  * const outcome = await flow.enqueue({ byteSize: 512 }, { fairnessId: 'tenant-a', priority: 100 });

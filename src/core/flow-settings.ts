@@ -72,7 +72,7 @@ export function askedFlows(
   }
 
   return {
-    size: Number.POSITIVE_INFINITY,
+    size: Infinity,
     mayCap: true,
     get(fairnessId) {
       const known = answers.get(fairnessId);

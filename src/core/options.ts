@@ -40,10 +40,7 @@ export type InFlightOptions = Quantity | { requests?: Quantity | undefined; toke
 export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   /** Limits of what may wait in the band. @default 5000 requests, 1e9 bytes, or global ones that are set and larger */
   limits?: LimitOptions | undefined;
-  /**
-   * Limits of each flow of the band. @default 2500 requests and 5e8 bytes: half of a band's default. Unlimited for what
-   * was limited by `limits` of the band or of the controller, and with `overflow: 'fair'`
-   */
+  /** Limits of each flow. @default 2500 requests, 5e8 bytes; none beside other limits, or with `overflow: 'fair'` */
   flowLimits?: LimitOptions | undefined;
   /**
    * Limits what each flow of the band runs at a time. A flow at its cap waits while others pass; it goes on when one of
@@ -84,8 +81,7 @@ export interface GateOptions {
   /** Saturation at which a closed gate opens again, at most `closeAt`. @default `closeAt`: no hysteresis */
   openAt?: number | undefined;
   /**
-   * The reading that replaces a failing detector: 1 and more hold back every band, whatever its ceiling; 0 lets them
-   * pass.
+   * The reading that replaces a failing detector: from 1 on every band waits, at 0 all pass.
    * @default 1
    */
   failValue?: number | undefined;
@@ -128,8 +124,8 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** Evicts running requests for waiting ones of higher priority: `inFlightEviction()`. @default none is evicted */
   eviction?: Eviction | undefined;
   /**
-   * Which request leaves full queues. `reject`: the newcomer. `displace`: at the global limits, the newest of the
-   * lowest sheddable band, for one of higher priority. `fair`: one of any lower band. In its own band, the newest
+   * Which request leaves full queues. `reject`: the newcomer. `displace`: at global limits, the newest of the lowest
+   * sheddable band, for one of higher priority. `fair`: one of any lower band. In its own band, the newest
    * request of the flow with most waiting for its weight leaves, if the newcomer's flow stays below that flow.
    * O(log flows) for each request that waits. @default 'reject'
    */
@@ -177,7 +173,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   defaultBand?: BandTemplate<R> | undefined;
   /** The same for negative priorities. @default `defaultBand` */
   defaultNegativeBand?: BandTemplate<R> | undefined;
-  /** Bands that may exist at a time, the configured ones included, 1…1024. @default 64, or as many as are configured */
+  /** Bands that may exist at a time, 1…1024. @default 64, or as many as are configured */
   maxBands?: number | undefined;
   /** Flows that may exist at a time; beyond it, new fairness IDs share 64 overflow flows in a band. @default 100,000 */
   maxFlows?: number | undefined;
@@ -199,14 +195,13 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** Which endpoints a request may go to at all; it must pass every filter. Needs `pool`. @default none */
   endpointFilters?: readonly EndpointFilter<R>[] | undefined;
   /**
-   * What happens to a request when the detector would send nothing more to any endpoint that it may go to. `preferred`:
-   * it goes to one of them. `required`: it waits. @default 'required' with `endpointFilters`, otherwise 'preferred'
+   * A request for whose endpoints the detector leaves no room: it goes to one of them (`preferred`), or waits
+   * (`required`). @default 'required' with `endpointFilters`, else 'preferred'
    */
   headroom?: 'preferred' | 'required' | undefined;
   /**
-   * Which requests wait behind one that could go, but whose endpoints have no room. `band`: all of its band and below.
-   * `flow`: its flow. `none`: only those of its flow that may go to the same endpoints. @default 'band', and 'none'
-   * with a detector that tells sessions apart
+   * Which requests wait behind one whose endpoints have no room: its `band` and those below, its `flow`, or `none` but
+   * those of its flow for the same endpoints. @default 'band'; 'none' with a detector that tells sessions apart
    */
   holBlocking?: HolBlocking | undefined;
   /**
@@ -214,15 +209,9 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * turn, and dispatch goes on in the same order. An integer from 1 up. @default 1000
    */
   maxDispatchesPerTurn?: number | undefined;
-  /**
-   * A lease that is held longer is reported once, by the event `leaseOverdue`, or on stderr while nobody listens; ms,
-   * above 0. Set it longer than the longest answer. @default Infinity: no lease is reported
-   */
+  /** A lease held longer than this many ms is told once, as `leaseOverdue`, else on stderr. @default Infinity: none */
   maxLeaseMs?: number | undefined;
-  /**
-   * What happens to a lease that is held longer than `maxLeaseMs`, or was lost. `release`: its signal aborts and its
-   * seat is free, even if the work goes on. @default 'warn'
-   */
+  /** A lease beyond `maxLeaseMs`, or lost. `release`: its signal aborts, and its seat is free. @default 'warn' */
   overdueLeases?: 'warn' | 'release' | undefined;
   /**
    * Finds leases that the host lost without `release`, when they are garbage collected. The event `leaseLost` tells of

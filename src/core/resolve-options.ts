@@ -54,7 +54,7 @@ const atLeastOne = s.element<number>((given, report) => {
   const verdict = s.validate(s.quantity('8'), given);
   if (verdict.ok && verdict.value >= 1) return verdict.value;
   report('an integer from 1 up, Infinity, or a quantity like "16k"');
-  return Number.NaN;
+  return NaN;
 });
 const capParts = s.object({ requests: s.optional(atLeastOne), tokens: s.optional(atLeastOne) });
 const inFlight = s.element<InFlightCap>((given, report) => {
@@ -102,8 +102,11 @@ function atOnce<F>(): s.Schema<F> {
 }
 
 /** A word, or an object in its place, which `what` names. */
-// @__NO_SIDE_EFFECTS__
-function wordOr<W extends string, O>(words: s.Schema<W>, object: s.Schema<O>, what: string): s.Schema<W | O> {
+/* @__NO_SIDE_EFFECTS__ */ function wordOr<W extends string, O>(
+  words: s.Schema<W>,
+  object: s.Schema<O>,
+  what: string,
+): s.Schema<W | O> {
   return s.element<W | O>((given, report) => {
     if (typeof given === 'object' && given !== null) return s.readBy(object, given, report);
     return s.readBy(words, given, (expected, ...at) => report(`${expected}, or ${what}`, ...at));

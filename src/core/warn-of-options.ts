@@ -34,7 +34,7 @@ export function warnOfLimits({ bands = [] }: Partial<FlowControllerOptions<never
     const own = resolved.bands.filter(({ priority }) => limited.includes(priority)).map(({ limits }) => limits[name]);
     const sum = own.reduce((total, limit) => total + limit, 0);
     const all = resolved.limits[name];
-    if (own.length < 2 || sum === Number.POSITIVE_INFINITY || sum <= all) continue;
+    if (own.length < 2 || sum === Infinity || sum <= all) continue;
     const together = `limits.${name} of the bands add up to ${sum}, more than the ${all} of all`;
     warnOperator(
       `${together}: lower bands can fill the queue, and higher ones are rejected then. Write overflow: 'fair' to let these pass.`,

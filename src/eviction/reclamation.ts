@@ -58,7 +58,7 @@ export class Reclamation<Id> {
 
   /** When `isSettled` may next become true although no victim leaves; Infinity when it is true. */
   get settlesAtMs(): number {
-    let earliest = Number.POSITIVE_INFINITY;
+    let earliest = Infinity;
     for (const { deadlineMs } of this.revocations.values()) earliest = Math.min(earliest, deadlineMs);
     return earliest;
   }
@@ -69,7 +69,7 @@ export class Reclamation<Id> {
    */
   size({ inFlight, evictable, saturation, ceiling }: Demand): number {
     const credit = saturation / inFlight;
-    if (!(credit > 0 && credit < Number.POSITIVE_INFINITY)) return 0;
+    if (!(credit > 0 && credit < Infinity)) return 0;
     const net = saturation - ceiling - this.pending;
     if (net < 0 || (net === 0 && this.pending > 0)) return 0;
     return Math.min(Math.max(1, Math.ceil(net / credit)), this.settings.maxPerDecision, evictable);

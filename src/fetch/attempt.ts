@@ -160,7 +160,7 @@ function isUnconnected(error: unknown): boolean {
  */
 function mayRefuse({ status, headers }: Response): boolean {
   if (status < 400) return false;
-  return isOverloadRefusal({ status }) || Number(headers.get('content-length') ?? Number.NaN) <= longestRefusal;
+  return isOverloadRefusal({ status }) || Number(headers.get('content-length') ?? NaN) <= longestRefusal;
 }
 
 async function readBeginning(body: Body): Promise<Uint8Array[]> {

@@ -20,8 +20,8 @@ export interface CallContext extends Partial<Classification> {
 
 export interface FetchTimeouts {
   /**
-   * A request for a stream that brings no content token within it, counted from its dispatch, is sent again while
-   * `retry.max` allows. Its bytes are held until the first content token then. @default none
+   * A stream without a content token so long after its dispatch is asked for again while `retry.max` allows. Its bytes
+   * are held until the first content token then. @default none
    */
   firstToken?: Duration | undefined;
   /** The same for single models, by the name in the request: reasoning models think for longer. */
@@ -35,7 +35,7 @@ export interface FetchTimeouts {
 export interface FetchRetry {
   /** How often a request goes through the gate again, an integer from 0 up; 0 is never. @default 1 */
   max?: number | undefined;
-  /** The longest wait that a refusal may ask for, ms; with a longer one the caller gets the refusal. @default 60_000 */
+  /** The longest wait that a refusal may ask for, ms; others are the caller's. @default 60_000 */
   maxWaitMs?: number | undefined;
 }
 
@@ -45,17 +45,11 @@ export interface MarkablePool {
 }
 
 export interface FlowFetchOptions extends ErrorResponseOptions {
-  /**
-   * Sends the request once it was dispatched. @default the platform's, looked up at each call; where the flow's own has
-   * taken its place, the one that was there when it was made
-   */
+  /** Sends a dispatched request. @default the platform's at each call, or the one that the flow's own replaced */
   fetch?: Fetch | undefined;
   /** Names the flow; what it leaves out is `context`'s. Synchronous; exceptions reject. @default `default-flow`, 0 */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
-  /**
-   * Where `classify` is not at hand: an `AsyncLocalStorage` with tenant, priority and a signal that aborts the call.
-   * With an adapter's option `context` it holds those of the request that caused the call.
-   */
+  /** Where `classify` is not at hand: an `AsyncLocalStorage` with tenant, priority, signal; an adapter's `context`. */
   context?: ContextStorage<CallContext> | undefined;
   /** True for calls that need no lease: they go to `fetch` at once, with all of their headers. @default none does */
   skip?: ((call: FetchCall) => boolean) | undefined;

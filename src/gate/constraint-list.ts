@@ -29,7 +29,7 @@ const withRoomFor = { hook: 'withRoomFor', ...keepsSome } as const;
 
 const waitOf = question('waitOf', '{ atMs, notBeforeMs, missing }: instants in ms, and a text', readWait);
 const fullness = question('fullness', 'a finite number from 0 up', (answer) =>
-  typeof answer === 'number' && answer >= 0 && answer < Number.POSITIVE_INFINITY ? answer : wrong,
+  typeof answer === 'number' && answer >= 0 && answer < Infinity ? answer : wrong,
 );
 const quotas = question('quotas', 'figures, with an array named quotas', (answer) => readQuotas(answer) ?? wrong);
 const sessions = question('sessions', 'figures of sessions', (answer) => readSessions(answer) ?? wrong);
@@ -85,7 +85,7 @@ export class ConstraintList {
   /** True when the reading of the gate also falls by time alone. */
   fades = false;
   /** The earliest instant at which a request will have room that had none since `forgetRoom` was called. */
-  roomAtMs: number = Number.POSITIVE_INFINITY;
+  roomAtMs: number = Infinity;
   private all: readonly GuardedConstraint[] = [];
   private recheckIntervalMs = 0;
   private readonly bands: BandRegistry;
@@ -115,7 +115,7 @@ export class ConstraintList {
 
   /** Called before requests are looked at anew. */
   forgetRoom(): void {
-    this.roomAtMs = Number.POSITIVE_INFINITY;
+    this.roomAtMs = Infinity;
   }
 
   /** The members with room for this very request. When there are none, `roomAtMs` says when to look again. */

@@ -177,7 +177,7 @@ export class Gate {
   /** When the next mark of overload ends; Infinity while there is none. */
   returnsAtMs(nowMs: number): number {
     this.members?.refresh(nowMs);
-    return this.members?.returnsAtMs ?? Number.POSITIVE_INFINITY;
+    return this.members?.returnsAtMs ?? Infinity;
   }
 
   /** The reason why none of the endpoints is available; undefined when one is, or when there are no endpoints. */
@@ -193,7 +193,7 @@ export class Gate {
     const announces = this.own === undefined ? this.shared.announces : this.detectors().every((each) => each.announces);
     const reopens = this.ceilings.reopens && this.saturation < 1;
     const fades = this.constraints.fades && holdsAnyBack(this, this.bands);
-    if ((announces && !reopens && !fades) || isPoolEmpty) return Number.POSITIVE_INFINITY;
+    if ((announces && !reopens && !fades) || isPoolEmpty) return Infinity;
     return this.options.gate.recheckIntervalMs;
   }
 

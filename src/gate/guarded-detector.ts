@@ -92,7 +92,7 @@ export class GuardedDetector {
     this.isReading = true;
     try {
       const reading = this.detector.saturation(visible, nowMs);
-      if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
+      if (typeof reading === 'number' && reading >= 0 && reading < Infinity) {
         isFailing = false;
         announces = this.isSubscribed && this.detector.isGuessing !== true;
         saturation = Math.max(reading, floor) / settings.closeAt;

@@ -50,6 +50,6 @@ export class SeatReserve {
   shrinksAtMs(nowMs: number): number {
     this.refresh(nowMs);
     const [first] = this.evictions;
-    return first === undefined ? Number.POSITIVE_INFINITY : first.atMs + this.windowMs;
+    return first === undefined ? Infinity : first.atMs + this.windowMs;
   }
 }

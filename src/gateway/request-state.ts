@@ -115,7 +115,7 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
   }
 
   /** Before an answer of the gateway itself: the answers of servers bring these headers among their own. */
-  setOwnHeaders(): void {
+  override setOwnHeaders(): void {
     if (this.res.headersSent) return;
     this.res.setHeader('x-request-id', this.id);
     if (this.granted !== undefined) setFlowHeaders(this.res, this.granted);

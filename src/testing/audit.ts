@@ -8,7 +8,6 @@ import { FlowConfigError, type FlowController, type FlowRequest } from '../index
  * `close`. Between operations all must hold, whatever plugins do: a violation is a fault of headgate.
  * O(waiting + flows).
  * @throws FlowConfigError for what is no controller
- *
  * @example
  * assert.deepEqual(audit(flow).violations, []);
  */

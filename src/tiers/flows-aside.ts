@@ -81,10 +81,7 @@ export class HeldClass implements PickedBand, Reason {
     this.contenders.add(flow);
     // One flow needs no order: with sessions, most classes have one.
     if (this.contenders.size === 1) return;
-    if (this.order !== undefined) {
-      this.order.flowActivated(flow);
-      return;
-    }
+    if (this.order !== undefined) return void this.order.flowActivated(flow);
     this.order = this.makeOrder(this);
     this.tellOfWaiting();
   }

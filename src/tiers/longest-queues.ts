@@ -140,10 +140,7 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
     const member = this.members.get(flow);
     if (member === undefined) return;
     member.arrivals?.discard();
-    if (flow.waiting > 0) {
-      this.moved(member);
-      return;
-    }
+    if (flow.waiting > 0) return void this.moved(member);
     this.members.delete(flow);
     this.heaps.requests.remove(member);
     this.heaps.bytes.remove(member);

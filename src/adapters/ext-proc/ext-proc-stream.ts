@@ -139,10 +139,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
       this.modes = { requestBodyMode, responseBodyMode };
     }
     const fault = message.protocolConfig && faultOf(this.modes);
-    if (fault) {
-      this.end(grpc.failedPrecondition, fault);
-      return;
-    }
+    if (fault) return void this.end(grpc.failedPrecondition, fault);
     const { metadataContext, requestHeaders, requestBody, requestTrailers, responseHeaders, responseBody } = message;
     if (metadataContext && (this.phase === 'headers' || this.phase === 'body'))
       this.subset = subsetOf(metadataContext.filterMetadata) ?? this.subset;
@@ -242,10 +239,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   }
 
   private takeRequestHeaders(headers: readonly HeaderValue[], isLast: boolean): void {
-    if (this.phase !== 'headers') {
-      this.end(grpc.invalidArgument, 'request_headers came twice');
-      return;
-    }
+    if (this.phase !== 'headers') return void this.end(grpc.invalidArgument, 'request_headers came twice');
     this.headers = fieldsOf(headers);
     this.id = this.headers.get(requestIdHeader) || randomUUID();
     this.hasNoBody = isLast || this.modes.requestBodyMode === bodyModes.none;

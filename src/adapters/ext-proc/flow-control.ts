@@ -190,10 +190,7 @@ class Decider implements ExtProcDecider {
       each !== first && (each.state ?? 'ready') === 'ready' && each.overloadedUntilMs === 0;
     const others = first !== undefined && maxEndpoints < 2 ? [] : rank(this.allowed(stream).filter(isOther), stream);
     const destinations = [...(first === undefined ? [] : [first]), ...others].slice(0, maxEndpoints).map(addressOf);
-    if (destinations.length === 0) {
-      stream.refuse(this.noEndpoints());
-      return;
-    }
+    if (destinations.length === 0) return void stream.refuse(this.noEndpoints());
     stream.proceedTo(destinations, facts?.(stream));
   }
 

@@ -32,7 +32,6 @@ export type FlowControlPlugin = (instance: FastifyHost, options: object, done: (
  * response ends, however it ends. Dropped requests are answered by the error contract, or reach the error handler with
  * `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
- *
  * @example
  * app.register(flowControl(flow, { classify: (request) => ({ fairnessId: request.tenant, priority: 0 }) }));
  */
@@ -53,10 +52,7 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
   function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     switch (verdict.type) {
       case 'pass':
-        if (verdict.flow === undefined) {
-          done();
-          return;
-        }
+        if (verdict.flow === undefined) return void done();
         request.flow = verdict.flow;
         // It is set on reply.raw and not on the reply, because handlers that stream write to reply.raw.
         setFlowHeaders(reply.raw, verdict.flow);

@@ -8,7 +8,6 @@ import { relay as relayOnNode } from '../node/relay.js';
 /**
  * Sends what `fetch` answers, as `relay` of `headgate/node` does; the reply is hijacked, and takes along the headers
  * that it has by then. `onSend` hooks do not see it.
- *
  * @example
  * app.post('/v1/chat/completions', async (request, reply) => {
  *   await relay(fetch(url, { signal: request.flow.signal }), request, reply);

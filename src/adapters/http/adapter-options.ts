@@ -5,6 +5,7 @@ import * as s from '../../base/schema/schema.js';
 import type { FlowGate, FlowKey, FlowRequest, Outcome, Schema } from '../../index.js';
 import { FlowConfigError } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
+import type { WaitingOptions } from './life-signs.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
 /** The part of a controller that an adapter uses. With `enter`, a request that need not wait has no AbortSignal. */
@@ -68,7 +69,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * @default 2097152
    */
   readAheadBytes?: number | undefined;
-  /** Requests with a larger Content-Length get 413 before anything else; integer bytes from 1 up. @default none is */
+  /** A larger Content-Length gets 413 before anything else; integer bytes from 1 up. @default none does */
   maxRequestBytes?: number | undefined;
   /**
    * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time
@@ -78,6 +79,8 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   uploadIdleMs?: number | undefined;
   /** The least rate of such an upload after `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
   minUploadBytesPerSecond?: number | undefined;
+  /** Signs of life while requests wait; on Node. @default silence */
+  waiting?: WaitingOptions<Subject> | undefined;
   /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;
   /** `respond`: the adapter answers a drop. `throw`: the host's error handling gets it. @default 'respond' */
@@ -85,16 +88,14 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
   /**
-   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many requests more may wait in their band, for
-   * senders that adapt to it. It is off by default, because it tells every client how much others have waiting. Bands
-   * whose `maxRequests` is Infinity send no header.
+   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many more may wait in their band. It is off by
+   * default, because it tells every client how much others have waiting. Bands without `maxRequests` send no header.
    * @default false
    */
   bandHeadroom?: boolean | undefined;
   /**
-   * An `AsyncLocalStorage` in which the handler runs, and in which calls that it causes find the request's fairness ID,
-   * priority, session and signal: give the same one to `flowFetch` or `flowMiddleware`. Requests that `skip` leaves out
-   * find nothing there.
+   * An `AsyncLocalStorage` for handlers, where `flowFetch` and `flowMiddleware` find flow, session and signal. It is
+   * empty for requests that `skip` leaves out.
    */
   context?: ContextScope | undefined;
   /**
@@ -104,6 +105,15 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
 }
 
 const aFunction = s.optional(atOnce('a function that answers at once', isFunction));
+const waiting = s.object({
+  after: s.optional(s.aboveZero()),
+  every: s.optional(s.aboveZero()),
+  isStream: aFunction,
+  place: aFunction,
+  informational: s.optional(s.flag()),
+  json: s.optional(s.oneOf('whitespace')),
+  onSign: aFunction,
+} satisfies Record<keyof WaitingOptions<never>, unknown>);
 
 const optionsSchema = s.object({
   trust: s.optional(
@@ -124,6 +134,7 @@ const optionsSchema = s.object({
   ),
   classify: aFunction,
   byteSize: aFunction,
+  waiting: s.optional(waiting),
   unknownBodyBytes: s.optional(s.integer({ from: 0 })),
   readAheadBytes: s.optional(s.integer({ from: 0 })),
   maxRequestBytes: s.optional(s.positiveInteger()),

@@ -60,7 +60,7 @@ const fields = {
   },
   active_prefill_tokens_threshold_frac: {
     threshold: 'activePrefillTokensThresholdFrac',
-    isRight: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
+    isRight: (value: number) => value >= 0 && value < Infinity,
     must: 'finite and at least 0.0',
     status: 400,
   },
@@ -85,7 +85,6 @@ class Rejection {
  * missing or mistyped field. Differs from Dynamo: it must be told who is authorized, and a moved threshold counts at
  * once.
  * @throws FlowConfigError
- *
  * @example
  * const handle = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => isOperator(headers)
  * }); const { status, headers, body } = await handle({ method: request.method, headers: request.headers, body: await

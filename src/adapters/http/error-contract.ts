@@ -53,7 +53,6 @@ export const laterOverloadStatus = 529;
  * An error contract for clients of Dynamo. Drops because of load, an expired TTL among them, get `overloadStatus`.
  * Faults get 500, requests that became void while they waited 403, and the rest 503. Give it together with
  * `body: dynamoBody`. Source: Dynamo, request rejection.
- *
  * @example
  * const overloadStatus = dynamoOverloadStatus(process.env.DYN_HTTP_OVERLOAD_STATUS_CODE);
  * toHttpResponse(drop, { contract: dynamoContract(overloadStatus), body: dynamoBody });

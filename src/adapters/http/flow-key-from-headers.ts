@@ -24,9 +24,8 @@ export interface FlowKeyOptions {
   /** The fairness ID of requests that name none. @default 'default-flow' */
   defaultFairnessId?: string | undefined;
   /**
-   * Whether a request without a fairness ID goes by the session header of its agent, see `agentSessionHeaders`; a list
-   * names headers that come before those. Every session is a flow then: a user with many sessions has many shares.
-   * Believed only with `trust`.
+   * Whether requests without a fairness ID go by their agents' `agentSessionHeaders`; a list comes before those. Every
+   * session is a flow then: a user with many sessions has many shares. Believed only with `trust`.
    * @default false
    */
   sessionHeaders?: boolean | readonly string[] | undefined;
@@ -81,7 +80,7 @@ export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined 
 /** The most that the request may wait, ms. Undefined without a duration above 0 in the header, such as `250ms`. */
 function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
   const value = headerValue(headers, [waitHeader]);
-  const maxWaitMs = value === undefined ? Number.NaN : parseDuration(value);
+  const maxWaitMs = value === undefined ? NaN : parseDuration(value);
   return maxWaitMs > 0 ? maxWaitMs : undefined;
 }
 

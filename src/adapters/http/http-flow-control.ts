@@ -23,6 +23,7 @@ import {
 } from './adapter-options.js';
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
+import { lifeSigns } from './life-signs.js';
 import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
 import { leasedContext, RequestFlow } from './request-flow.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
@@ -58,8 +59,7 @@ export class HttpFlowControl<Subject, Req> {
     this.options = options;
     this.context = options.context;
     const { uploadIdleMs: idleMs = 30_000, minUploadBytesPerSecond: minBytesPerSecond = 4096 } = options;
-    this.uploads =
-      idleMs === Number.POSITIVE_INFINITY ? undefined : new UploadWatch({ idleMs, minBytesPerSecond }, realClock);
+    this.uploads = idleMs === Infinity ? undefined : new UploadWatch({ idleMs, minBytesPerSecond }, realClock);
     this.headroom = options.bandHeadroom === true ? (priority) => gate.bandHeadroom?.(priority) : undefined;
   }
 
@@ -104,7 +104,7 @@ export class HttpFlowControl<Subject, Req> {
       endpointSubset,
       req,
     };
-    return this.ask(request, { fairnessId, priority }, exchange);
+    return this.ask(request, { fairnessId, priority }, exchange, subject);
   }
 
   private bookedBytes(exchange: Exchange<Req>): number {
@@ -127,14 +127,24 @@ export class HttpFlowControl<Subject, Req> {
     }
   }
 
-  private ask(request: HttpFlowRequest<Req>, key: FlowKey, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
+  private ask(
+    request: HttpFlowRequest<Req>,
+    key: FlowKey,
+    exchange: Exchange<Req>,
+    subject: Subject,
+  ): Verdict | Promise<Verdict> {
     const lifetime = new RequestLifetime(exchange, this.options.releaseOn !== 'manual');
     if (lifetime.isOver) return gone;
+    let asked = request;
     const waiting = (): HttpFlowRequest<Req> => {
       const signal = lifetime.wait();
       exchange.wait?.(request.byteSize);
-      return { ...request, signal };
+      asked = { ...request, signal };
+      return asked;
     };
+    const { waiting: options } = this.options;
+    const signs = options && lifeSigns(subject, options, exchange, () => Object.assign(asked, { hasBegun: true }));
+    if (signs !== undefined) exchange.showLife?.(signs);
     try {
       const entered = this.gate.enter?.(request, key, waiting) ?? this.gate.enqueue(waiting(), key);
       if (!isPromise(entered)) return this.settle(entered, lifetime, request);

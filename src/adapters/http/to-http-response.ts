@@ -33,7 +33,6 @@ export interface HttpErrorResponse {
 /**
  * The response to a drop: status by the contract, dropped reason, `retry-after` and `retry-after-ms` where coming back
  * makes sense, the time it waited, body.
- *
  * @throws FlowConfigError when a function of `options` answers what cannot be sent; what such a function throws
  * @example
  * const outcome = await flow.enqueue(request, key);

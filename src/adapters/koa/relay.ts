@@ -9,7 +9,6 @@ import type { KoaContext } from './flow-control.js';
  * Sends what `fetch` answers, as `relay` of `headgate/node` does; Koa's own response is switched off. Middleware in
  * front can no longer change the response. Koa tells `app.on('error')` of connections that broke (`ECONNRESET`), as it
  * does of every response.
- *
  * @example
  * app.use(async (ctx) => {
  *   await relay(fetch(url, { signal: ctx.state.flow.signal }), ctx);

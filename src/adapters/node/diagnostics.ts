@@ -30,7 +30,6 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
  * Publishes every event on the channel `headgate:<event>`, such as `headgate:dropped`. While nobody subscribes to a
  * channel an event costs its payload and one question.
  * @throws FlowConfigError for something else than a FlowController
- *
  * @example
  * publishDiagnostics(flow);
  * diagnosticsChannel.subscribe('headgate:dropped', ({ outcome }) => log.warn(outcome.reason));

@@ -15,7 +15,6 @@ export type FlowControlMiddleware = (req: NodeRequest, res: NodeResponse, next: 
  * lease and a signal that aborts when the client leaves; the lease is released when the response ends, however it ends.
  * Put it before anything that reads the body. Dropped requests are answered by the error contract.
  * @throws FlowConfigError for options that cannot be right.
- *
  * @example
  * const limit = flowControl(flow, { classify: (req) => ({ fairnessId: tenantOf(req), priority: 0 }) });
  * createServer((req, res) => limit(req, res, (error) => (error ? fail(res, error) : handle(res,
@@ -30,10 +29,7 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
   function follow(verdict: Verdict, req: WithFlow<NodeRequest>, res: NodeResponse, next: (error?: unknown) => void) {
     switch (verdict.type) {
       case 'pass':
-        if (verdict.flow === undefined) {
-          next();
-          return;
-        }
+        if (verdict.flow === undefined) return next();
         req.flow = verdict.flow;
         setFlowHeaders(res, verdict.flow);
         control.enter(verdict.flow, next);

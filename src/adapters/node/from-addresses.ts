@@ -14,7 +14,6 @@ interface Connected {
  * (`fe80::1%eth0`) is not looked at, so no range may name one. It looks at the socket, never at a header, because
  * clients write those. Uses `net.BlockList` of Node. Cost: O(ranges) for each request.
  * @throws FlowConfigError for what is no address or range
- *
  * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });
  */
 export function fromAddresses(ranges: readonly string[]): (request: Connected) => boolean {
@@ -33,7 +32,7 @@ function add(list: BlockList, range: string, index: number): void {
   // `isIP` takes an address with a zone, and the list would forget the zone.
   const family = address.includes('%') ? 0 : isIP(address);
   const longest = family === 4 ? 32 : 128;
-  const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+  const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : NaN;
   if (family === 0 || more.length > 0 || !(prefix <= longest)) {
     const expected = 'an IPv4 or IPv6 address, or a range such as "10.0.0.0/8", without a zone';
     throw new FlowConfigError('fromAddresses', [

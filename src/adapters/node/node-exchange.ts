@@ -4,8 +4,10 @@ import type { HeaderSource } from '../../base/headers/header-source.js';
 import { declaredBytes } from '../../base/request-body.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
+import type { Asked, LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
+import { showLife } from './begun-answer.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
 import { abortResponse, dropLateWrites, ignoreLateErrors, mustAbortResponse, respond } from './respond.js';
@@ -31,6 +33,10 @@ export class NodeExchange<Req> implements Exchange<Req> {
   /** There is an `Expect`: the client may wait for permission to upload. */
   private hasExpectation = false;
   private hasFlowHeaders = false;
+  /** Signs of life are under way: the answer may begin before its head is known. */
+  showsLife = false;
+  /** The head of a stream was sent, and nothing of it yet. */
+  isSilent = false;
 
   constructor(incoming: NodeRequest, outgoing: NodeResponse, req: Req, flow: RequestFlow | undefined) {
     this.incoming = incoming;
@@ -130,6 +136,19 @@ export class NodeExchange<Req> implements Exchange<Req> {
     if (socket.isPaused?.() === true) socket.resume?.();
   }
 
+  get asked(): Asked['asked'] {
+    return this.incoming;
+  }
+
+  /** Before an answer begins that nobody knows yet. */
+  setOwnHeaders(): void {}
+
+  /** Once: a request that is sent to another server waits on. */
+  showLife(signs: LifeSigns): void {
+    if (!this.showsLife) showLife(this.outgoing, signs, this);
+    this.showsLife = true;
+  }
+
   /** Tells a client that sent `Expect: 100-continue` to go on, where the host left that to the handler behind this. */
   proceed(): void {
     const { incoming, outgoing } = this;
@@ -145,7 +164,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   mustClose(isShuttingDown: boolean): boolean {
     const { httpVersionMajor, complete } = this.incoming;
     if (httpVersionMajor !== 1) return false;
-    return isShuttingDown || (!complete && this.bodyBytes(Number.POSITIVE_INFINITY) > drainableBytes);
+    return isShuttingDown || (!complete && this.bodyBytes(Infinity) > drainableBytes);
   }
 
   /** In the next turn: what is open then is answered, or broken off if part of it was sent or no answer is safe. */

@@ -27,10 +27,7 @@ export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): 
 function onHttp1End(req: NodeRequest, res: NodeResponse, done: Done): void {
   const { socket } = req;
   // A response that is closed is also destroyed.
-  if (res.destroyed || socket.destroyed) {
-    done(res.writableFinished);
-    return;
-  }
+  if (res.destroyed || socket.destroyed) return void done(res.writableFinished);
   let waiters: Set<() => void> | undefined;
   let isOver = false;
   const finish = (): void => {
@@ -50,10 +47,7 @@ function onHttp1End(req: NodeRequest, res: NodeResponse, done: Done): void {
 function onHttp2End(req: NodeRequest, res: NodeResponse, stream: ServerHttp2Stream, done: Done): void {
   // HTTP/2 says writableFinished of a stream that the client reset; writableEnded tells the two apart.
   const isSent = (): boolean => res.writableEnded && res.writableFinished;
-  if (res.closed || res.destroyed || req.socket.destroyed) {
-    done(isSent());
-    return;
-  }
+  if (res.closed || res.destroyed || req.socket.destroyed) return void done(isSent());
   const finish = (): void => {
     res.removeListener('close', finish);
     stream.removeListener('finish', finish).removeListener('aborted', finish);

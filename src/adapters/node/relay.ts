@@ -22,7 +22,6 @@ import { abortResponse, ignoreLateErrors, respond } from './respond.js';
  * response is over, and never rejects, so that a handler need not catch. A client that leaves is no error. An upstream
  * without an answer becomes a 502, and an upstream that breaks off breaks off the response. Give `signal` to `fetch`,
  * so that the upstream stops with the client.
- *
  * @example
  * app.post('/v1/chat/completions', async (req, res) => {
  *   await relay(fetch(url, { method: 'POST', body: JSON.stringify(req.body), signal: req.flow.signal }), req, res);

@@ -69,7 +69,7 @@ function chain(this: NodeResponse): NodeResponse {
 }
 
 /** The callback of `write` and `end` is the last argument. */
-function callBack(given: readonly unknown[]): void {
+export function callBack(given: readonly unknown[]): void {
   const callback = given.at(-1);
   if (typeof callback === 'function') process.nextTick(callback as () => void);
 }

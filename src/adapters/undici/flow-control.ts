@@ -18,7 +18,6 @@ export interface FlowContext {
  * dropped call fails with a FlowControlError, or with `onDrop: 'respond'` gets the answer of the error contract as its
  * response.
  * @throws FlowConfigError for options that cannot be right.
- *
  * @example
  * const agent = new Agent().compose(flowControl(flow, { classify: ({ path }) => ({ fairnessId: path, priority: 0 })
  * })); await request('http://model-server/v1/completions', { dispatcher: agent, method: 'POST', body });

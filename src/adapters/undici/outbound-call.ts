@@ -105,10 +105,7 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions>, Handl
   }
 
   onRequestStart(controller: Controller, context: object | undefined): void {
-    if (this.hasFailed) {
-      controller.abort(this.reason as Error);
-      return;
-    }
+    if (this.hasFailed) return void controller.abort(this.reason as Error);
     this.stopWork = (reason) => controller.abort(reason);
     this.handler.onRequestStart?.(controller, { ...context, flow: this.leased });
   }

@@ -22,7 +22,6 @@ const flows = new WeakMap<Request, RequestFlow>();
  * lease is released when the response ends, however it ends. Call it before anything reads the body. Dropped requests
  * are answered by the error contract, or reject with `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
- *
  * @example
  * const inTurn = flowControl(flow, { classify: (request) => ({ fairnessId: tenantOf(request) }) });
  * export const POST = (request) => inTurn(request, async (request, { signal }) => Response.json(await answer(request,

@@ -13,7 +13,6 @@ export interface RelayedParts {
 /**
  * The response that sends what `fetch` answers: its status, its headers and its body, no faster than the client reads.
  * Never rejects: a client that leaves is no error, and an upstream without an answer is told as 502.
- *
  * @example
  * export const POST = (request) => inTurn(request, (request, { signal }) => relay(fetch(url, { signal }), request));
  */
@@ -62,10 +61,7 @@ function quiet(
       async pull(controller) {
         try {
           const { done, value } = await reader.read();
-          if (done) {
-            controller.close();
-            return;
-          }
+          if (done) return controller.close();
           onChunk?.(value);
           controller.enqueue(value);
         } catch (error) {

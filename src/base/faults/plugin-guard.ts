@@ -15,15 +15,17 @@ export interface Question<H extends string, A> {
   read(answer: unknown, given: unknown): A | typeof wrong;
 }
 
-// @__NO_SIDE_EFFECTS__
-export function question<H extends string, A>(hook: H, rule: string, read: Question<H, A>['read']): Question<H, A> {
+/* @__NO_SIDE_EFFECTS__ */ export function question<H extends string, A>(
+  hook: H,
+  rule: string,
+  read: Question<H, A>['read'],
+): Question<H, A> {
   return { hook, rule, read };
 }
 
 export const wrong: unique symbol = Symbol('an answer against the rule');
 
-// @__NO_SIDE_EFFECTS__
-export function yesOrNo<H extends string>(hook: H): Question<H, boolean> {
+/* @__NO_SIDE_EFFECTS__ */ export function yesOrNo<H extends string>(hook: H): Question<H, boolean> {
   return question(hook, 'true or false', (answer) => (typeof answer === 'boolean' ? answer : wrong));
 }
 

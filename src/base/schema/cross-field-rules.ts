@@ -21,8 +21,7 @@ function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (n
 }
 
 /** Every band has a priority of its own; `key` names the list. */
-// @__NO_SIDE_EFFECTS__
-export function distinctPriorities<const K extends string>(key: K): Rule<BandList<K>> {
+/* @__NO_SIDE_EFFECTS__ */ export function distinctPriorities<const K extends string>(key: K): Rule<BandList<K>> {
   return (options, report) => {
     const firstAt = new Map<number, number>();
     prioritiesOf(options[key]).forEach((priority, index) => {
@@ -40,8 +39,7 @@ export function distinctPriorities<const K extends string>(key: K): Rule<BandLis
 }
 
 /** The configured bands fit into `maxBands`; `key` names the list. */
-// @__NO_SIDE_EFFECTS__
-export function roomForBands<const K extends string>(
+/* @__NO_SIDE_EFFECTS__ */ export function roomForBands<const K extends string>(
   key: K,
 ): Rule<BandList<K> & { readonly maxBands?: number | undefined }> {
   return (options, report) => {

@@ -30,11 +30,11 @@ const mostNanoseconds = 2n ** 63n - 1n;
 export function parseDuration(value: number | string): number {
   if (typeof value === 'number') return value + 0;
   const match = value.length <= longestText ? notation.exec(value) : null;
-  if (match === null) return Number.NaN;
+  if (match === null) return NaN;
   let nanoseconds = 0n;
   for (const [, whole = '', fraction = '', unit = ''] of (match[2] ?? '').matchAll(part))
     nanoseconds += (BigInt(whole + fraction) * (nanosecondsOf[unit] ?? 0n)) / 10n ** BigInt(fraction.length);
-  if (nanoseconds > mostNanoseconds) return Number.NaN;
+  if (nanoseconds > mostNanoseconds) return NaN;
   const ms = Number(nanoseconds) / 1e6;
   return match[1] === '-' && ms > 0 ? -ms : ms;
 }

@@ -23,8 +23,10 @@ export type Json = Keywords | ((of: (schema: Schema<unknown>) => Keywords) => Ke
 export type Keywords = Readonly<Record<string, unknown>>;
 
 /** A schema of one function, which returns what the value stands for, or reports, so that rules see the raw value. */
-// @__NO_SIDE_EFFECTS__
-export function element<T>(read: (value: unknown, report: Report) => T | undefined, json?: Json): Schema<T> {
+/* @__NO_SIDE_EFFECTS__ */ export function element<T>(
+  read: (value: unknown, report: Report) => T | undefined,
+  json?: Json,
+): Schema<T> {
   const check = checkBy((payload) => {
     const { value: given } = payload;
     payload.value = read(given, reportTo(payload)) ?? given;
@@ -34,14 +36,12 @@ export function element<T>(read: (value: unknown, report: Report) => T | undefin
 }
 
 /** The schema with its type: zod's constructors are not generic. */
-// @__NO_SIDE_EFFECTS__
-export function typed<T>(schema: Schema<unknown>): Schema<T> {
+/* @__NO_SIDE_EFFECTS__ */ export function typed<T>(schema: Schema<unknown>): Schema<T> {
   return schema as Schema<T>;
 }
 
 /** A check of zod's, which may replace the value. With `when` it runs on these, also if other problems are known. */
-// @__NO_SIDE_EFFECTS__
-function checkBy(
+/* @__NO_SIDE_EFFECTS__ */ function checkBy(
   check: (payload: zod.ParsePayload) => void,
   when?: (payload: zod.ParsePayload) => boolean,
 ): zod.$ZodCheck<never> {
@@ -56,28 +56,31 @@ export function reportTo({ value, issues }: zod.ParsePayload): Report {
   };
 }
 
-// @__NO_SIDE_EFFECTS__
-export function value<T>(expected: string, isRight: (value: unknown) => value is T, json?: Json): Schema<T> {
+/* @__NO_SIDE_EFFECTS__ */ export function value<T>(
+  expected: string,
+  isRight: (value: unknown) => value is T,
+  json?: Json,
+): Schema<T> {
   return element((given, report) => {
     if (isRight(given)) return given;
     return report(expected);
   }, json);
 }
 
-// @__NO_SIDE_EFFECTS__
-export function anything(json?: Json): Schema<unknown> {
+/* @__NO_SIDE_EFFECTS__ */ export function anything(json?: Json): Schema<unknown> {
   return optional(element((given) => given, json));
 }
 
 /** A function; its parameters and its result cannot be checked. */
-// @__NO_SIDE_EFFECTS__
-export function callable<F>(expected = 'a function'): Schema<F> {
+/* @__NO_SIDE_EFFECTS__ */ export function callable<F>(expected = 'a function'): Schema<F> {
   return value(expected, (given): given is F => typeof given === 'function');
 }
 
 /** An object that has these methods: it may come from the package's other copy (ESM, CommonJS) or be the host's own. */
-// @__NO_SIDE_EFFECTS__
-export function objectWith<T extends object>(expected: string, ...methods: readonly (keyof T & string)[]): Schema<T> {
+/* @__NO_SIDE_EFFECTS__ */ export function objectWith<T extends object>(
+  expected: string,
+  ...methods: readonly (keyof T & string)[]
+): Schema<T> {
   const hasMethods = (given: object): boolean =>
     methods.every((name) => typeof Reflect.get(given, name) === 'function');
   return value(expected, (given): given is T => typeof given === 'object' && given !== null && hasMethods(given));
@@ -86,8 +89,7 @@ export function objectWith<T extends object>(expected: string, ...methods: reado
 /** A value that may be left out, and then is `otherwise`. */
 export function optional<T>(schema: Schema<T>): Schema<T | undefined>;
 export function optional<T>(schema: Schema<T>, otherwise: T): Schema<T>;
-// @__NO_SIDE_EFFECTS__
-export function optional<T>(innerType: Schema<T>, otherwise?: T): Schema<T | undefined> {
+/* @__NO_SIDE_EFFECTS__ */ export function optional<T>(innerType: Schema<T>, otherwise?: T): Schema<T | undefined> {
   if (otherwise === undefined) return typed(new zod.$ZodOptional({ type: 'optional', innerType }));
   return typed(new zod.$ZodDefault({ type: 'default', innerType, defaultValue: otherwise }));
 }
@@ -104,15 +106,16 @@ export type Output<S extends Shape> = Flat<
 export type Rule<T> = (value: T, report: Report) => void;
 
 /** An object with these keys and no others, that keeps the rules. */
-// @__NO_SIDE_EFFECTS__
-export function object<S extends Shape>(shape: S, ...rules: readonly Rule<Output<S>>[]): Schema<Output<S>> {
+/* @__NO_SIDE_EFFECTS__ */ export function object<S extends Shape>(
+  shape: S,
+  ...rules: readonly Rule<Output<S>>[]
+): Schema<Output<S>> {
   const catchall = new zod.$ZodNever({ type: 'never' });
   return typed(new zod.$ZodObject({ type: 'object', shape, catchall, checks: [leaveOut(), ...rules.map(checkOf)] }));
 }
 
 /** Zod keeps the keys of what was given as undefined, which is the same as left out. */
-// @__NO_SIDE_EFFECTS__
-function leaveOut(): zod.$ZodCheck<never> {
+/* @__NO_SIDE_EFFECTS__ */ function leaveOut(): zod.$ZodCheck<never> {
   return checkOfObject(({ value }) => {
     const fields = value as Record<string, unknown>;
     for (const key of Object.keys(fields)) if (fields[key] === undefined) delete fields[key];
@@ -124,43 +127,39 @@ function checkOf<T>(rule: Rule<T>): zod.$ZodCheck<never> {
 }
 
 /** It runs also if fields failed. */
-// @__NO_SIDE_EFFECTS__
-function checkOfObject(check: (payload: zod.ParsePayload) => void): zod.$ZodCheck<never> {
+/* @__NO_SIDE_EFFECTS__ */ function checkOfObject(check: (payload: zod.ParsePayload) => void): zod.$ZodCheck<never> {
   return checkBy(check, ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value));
 }
 
 /** A shape and more keys. Not a spread, which bundlers take for a side effect, so that unused schemas stay. */
-// @__NO_SIDE_EFFECTS__
-export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): Omit<A, keyof B> & B {
+/* @__NO_SIDE_EFFECTS__ */ export function withKeys<A extends Shape, B extends Shape>(
+  shape: A,
+  more: B,
+): Omit<A, keyof B> & B {
   return { ...shape, ...more };
 }
 
 /** An object with these keys. Other keys are neither checked nor in the result. */
-// @__NO_SIDE_EFFECTS__
-export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {
+/* @__NO_SIDE_EFFECTS__ */ export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {
   return typed(new zod.$ZodObject({ type: 'object', shape, checks: [leaveOut()] }));
 }
 
 /** An object whose keys may all be left out: leaving out the object is the same as `{}`. */
-// @__NO_SIDE_EFFECTS__
-export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
+/* @__NO_SIDE_EFFECTS__ */ export function orEmpty<T extends object>(schema: Schema<T>): Schema<T> {
   return otherwise(schema, {});
 }
 
 /** A value that may be left out, which is the same as writing `given`. */
-// @__NO_SIDE_EFFECTS__
-export function otherwise<T>(innerType: Schema<T>, given: unknown): Schema<T> {
+/* @__NO_SIDE_EFFECTS__ */ export function otherwise<T>(innerType: Schema<T>, given: unknown): Schema<T> {
   return typed(new zod.$ZodPrefault({ type: 'prefault', innerType, defaultValue: given }));
 }
 
-// @__NO_SIDE_EFFECTS__
-export function list<T>(entry: Schema<T>, expected?: string): Schema<T[]> {
+/* @__NO_SIDE_EFFECTS__ */ export function list<T>(entry: Schema<T>, expected?: string): Schema<T[]> {
   const words = expected !== undefined && { error: () => expected };
   return typed(new zod.$ZodArray({ type: 'array', element: entry, ...words }));
 }
 
-// @__NO_SIDE_EFFECTS__
-export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
+/* @__NO_SIDE_EFFECTS__ */ export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
   return element<Record<string, T>>(
     (given, report) => {
       if (Object.prototype.toString.call(given) !== '[object Object]') return report('an object');
@@ -174,8 +173,7 @@ export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
   );
 }
 
-// @__NO_SIDE_EFFECTS__
-export function orNull<T>(schema: Schema<T>): Schema<T | null> {
+/* @__NO_SIDE_EFFECTS__ */ export function orNull<T>(schema: Schema<T>): Schema<T | null> {
   return element<T | null>((given, report) => {
     if (given === null) return null;
     return readBy(schema, given, (expected, ...where) => report(`${expected}, or null`, ...where));

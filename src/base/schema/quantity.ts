@@ -35,9 +35,9 @@ const suffixes: Readonly<Record<string, readonly [base: bigint, exponent: number
  * from zero (`'1500m'` is 2). It may be negative, and beyond `Number.MAX_SAFE_INTEGER`: the caller checks.
  */
 export function parseQuantity(value: number | string): number {
-  if (typeof value === 'number') return Number.isInteger(value) || value === Infinity ? value + 0 : Number.NaN;
+  if (typeof value === 'number') return Number.isInteger(value) || value === Infinity ? value + 0 : NaN;
   const match = value.length <= longestText ? notation.exec(value) : null;
-  if (match === null) return Number.NaN;
+  if (match === null) return NaN;
   const [, sign, digits = '', suffix = '', exponentText = '0'] = match;
   const [whole = '', fraction = ''] = digits.split('.');
   const [base, exponent] = suffixes[suffix] ?? [10n, Number(exponentText)];

@@ -53,10 +53,7 @@ export class SseData {
   }
 
   private line(line: string): void {
-    if (line === '') {
-      this.dispatch();
-      return;
-    }
+    if (line === '') return void this.dispatch();
     // Whether it came in one piece or in several.
     this.isTooLong ||= line.length > this.longest;
     if (this.isTooLong || !line.startsWith('data')) return;

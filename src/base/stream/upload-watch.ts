@@ -27,7 +27,7 @@ class Upload implements Linked<Upload> {
   next: Upload | undefined = undefined;
   isWatched = true;
   /** Bytes that had come at the last look. */
-  bytes: number = Number.NaN;
+  bytes: number = NaN;
   silentMs = 0;
   /** Time in which the client was to send, and what it sent in it. */
   waitedMs = 0;

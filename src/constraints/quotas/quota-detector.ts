@@ -7,7 +7,9 @@
  * Invariant: each hold of a request is settled exactly once, at its release. Figures of one endpoint never reach the
  * group of another.
  */
+
 import { warnOperator } from '../../base/faults/warn-operator.js';
+import { Listeners } from '../../base/listeners.js';
 import { define } from '../../base/policy-definition.js';
 import type { QuotaSource } from '../../base/quota-window.js';
 import * as s from '../../base/schema/schema.js';
@@ -71,7 +73,9 @@ class Quotas implements QuotaDetector {
   private table: GroupTable;
   private readonly estimate: RequestEstimate;
   private readonly reservations = new WeakMap<SeatView, Reservation>();
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Listeners();
+  /** Also heard from one controller to the other, where two share the detector. */
+  readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
   private readonly counts = { unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 };
 
   constructor(options: ResolvedQuotaOptions) {
@@ -140,7 +144,7 @@ class Quotas implements QuotaDetector {
     } else {
       group.accepted(reservation.dispatchedAtMs);
     }
-    this.announce();
+    this.listeners.announce();
   }
 
   reported(_endpoint: EndpointView, nowMs: number, seat: SeatView): void {
@@ -154,7 +158,7 @@ class Quotas implements QuotaDetector {
       const isFinal = unit === 'inputTokens' && actual.inputTokens > 0;
       if (isFinal || actual[unit] > hold.taking.amount) hold.quota.change(hold, actual[unit], nowMs);
     }
-    this.announce();
+    this.listeners.announce();
   }
 
   released(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
@@ -169,13 +173,7 @@ class Quotas implements QuotaDetector {
     this.reservations.delete(seat);
     this.settle(last, seat, nowMs);
     if (last.status === undefined) for (const group of last.groups) group.unanswered(seat.isUnsent);
-    this.announce();
-  }
-
-  /** Also heard from one controller to the other, where two share the detector. */
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    this.listeners.announce();
   }
 
   budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number {
@@ -193,14 +191,14 @@ class Quotas implements QuotaDetector {
   drawFrom(source: QuotaSource | undefined): void {
     this.end();
     this.table = this.tableFrom(source);
-    this.announce();
+    this.listeners.announce();
   }
 
   private tableFrom(source: QuotaSource | undefined): GroupTable {
     const { groups = [groupOfEachEndpoint], travel } = this.options;
     return new GroupTable(
       groups,
-      windowsOf(travel, source, () => this.announce()),
+      windowsOf(travel, source, () => this.listeners.announce()),
     );
   }
 
@@ -250,10 +248,6 @@ class Quotas implements QuotaDetector {
     let most = 0;
     for (const group of this.table.of(endpoint, model, nowMs)) most = Math.max(most, group.fullness(nowMs));
     return most;
-  }
-
-  private announce(): void {
-    for (const listener of this.listeners) listener();
   }
 }
 

@@ -123,7 +123,7 @@ function isSpan(ms: number): boolean {
 
 /** NaN for anything but a plain decimal number. */
 function decimal(text: string | undefined): number {
-  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
 }
 
 /** The quotas of a provider that has three headers for each. A reset is a span from now, or an instant (`until`). */
@@ -200,6 +200,6 @@ function waitInBody(body: unknown): number | undefined {
   const found = /(?:try again in|retry in|retryDelay["']?\s*:\s*["'])\s*((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(
     body.slice(0, 8192),
   );
-  const ms = found === null ? Number.NaN : parseDuration(found[1] ?? '');
+  const ms = found === null ? NaN : parseDuration(found[1] ?? '');
   return isSpan(ms) ? ms : undefined;
 }

@@ -5,7 +5,9 @@
  * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns;
  * its end gives back everything that it was counted for.
  */
+
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
+import { Listeners } from '../../base/listeners.js';
 import { define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
@@ -50,7 +52,9 @@ class Sessions implements SessionLimit {
   readonly type = type;
   private readonly table: SessionTable;
   private readonly turns = new WeakMap<SeatView, Turn>();
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Listeners();
+  /** Also heard from one controller to the other, where two share the detector. */
+  readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
   private readonly settings: SessionSettings;
   /** Undefined where sessions are those of this process. */
   private peer: SessionPeer | undefined = undefined;
@@ -107,7 +111,7 @@ class Sessions implements SessionLimit {
     this.turns.set(seat, { session, endpoint });
     this.peer?.held(session, isNew);
     // Larger turns of the session may wait in other bands, and pass from now on.
-    if (resident === undefined) this.announce();
+    if (resident === undefined) this.listeners.announce();
   }
 
   reported(endpoint: EndpointView, _nowMs: number, seat: SeatView): void {
@@ -124,14 +128,14 @@ class Sessions implements SessionLimit {
     if (turn === undefined || turn.endpoint !== endpoint) return;
     const { session } = turn;
     if (this.table.ended(session, nowMs, !seat.isUnsent)) this.peer?.ended(session, !session.isLeaving);
-    this.announce();
+    this.listeners.announce();
   }
 
   sessionEnded(_endpoint: EndpointView, _nowMs: number, seat: SeatView): void {
     const turn = this.turns.get(seat);
     if (turn === undefined) return;
     if (this.table.end(turn.session)) this.peer?.ended(turn.session, false);
-    this.announce();
+    this.listeners.announce();
   }
 
   share(peer: SessionPeer): SessionSharing {
@@ -153,12 +157,6 @@ class Sessions implements SessionLimit {
         this.peer = { nameOf: (key) => peer.nameOf(key), held: () => {}, ended: () => {} };
       },
     };
-  }
-
-  /** Also heard from one controller to the other, where two share the detector. */
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
   }
 
   residentSessions(nowMs: number): number {
@@ -213,7 +211,7 @@ class Sessions implements SessionLimit {
     const session = resident ?? new Session(name, prefix);
     table.adopt(session, endpoint, tokens);
     // Its turns may have waited here, as those of a new session.
-    if (resident === undefined) this.announce();
+    if (resident === undefined) this.listeners.announce();
     return session.isElsewhere;
   }
 
@@ -229,7 +227,7 @@ class Sessions implements SessionLimit {
     // It is resident for the others, too, until its turn here ends.
     if (session.running > 0) this.peer?.held(session, true);
     if (!hasEnded) return false;
-    this.announce();
+    this.listeners.announce();
     return true;
   }
 
@@ -248,10 +246,6 @@ class Sessions implements SessionLimit {
   private fits(session: Session, tokens: number, endpoint: EndpointView, footprint: number): boolean {
     const { table } = this;
     return table.tokensAt(endpoint) === 0 || table.tokensWith(endpoint, session, tokens) <= footprint * endpoint.weight;
-  }
-
-  private announce(): void {
-    for (const listener of this.listeners) listener();
   }
 }
 

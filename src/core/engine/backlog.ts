@@ -34,7 +34,7 @@ export class Backlog implements Budgets {
   private readonly signals: PluginGuard;
   private options: ResolvedOptions;
   /** When the pool was last emptied or filled. */
-  private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
+  private regimeBeganAtMs = -Infinity;
 
   /** `expired` is called when some request's time is up, `cancelled` when the signal of some requests aborts. */
   constructor(
@@ -148,7 +148,7 @@ export class Backlog implements Budgets {
     if (!this.isPoolEmpty) return item.ttlMs;
     const { noEndpointRequestTtlMs: ms, hasOwnNoEndpointTtl } = this.options;
     if (hasOwnNoEndpointTtl) return ms;
-    return Math.min(ms, item.ttlMs, this.wasReady ? Number.POSITIVE_INFINITY : longestUnreadyMs);
+    return Math.min(ms, item.ttlMs, this.wasReady ? Infinity : longestUnreadyMs);
   }
 
   /** Only a longer time that the host gave to empty pools lets a request wait longer than its TTL. */

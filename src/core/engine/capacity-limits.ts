@@ -24,5 +24,5 @@ export function exceededLimit(
 
 /** True when the limits can never be exceeded, so that nothing needs to be counted for them. */
 export function isUnlimited(limits: Limits): boolean {
-  return limits.maxRequests === Number.POSITIVE_INFINITY && limits.maxBytes === Number.POSITIVE_INFINITY;
+  return limits.maxRequests === Infinity && limits.maxBytes === Infinity;
 }

@@ -57,10 +57,7 @@ export class Dispatcher {
   work(): void {
     const { operation, placement } = this.engine;
     if (placement.implicitEndpoint === undefined) this.noteRegime();
-    if (!this.events.heard.walked || this.walks++ % timedOneIn !== 0) {
-      this.walk();
-      return;
-    }
+    if (!this.events.heard.walked || this.walks++ % timedOneIn !== 0) return void this.walk();
     const startedAtMs = operation.now();
     this.walk();
     this.events.emit('walked', { durationMs: operation.now() - startedAtMs });
@@ -89,7 +86,7 @@ export class Dispatcher {
     if (operation.isBehind && backlog.expiry.isUsed) operation.read();
     const { nowMs } = operation;
     if (gate.constraints.areAny) gate.constraints.forgetRoom();
-    let floor = Number.NEGATIVE_INFINITY;
+    let floor = -Infinity;
     while (backlog.waiting > 0) {
       if (wakeups.isPaused) return;
       // Tier 1 and the gate: a band above `floor` that may dispatch now.
@@ -236,7 +233,7 @@ export class Wakeups {
     this.isPollDue = false;
     // A flow at its cap waits for its own leases, whatever the gate says.
     const isGateAwaited = !isPoolEmpty && waiting > bands.parked;
-    let delayMs = isGateAwaited ? gate.recheckMs : Number.POSITIVE_INFINITY;
+    let delayMs = isGateAwaited ? gate.recheckMs : Infinity;
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, gate.returnsAtMs(nowMs) - nowMs);
     if (isGateAwaited) for (const part of parts.looksAtMs) delayMs = Math.min(delayMs, part.looksAtMs(nowMs) - nowMs);
     delayMs = Math.min(delayMs, gate.constraints.roomAtMs - nowMs);
@@ -244,7 +241,7 @@ export class Wakeups {
     if (this.isPaused && !operation.tellsTurns) delayMs = 0;
     const mayStop = this.hasWalked && this.poller.isSet;
     this.hasWalked = false;
-    if (mayStop || delayMs < Number.POSITIVE_INFINITY) this.poller.in(delayMs, nowMs);
+    if (mayStop || delayMs < Infinity) this.poller.in(delayMs, nowMs);
   }
 
   private lookAgain(): void {

@@ -27,11 +27,11 @@ export class Expiry {
   private calendar: CalendarQueue = this.makeCalendar();
   private timer: unknown = undefined;
   /** The deadline that the timer is armed for; Infinity while it is not. */
-  private armedForMs = Number.POSITIVE_INFINITY;
+  private armedForMs = Infinity;
   /** No deadline is earlier. */
-  private noneBeforeMs = Number.POSITIVE_INFINITY;
+  private noneBeforeMs = Infinity;
   /** The instant at which the regime began, ms: budgets of requests that waited before it run from there. */
-  private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
+  private regimeBeganAtMs = -Infinity;
   private readonly clock: Clock;
   /** How much later than it says a wait may have begun, ms. */
   private readonly inexactMs: number;
@@ -56,7 +56,7 @@ export class Expiry {
   /** Starts the budget of a wait, from its beginning or the regime's. O(1) amortized, at most O(log waiting). */
   add(item: QueueItem): void {
     const deadlineMs = this.deadlineOf(item);
-    if (deadlineMs === Number.POSITIVE_INFINITY) return;
+    if (deadlineMs === Infinity) return;
     this.calendar.add(item, deadlineMs);
     if (deadlineMs < this.noneBeforeMs) this.noneBeforeMs = deadlineMs;
   }
@@ -79,21 +79,21 @@ export class Expiry {
 
   /** True while `disarm` has something to do. */
   get isUsed(): boolean {
-    return this.noneBeforeMs !== Number.POSITIVE_INFINITY || this.timer !== undefined;
+    return this.noneBeforeMs !== Infinity || this.timer !== undefined;
   }
 
   /** The request whose time was up first, if any. */
   due(nowMs: number): QueueItem | undefined {
     if (nowMs < this.noneBeforeMs) return undefined;
     const item = this.calendar.first();
-    this.noneBeforeMs = item === undefined ? Number.POSITIVE_INFINITY : this.deadlineOf(item);
+    this.noneBeforeMs = item === undefined ? Infinity : this.deadlineOf(item);
     return nowMs >= this.noneBeforeMs ? item : undefined;
   }
 
   /** Gives `waiting`, all that waits, fresh budgets, in a regime that began at that time. */
   restart(beganAtMs: number, waiting: readonly QueueItem[]): void {
-    this.noneBeforeMs = Number.POSITIVE_INFINITY;
-    this.armedForMs = Number.POSITIVE_INFINITY;
+    this.noneBeforeMs = Infinity;
+    this.armedForMs = Infinity;
     this.clearTimer();
     this.calendar = this.makeCalendar();
     this.regimeBeganAtMs = beganAtMs;
@@ -112,7 +112,7 @@ export class Expiry {
     this.timer = this.clock.setTimeout(
       () => {
         this.timer = undefined;
-        this.armedForMs = Number.POSITIVE_INFINITY;
+        this.armedForMs = Infinity;
         this.onTimer();
       },
       Math.max(Math.ceil(this.armedForMs - nowMs), 0),
@@ -121,8 +121,8 @@ export class Expiry {
 
   /** Called when nothing waits. */
   disarm(): void {
-    this.noneBeforeMs = Number.POSITIVE_INFINITY;
-    this.armedForMs = Number.POSITIVE_INFINITY;
+    this.noneBeforeMs = Infinity;
+    this.armedForMs = Infinity;
     if (this.calendar.hasGrown) this.calendar = this.makeCalendar();
     this.clearTimer();
   }
@@ -157,10 +157,10 @@ export class CalendarQueue {
   private readonly buckets = new Map<number, FifoQueue<QueueItem>>();
   private readonly upcoming = new TinyQueue<number>();
   /** The number of the bucket that was opened last, because its time had come. */
-  private opened = Number.NEGATIVE_INFINITY;
+  private opened = -Infinity;
   /** The bucket that got the last request, and often gets the next (bench: burst). */
   private latest: FifoQueue<QueueItem> | undefined = undefined;
-  private latestNumber = Number.NaN;
+  private latestNumber = NaN;
   private readonly compare: (a: QueueItem, b: QueueItem) => number;
 
   /** The answer of `deadlineOf` must not fall while a request waits. */

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.js';
 export class GatePoller {
   isSet = false;
   private timer: unknown = undefined;
-  private atMs: number = Number.POSITIVE_INFINITY;
+  private atMs: number = Infinity;
   private readonly clock: Clock;
   private readonly onTime: () => void;
 
@@ -15,7 +15,7 @@ export class GatePoller {
 
   /** Looks again in at most `delayMs`; Infinity for not at all. A timer for an earlier time stays as it is. */
   in(delayMs: number, nowMs: number): void {
-    if (delayMs === Number.POSITIVE_INFINITY) this.stop();
+    if (delayMs === Infinity) this.stop();
     else if (nowMs + delayMs < this.atMs) this.set(delayMs, nowMs);
   }
 
@@ -24,7 +24,7 @@ export class GatePoller {
     this.clock.clearTimeout(this.timer);
     this.timer = undefined;
     this.isSet = false;
-    this.atMs = Number.POSITIVE_INFINITY;
+    this.atMs = Infinity;
   }
 
   private set(delayMs: number, nowMs: number): void {
@@ -33,7 +33,7 @@ export class GatePoller {
     this.isSet = true;
     this.timer = this.clock.setTimeout(
       () => {
-        this.atMs = Number.POSITIVE_INFINITY;
+        this.atMs = Infinity;
         this.timer = undefined;
         this.isSet = false;
         this.onTime();

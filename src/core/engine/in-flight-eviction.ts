@@ -67,7 +67,7 @@ export class InFlightEviction implements Part {
 
   /** The instant at which the last decision to evict is settled, or the reserve shrinks. */
   looksAtMs(nowMs: number): number {
-    return Math.min(this.evictor.settlesAtMs, this.engine.gate.reserve?.shrinksAtMs(nowMs) ?? Number.POSITIVE_INFINITY);
+    return Math.min(this.evictor.settlesAtMs, this.engine.gate.reserve?.shrinksAtMs(nowMs) ?? Infinity);
   }
 
   get figures(): ReclaimFigures {

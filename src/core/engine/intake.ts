@@ -135,10 +135,7 @@ export class Intake {
   ): void {
     this.engine.operation.perform(() => {
       const item = this.arrive(request, key);
-      if (item === undefined) {
-        failed();
-        return;
-      }
+      if (item === undefined) return failed();
       const outcome = this.outcomeNow(item);
       if (outcome === undefined) this.wait(item, settle);
       decided(item, outcome);
@@ -216,10 +213,7 @@ export class Intake {
   /** Lets a request wait once more whose lease has just ended. */
   waitAgain(item: QueueItem, lease: SeatLease, settle: Settle): void {
     const drop = this.recheck(item, lease);
-    if (drop !== undefined) {
-      settle(drop);
-      return;
-    }
+    if (drop !== undefined) return void settle(drop);
     this.engine.operation.want();
     this.lineUp(item, settle);
   }
@@ -258,7 +252,7 @@ export class Intake {
       const { bands } = this.engine.backlog;
       const band = bands.arrived(priority, nowMs);
       const ownTtlMs = ttlMs ?? (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs;
-      let longestWaitMs = ownTtlMs === 0 ? Number.POSITIVE_INFINITY : ownTtlMs;
+      let longestWaitMs = ownTtlMs === 0 ? Infinity : ownTtlMs;
       if (maxWaitMs !== undefined && maxWaitMs < longestWaitMs) longestWaitMs = maxWaitMs;
       const estimate = this.options.estimate && this.guard.ask(this.options, hostEstimate, request);
       const item = new QueueItem(
@@ -389,8 +383,7 @@ export class Intake {
     const highest = wakeups.isPaused ? backlog.bands.highestWaiting : selector.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
       // A gate that is not polled opens by a change that starts a walk itself: here it is still closed (bench: burst).
-      terms.wantsWalk =
-        !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY || this.mayGoAhead(item, highest);
+      terms.wantsWalk = !selector.isPlain || gate.recheckMs < Infinity || this.mayGoAhead(item, highest);
       return true;
     }
     if (band.aside.waiting.held === 0) return false;

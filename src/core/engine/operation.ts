@@ -84,10 +84,7 @@ export class Operation {
 
   /** Runs the operation now, or after the one that is running. */
   perform(operation: () => void): void {
-    if (this.isBusy) {
-      this.deferred.push(operation);
-      return;
-    }
+    if (this.isBusy) return void this.deferred.push(operation);
     this.isBusy = true;
     this.read();
     try {

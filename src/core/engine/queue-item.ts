@@ -17,7 +17,7 @@ export type Settle = (outcome: Outcome) => void;
 /** Fields that few requests need, in an object of their own: the others stay small (bench: backlog). */
 class Particulars {
   receivedAtMs: number;
-  ttftDeadlineAtMs: number = Number.POSITIVE_INFINITY;
+  ttftDeadlineAtMs: number = Infinity;
   requeuedAtMs: number | undefined = undefined;
   heldUpMs = 0;
   requestClass: string | undefined = undefined;
@@ -88,7 +88,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
   }
 
   get ttftDeadlineAtMs(): number {
-    return this.particulars === undefined ? Number.POSITIVE_INFINITY : this.particulars.ttftDeadlineAtMs;
+    return this.particulars === undefined ? Infinity : this.particulars.ttftDeadlineAtMs;
   }
 
   /** Requests of one class may go to the same endpoints; undefined: to every endpoint. */
@@ -170,7 +170,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
   }
 
   /** Set for a request that says when it was received, or how soon its first token is due. */
-  noteTimes(receivedAtMs: number = this.enqueuedAtMs, sloTtftMs: number = Number.POSITIVE_INFINITY): void {
+  noteTimes(receivedAtMs: number = this.enqueuedAtMs, sloTtftMs: number = Infinity): void {
     const own = this.own();
     own.receivedAtMs = receivedAtMs;
     own.ttftDeadlineAtMs = receivedAtMs + sloTtftMs;

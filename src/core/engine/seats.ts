@@ -83,7 +83,7 @@ export class Seats implements LeaseOwner {
   configure({ maxLeaseMs, overdueLeases, clock }: ResolvedOptions): void {
     this.stop();
     this.watch = undefined;
-    if (maxLeaseMs === Number.POSITIVE_INFINITY) return;
+    if (maxLeaseMs === Infinity) return;
     const look = (): void => this.engine.operation.perform(() => this.lookAtLeases());
     this.watch = new LeaseWatch(maxLeaseMs, overdueLeases === 'release', clock, look);
     this.lookAtLeases();
@@ -127,10 +127,7 @@ export class Seats implements LeaseOwner {
 
   release(lease: SeatLease): void {
     const { operation, gate, backlog, parts, events } = this.engine;
-    if (operation.isBusy) {
-      operation.perform(() => this.settle(lease));
-      return;
-    }
+    if (operation.isBusy) return void operation.perform(() => this.settle(lease));
     // A reading of the clock is a third of an uncontended release (bench: uncontended).
     const isTimed = lease.flow !== undefined || parts.ended.length > 0 || gate.seats.hears.released;
     operation.begin(isTimed || events.heard.released || backlog.waiting > 0);
@@ -174,10 +171,7 @@ export class Seats implements LeaseOwner {
   consumed(lease: SeatLease, usage: Usage): void {
     const { operation } = this.engine;
     const { usage: total } = lease;
-    if (operation.isBusy) {
-      operation.perform(() => this.tellConsumed(lease, usage, total));
-      return;
-    }
+    if (operation.isBusy) return void operation.perform(() => this.tellConsumed(lease, usage, total));
     operation.begin();
     try {
       this.tellConsumed(lease, usage, total);
@@ -495,6 +489,6 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 }
 
 function checkTokens(path: string, tokens: number): void {
-  if (tokens >= 0 && tokens < Number.POSITIVE_INFINITY) return;
+  if (tokens >= 0 && tokens < Infinity) return;
   throw new FlowConfigError('lease.report', [{ path, expected: 'a number from 0 up', got: describeValue(tokens) }]);
 }

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.js';
 export class Shutdown {
   state: 'open' | 'draining' | 'closed' = 'open';
   private timer: unknown = undefined;
-  private drainsUntilMs = Number.POSITIVE_INFINITY;
+  private drainsUntilMs = Infinity;
   private readonly waiters: (() => void)[] = [];
   private readonly clock: Clock;
   private readonly onTimeUp: () => void;

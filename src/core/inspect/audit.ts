@@ -157,7 +157,7 @@ function* ofCounts(
 
 function* ofBandLists({ backlog }: Engine, bands: readonly PriorityBand[]): Violations {
   const priorities = bands.map(({ priority }) => priority);
-  if (priorities.some((priority, index) => priority >= (priorities[index - 1] ?? Number.POSITIVE_INFINITY)))
+  if (priorities.some((priority, index) => priority >= (priorities[index - 1] ?? Infinity)))
     yield 'bands are out of order, or two have one priority';
   const waiting = bands.filter((band) => band.waiting > 0);
   const listed = backlog.bands.allWaiting();
@@ -191,7 +191,7 @@ function* ofWaits({ backlog }: Engine, items: readonly QueueItem[]): Violations 
     if (!item.isWaiting) yield `${name} is settled and still stands in a queue`;
     if (item.abortGroup?.signal !== item.request?.signal)
       yield `${name}: its signal is not the one that is listened to`;
-    const mayExpire = backlog.expiry.deadlineOf(item) < Number.POSITIVE_INFINITY;
+    const mayExpire = backlog.expiry.deadlineOf(item) < Infinity;
     if (mayExpire !== (item.deadlines !== undefined))
       yield `${name}: its deadline is not kept, or it has none and one is kept`;
   }
@@ -248,7 +248,7 @@ function* ofWakeUps({ backlog, gate, operation, dispatcher, wakeups }: Engine): 
   if (operation.isWorkWanted) yield 'the walk is due and did not run';
   if (backlog.waiting === backlog.bands.parked || wakeups.isPaused) return;
   if (!dispatcher.isGateClosed) yield 'requests wait, and the gate is not said to be closed';
-  if (!wakeups.poller.isSet && !backlog.isPoolEmpty && gate.recheckMs !== Number.POSITIVE_INFINITY)
+  if (!wakeups.poller.isSet && !backlog.isPoolEmpty && gate.recheckMs !== Infinity)
     yield 'nothing looks at the closed gate again';
 }
 

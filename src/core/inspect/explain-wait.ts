@@ -52,12 +52,7 @@ function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
  * Explains the wait of a request that waits. Its place is exact in arrival order at O(place), and in any other order at
  * O(its queue); `most` bounds what is looked at, at the price of `ahead`.
  */
-export function waitOf(
-  engine: Engine,
-  item: QueueItem,
-  nowMs: number,
-  most: number = Number.POSITIVE_INFINITY,
-): WaitExplanation {
+export function waitOf(engine: Engine, item: QueueItem, nowMs: number, most: number = Infinity): WaitExplanation {
   const band = item.band as PriorityBand;
   const flow = item.flow as Flow;
   const saturation = engine.gate.readingFor(band).saturation;
@@ -72,7 +67,7 @@ export function waitOf(
     ? undefined
     : estimate(engine, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
   const deadlineMs = engine.backlog.expiry.deadlineOf(item);
-  const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
+  const expiresInMs = deadlineMs === Infinity ? undefined : Math.max(deadlineMs - nowMs, 0);
   const leadInCost = band.policies.selector?.lead(flow);
   const oldest = oldestLease(engine.seats, nowMs);
   const { text, ...verdict } = judge(engine, item, higher, ahead, nowMs);
@@ -88,6 +83,7 @@ export function waitOf(
       : '',
     aheadInOtherFlows > 0 ? `${aheadInOtherFlows} ahead in other flows` : '',
     typeof takenFor === 'string' ? `taken for ${takenFor} tokens` : '',
+    requestField(item.request, 'hasBegun') === true ? 'its answer has begun' : '',
     oldest?.isOverdue ? `a lease is held for ${inSeconds(oldest.heldMs)}, longer than maxLeaseMs` : '',
     estimatedWaitMs === undefined ? '' : `about ${inSeconds(estimatedWaitMs)}`,
     expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs
@@ -168,7 +164,7 @@ function capText(caps: InFlightCaps, head: ItemView, band: PriorityBand): string
 
 /** `band 0 waits for 1,200 input tokens of account A, in 3.4 s`. */
 function waitsFor(name: string, { atMs, missing }: RequestWait, nowMs: number): Explanation {
-  const when = atMs === Number.POSITIVE_INFINITY ? '' : `, in ${inSeconds(atMs - nowMs)}`;
+  const when = atMs === Infinity ? '' : `, in ${inSeconds(atMs - nowMs)}`;
   return by('endpoints', `${name} waits for ${missing}${when}`);
 }
 

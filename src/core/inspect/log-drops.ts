@@ -50,7 +50,6 @@ interface Source {
  * Calls `onLine` once for all drops of a period, which begins with the first of them. `stop` writes the last line, if
  * there is one to write.
  * @throws FlowConfigError that lists every problem
- *
  * @example
  * logDrops(flow, { onLine: (line, summary) => logger.warn(summary, line) });
  */

@@ -21,8 +21,8 @@ import { TopN } from './top-n.js';
 /** How much is shown. */
 export interface OverviewBounds {
   /**
-   * Flows of each band, the largest first; half as many more of all bands together, and fairness IDs of each band with
-   * their service. `'all'`: every flow, band and endpoint, at O(waiting · log waiting). @default 8
+   * Flows of each band, the largest first; half as many more of all bands, and fairness IDs with their service.
+   * `'all'`: every flow, band and endpoint, at O(waiting · log waiting). @default 8
    */
   flows?: number | 'all' | undefined;
   /** Requests that wait longest, one of each flow. @default 6 */
@@ -95,11 +95,10 @@ const mostEndpoints = 64;
 const mostExamined = 4_000;
 /** Members looked at: of a queue to find a place, of one that several flows share, of one in no order of arrival. */
 const bounded: Depth = { place: 1_000, shared: 1_000, unordered: 16 };
-const all = Number.POSITIVE_INFINITY;
+const all = Infinity;
 const unbounded: Depth = { place: all, shared: all, unordered: all };
 
-// @__NO_SIDE_EFFECTS__
-function bound(otherwise: number): s.Schema<number | 'all'> {
+/* @__NO_SIDE_EFFECTS__ */ function bound(otherwise: number): s.Schema<number | 'all'> {
   return s.optional(s.value("a number from 0 up, or 'all'", isBound), otherwise);
 }
 

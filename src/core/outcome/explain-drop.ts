@@ -79,7 +79,7 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
   const cause = causeOf(drop);
   // The time of a quota or a budget is no estimate: a client that comes back sooner finds no room.
   const isCertain = cause === 'budget' || drop.reason === 'over-quota';
-  const most = isCertain ? Number.POSITIVE_INFINITY : maxRetryAfterSeconds;
+  const most = isCertain ? Infinity : maxRetryAfterSeconds;
   const estimateMs = Math.ceil(drop.retryAfterMs ?? 0);
   const isHopeless = cause === 'budget' && drop.retryAfterMs === undefined;
   const hasToWait = cause !== 'cancelled' && cause !== 'revoked' && !isHopeless;

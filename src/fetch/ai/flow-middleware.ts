@@ -35,10 +35,7 @@ export interface ModelRequest
 export interface FlowMiddlewareOptions extends ErrorResponseOptions {
   /** Names the flow, at once; the rest comes from `providerOptions.headgate`, else from `context`. */
   classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
-  /**
-   * An `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the call as its own
-   * `abortSignal` does. With the option `context` of an adapter it holds those of the request that caused the call.
-   */
+  /** An `AsyncLocalStorage` with tenant, priority and a signal that aborts the call, such as an adapter's `context`. */
   context?: ContextStorage<CallContext> | undefined;
   /** Tokens to book for a call. @default the prompt at four letters a token, and the answer */
   estimate?: ((params: CallParams) => number | undefined) | undefined;

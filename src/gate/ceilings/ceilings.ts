@@ -57,7 +57,7 @@ export class Ceilings {
       this.guard.failed(error);
       ceilings.fill(1);
     }
-    let previous = Number.POSITIVE_INFINITY;
+    let previous = Infinity;
     for (let i = 0; i < bands.length; i++) {
       previous = Math.min(previous, this.checked(ceilings[i]));
       (bands[i] as PriorityBand).ceiling = previous;

@@ -19,7 +19,7 @@ function belowOne(name: string): s.Schema<number> {
   return s.element((candidate, report) => {
     if (typeof candidate === 'number' && candidate >= 0 && candidate < 1) return candidate + 0;
     report(`a number from 0 up, below 1${candidate === undefined ? ` (${name} is required)` : ''}`);
-    return Number.NaN;
+    return NaN;
   });
 }
 

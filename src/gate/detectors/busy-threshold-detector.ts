@@ -1,4 +1,5 @@
 /** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
+import { Listeners } from '../../base/listeners.js';
 import { define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
@@ -62,7 +63,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
   let thresholds: Readonly<BusyThresholds> = Object.freeze({
     ...s.parse(parameters, options, 'busyThresholdDetector'),
   });
-  const listeners = new Set<() => void>();
+  const { subscribe, announce } = new Listeners();
 
   function isRankBusy({ activePrefillTokens, totalBlocks, maxNumBatchedTokens, ...blocks }: RankLoad): boolean {
     const {
@@ -95,7 +96,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
       const moved = s.parse(updateSchema(), change, 'busyThresholdDetector.update');
       const next = Object.entries({ ...thresholds, ...moved }).filter(([, threshold]) => threshold !== null);
       thresholds = Object.freeze(Object.fromEntries(next));
-      for (const listener of [...listeners]) listener();
+      announce();
     },
     saturation(pool) {
       const { endpoints } = pool;
@@ -109,12 +110,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
     },
     filter: (endpoints) => endpoints.filter((endpoint) => !isBusy(endpoint)),
     /** The controller sees reports and changes of the pool; it does not see changes of thresholds. */
-    subscribe(listener) {
-      // One entry for each subscription, though two may share a function.
-      const entry = (): void => listener();
-      listeners.add(entry);
-      return () => listeners.delete(entry);
-    },
+    subscribe,
   };
 }
 

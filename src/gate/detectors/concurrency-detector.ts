@@ -99,7 +99,7 @@ export function concurrencyDetector(
     ...(countIncoming && {
       withRoomFor: (endpoints: readonly EndpointView[], item: ItemView) => endpoints.filter(hasRoom).filter(fits(item)),
       waitOf: (_endpoints: readonly EndpointView[], { tokens }: ItemView, nowMs: number): RequestWait => ({
-        atMs: Number.POSITIVE_INFINITY,
+        atMs: Infinity,
         notBeforeMs: nowMs,
         missing: `a server with room for its ${tokens} tokens`,
       }),

@@ -110,7 +110,7 @@ function readModel(text: string | undefined): string | undefined {
 
 /** Undefined for anything but a number, which servers reject, and for negative ones, which some use for no limit. */
 function readCount(name: string, text: string | undefined): number | undefined {
-  const count = /^\d/.test(text ?? '') ? Number(text) : Number.NaN;
+  const count = /^\d/.test(text ?? '') ? Number(text) : NaN;
   if (Number.isNaN(count)) return undefined;
   if (Number.isSafeInteger(count)) return count;
   throw new ApiError(400, 'invalid_value', `${name} must be an integer.`);

@@ -246,10 +246,7 @@ export class JsonScanner {
 
   private closeKey(at: number): void {
     this.state = 'colon';
-    if (this.open.length !== 1) {
-      this.prompt?.named(this.nameHash, at - this.textStart - this.spare);
-      return;
-    }
+    if (this.open.length !== 1) return void this.prompt?.named(this.nameHash, at - this.textStart - this.spare);
     this.prompt?.begin(this.text);
     if (this.text.length >= longestKey) return;
     const name = this.text.includes('\\') ? String(JSON.parse(`"${this.text}"`)) : this.text;

@@ -24,10 +24,7 @@ const saysNothing = /^(?:text\/|application\/x-www-form-urlencoded\b)/i;
 /** @throws ApiError 415 for a body that the path does not take, whose type says nothing, or whose text is not UTF-8 */
 export function checkMediaType({ req, path, isJson }: RequestState): void {
   const type = req.headers['content-type'] ?? '';
-  if (isJson) {
-    checkCharset(type);
-    return;
-  }
+  if (isJson) return void checkCharset(type);
   const isEmpty =
     type === '' && req.headers['transfer-encoding'] === undefined && Number(req.headers['content-length'] ?? 0) === 0;
   if ((isEmpty || type !== '') && !saysNothing.test(type) && !takesJson.test(asLaxServersRead(path))) return;

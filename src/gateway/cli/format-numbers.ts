@@ -1,9 +1,9 @@
 export function quantity(count: number): string {
-  return count === Number.POSITIVE_INFINITY ? 'any number of' : String(count);
+  return count === Infinity ? 'any number of' : String(count);
 }
 
 export function bytes(count: number): string {
-  if (count === Number.POSITIVE_INFINITY) return 'any number of bytes';
+  if (count === Infinity) return 'any number of bytes';
   for (const [unit, size] of [
     ['GiB', 2 ** 30],
     ['MiB', 2 ** 20],
@@ -15,17 +15,14 @@ export function bytes(count: number): string {
 }
 
 export function ms(span: number): string {
-  if (span === Number.POSITIVE_INFINITY) return 'for ever';
+  if (span === Infinity) return 'for ever';
   if (span >= 60_000 && span % 60_000 === 0) return `${span / 60_000} min`;
   return span >= 1_000 ? `${span / 1_000} s` : `${span} ms`;
 }
 
 /** `runs at most 32 requests and 200000 tokens at a time`. */
 export function atATime({ maxRequests, maxTokens }: Readonly<Record<'maxRequests' | 'maxTokens', number>>): string {
-  const parts = [
-    maxRequests < Number.POSITIVE_INFINITY && `${maxRequests} requests`,
-    maxTokens < Number.POSITIVE_INFINITY && `${maxTokens} tokens`,
-  ];
+  const parts = [maxRequests < Infinity && `${maxRequests} requests`, maxTokens < Infinity && `${maxTokens} tokens`];
   return `runs at most ${joined(' and ', parts)} at a time`;
 }
 

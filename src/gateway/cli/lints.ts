@@ -23,9 +23,9 @@ export function* flowLints(options: Resolved, objectives: ReadonlyMap<string, nu
 
 function* limitLints({ limits, bands }: Resolved): Lints {
   for (const { priority, limits: own } of bands) {
-    if (limits.maxRequests < own.maxRequests && own.maxRequests !== Number.POSITIVE_INFINITY)
+    if (limits.maxRequests < own.maxRequests && own.maxRequests !== Infinity)
       yield `band ${priority} may hold ${own.maxRequests} requests, but all bands together only ${limits.maxRequests} (maxRequests)`;
-    if (limits.maxBytes < own.maxBytes && own.maxBytes !== Number.POSITIVE_INFINITY)
+    if (limits.maxBytes < own.maxBytes && own.maxBytes !== Infinity)
       yield `band ${priority} may hold ${bytes(own.maxBytes)}, but all bands together only ${bytes(limits.maxBytes)} (maxBytes)`;
   }
 }

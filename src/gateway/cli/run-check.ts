@@ -41,7 +41,7 @@ function faulty(faults: CheckResult['faults']): CheckResult {
 
 /** JSON has no Infinity. */
 function finite(_key: string, value: unknown): unknown {
-  return value === Number.POSITIVE_INFINITY ? 'unlimited' : value;
+  return value === Infinity ? 'unlimited' : value;
 }
 
 const columns = 80;

@@ -133,10 +133,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseData(controller: Controller, chunk: Buffer): void {
     if (this.isHeadHeld) this.passHead();
     if (this.isSettled) return;
-    if (this.beginning === undefined) {
-      this.write(controller, chunk);
-      return;
-    }
+    if (this.beginning === undefined) return void this.write(controller, chunk);
     this.beginning.push(chunk);
     this.watch?.push(chunk);
     if (this.watch?.hasBegun ?? this.beginning.length >= longestError) this.judge();
@@ -246,6 +243,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.usage = usageReader({ lease, cachedTokens: true });
     // Other heads are sent with the first bytes, in one packet.
     if (isStream(told)) res.flushHeaders();
+    state.isSilent = isStream(told) && isIdentity(told);
     const length = told['content-length'];
     if (length !== undefined) this.leftBytes = Number(length);
   }
@@ -253,10 +251,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   private write(controller: Controller, chunk: Buffer): void {
     const { res } = this.state;
     // A client that has left, or an answer that the gate gave in its place.
-    if (res.destroyed || res.writableEnded) {
-      controller.abort(new Error('the response is over'));
-      return;
-    }
+    if (res.destroyed || res.writableEnded) return void controller.abort(new Error('the response is over'));
+    this.state.isSilent = false;
     if (this.usage !== undefined) this.read(this.usage, chunk);
     if (this.leftBytes !== undefined) this.leftBytes -= chunk.length;
     if (this.leftBytes === 0) {

@@ -71,6 +71,7 @@ export class GatewayCounters {
   readonly refusals: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
   readonly retries: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
   readonly checks: LabelledCounter = new LabelledCounter(mostServers * healthResults.length, 'endpoint', 'result');
+  readonly signs: LabelledCounter = new LabelledCounter(3, 'what');
   /** Time to the first token, seconds. The owners of histograms set these. */
   onFirstToken: OnFigure | undefined = undefined;
   /** Prompt tokens that a server reported, for each that was estimated. */
@@ -78,6 +79,7 @@ export class GatewayCounters {
 
   constructor() {
     for (const by of ['client', 'upstream', 'timeout', 'eviction', 'gateway', 'shutdown']) this.cuts.add(0, by);
+    for (const what of ['begun', 'sign', 'failed']) this.signs.add(0, what);
   }
 
   sentTo(endpoint: string): void {

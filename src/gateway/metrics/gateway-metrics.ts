@@ -38,6 +38,10 @@ const counted = {
     'Requests that have ended by status, and by who made the answer; status none: the client left before there was one.',
   ],
   headgate_streams_cut_total: ['cuts', 'Answers that had begun and did not end, by who ended them.'],
+  headgate_waiting_answers_total: [
+    'signs',
+    'Answers that began while their requests waited; signs of life; and those that failed after it.',
+  ],
   headgate_upstream_requests_total: ['sent', 'Requests sent to a model server, those that were sent again included.'],
   headgate_upstream_failures_total: ['failures', 'Requests that a model server did not answer, or not to the end.'],
   headgate_upstream_refusals_total: ['refusals', 'Requests that a model server refused because of load.'],

@@ -19,7 +19,13 @@ import {
 } from '../../adapters/http/index.js';
 import type { Classification, NodeRequest } from '../../adapters/node/index.js';
 import { firstTokenMsOf } from '../../base/stream/first-token.js';
-import type { EndpointView, FlowController, Lease, SaturationDetector } from '../../index.js';
+import {
+  type EndpointView,
+  explainWait,
+  type FlowController,
+  type Lease,
+  type SaturationDetector,
+} from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader } from '../bodies/generation-body.js';
@@ -158,9 +164,18 @@ export class RequestHandler {
     } else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
   }
 
-  private makeControl({ contract, bandHeadroom }: GatewayConfig): Setup['control'] {
+  private makeControl({ contract, bandHeadroom, waiting: { enabled, position, ...signs } }: GatewayConfig) {
     const hasEndpoints = (): boolean => this.parts.upstreams.pool.endpoints.length > 0;
-    return new HttpFlowControl(this.gate, {
+    const { flow, counters } = this.parts;
+    return new HttpFlowControl<RequestState, NodeRequest>(this.gate, {
+      waiting: enabled
+        ? {
+            ...signs,
+            isStream: ({ body }) => body?.isStream === true,
+            place: position ? ({ req }) => explainWait(flow, (asked) => asked.req === req) : undefined,
+            onSign: (what) => void counters.signs.add(1, what),
+          }
+        : undefined,
       contract: (drop) => {
         // Another gateway can take it, and this one comes back after a restart.
         if (drop.reason === 'shutting-down') return { status: 503, droppedReason: 'rejected-shutting-down' };
@@ -330,10 +345,7 @@ export class RequestHandler {
 
   private forwarded(state: RequestState, lease: Lease, endpoint: EndpointView, result: AttemptResult): void {
     if (result.type === 'answered') return;
-    if (result.type === 'failed') {
-      this.fail(state, result.error);
-      return;
-    }
+    if (result.type === 'failed') return void this.fail(state, result.error);
     this.parts.log('warn', 'retry', { id: state.id, endpoint: endpoint.id, code: result.error.code });
     this.parts.counters.retries.add(1, endpoint.id);
     state.failureCode = undefined;

@@ -135,7 +135,7 @@ const limits = s.object({
   maxRequestBytes: row('The longest body.', bytes('8Mi')),
   maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', bytes('256Mi')),
   maxHeaderBytes: row('The headers of a request.', bytes('16Ki')),
-  minUploadRate: row('Bytes in a second; a client that sends more slowly is not waited for.', bytes('4Ki')),
+  minUploadRate: row('Bytes in a second; slower clients are not waited for.', bytes('4Ki')),
   maxConnections: option('Open connections of clients; more are closed.', count, 16_384),
 });
 
@@ -151,6 +151,15 @@ const models = s.object({
   aliases: option('Names that clients use, and those that the servers know.', s.record(nameOf('a model')), {}),
   list: option('What `/v1/models` lists; without it, what the servers list.', s.list(nameOf('a model'))),
   pictures: option('How pictures count, by the name servers know; `*`: others.', s.record(pictures), {}),
+});
+
+const waiting = s.object({
+  enabled: row('Streams that wait begin to answer.', onByDefault),
+  after: row('Silence until then.', span('15s')),
+  every: row('From sign to sign.', span('10s')),
+  position: row('Signs tell place and time.', offByDefault),
+  informational: row('Others get `102 Processing`.', offByDefault),
+  json: option('`whitespace`: other answers begin with spaces, and 200.', s.oneOf('whitespace')),
 });
 
 const cors = s.object({
@@ -247,14 +256,14 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     weight: option('Its capacity: one of weight 3 has three times the seats.', s.aboveZero(), 1),
     metrics: option('Which metrics it has; `none`: it is not asked. Found out without it.', s.oneOf(...profiles)),
     priority: option('How it is told the rank of a request; `auto`: by its `metrics`.', rank),
-    healthPath: option('A path that answers 2xx while it is well; without it, it is not checked.', path),
+    healthPath: option('Answers 2xx while it is well; without it, it is not checked.', path),
     apiKey: option('Sent to it as `Authorization: Bearer …`.', aSecret),
   });
   const key = s.object({ key: row('What the client sends.', aSecret), ...sender });
   const auth = s.object({
     keys: option('The keys that are known.', section(s.list(section(key)), 'an array'), []),
     anonymous: option(
-      'The sender of requests without a known key; without it, where there are keys, they are rejected.',
+      'The sender without a known key; where there are keys and not this, they are rejected.',
       s.object(sender),
     ),
   });
@@ -274,8 +283,9 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     health: row('Checks of servers that have a `healthPath`.', s.orEmpty(health)),
     timeouts: row('How long each part of a request may take.', s.orEmpty(timeouts)),
     limits: row('What clients may send.', s.orEmpty(limits)),
+    waiting: row('Signs of life for clients that wait.', s.orEmpty(waiting)),
     forwarded: option(
-      '`X-Forwarded-…`: set to what the gateway sees, or passed on as a proxy in front has set them.',
+      '`X-Forwarded-…`: set to what the gateway sees, or passed on as they came.',
       s.oneOf('set', 'pass'),
       'set',
     ),

@@ -10,6 +10,9 @@ import type { CorsConfig } from '../shared/cors.js';
 import type { SharedStateConfig } from '../shared/shared-state.js';
 import type { PictureTokens } from '../sizes/picture-tokens.js';
 
+type Numbers<K extends string> = Readonly<Record<K, number>>;
+type Flags<K extends string> = Readonly<Record<K, boolean>>;
+
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -44,32 +47,19 @@ export interface AuthConfig {
   readonly anonymous?: SenderConfig | undefined;
 }
 
-export interface ScrapeConfig {
-  readonly interval: number;
-  readonly idleInterval: number;
-  readonly timeout: number;
+export interface ScrapeConfig extends Numbers<'interval' | 'idleInterval' | 'timeout' | 'stalenessThreshold'> {
   readonly path: string;
-  readonly stalenessThreshold: number;
 }
 
 /** See `HealthOptions` of `headgate/endpoints`. */
-export interface HealthConfig {
-  readonly interval: number;
-  readonly timeout: number;
-  readonly failures: number;
-  readonly successes: number;
+export interface HealthConfig extends Numbers<'interval' | 'timeout' | 'failures' | 'successes'> {
   readonly whenAllSilent: 'keep' | 'ill';
 }
 
-export interface TimeoutsConfig {
-  readonly connect: number;
+export interface TimeoutsConfig extends Numbers<'connect' | 'firstByte' | 'upload' | 'idle' | 'total'> {
   /** A stream without a content token after that long is asked of another server; undefined: it may take its time. */
   readonly firstToken?: number | undefined;
   readonly firstTokenByModel: Readonly<Record<string, number>>;
-  readonly firstByte: number;
-  readonly upload: number;
-  readonly idle: number;
-  readonly total: number;
 }
 
 export interface ModelsConfig {
@@ -85,11 +75,8 @@ export interface InspectorConfig {
   readonly fairnessIds: 'shown' | 'hidden';
 }
 
-export interface OpenTelemetryConfig {
-  readonly metrics: boolean;
-  readonly traces: boolean;
+export interface OpenTelemetryConfig extends Flags<'metrics' | 'traces' | 'fairnessIds'> {
   readonly pool?: string | undefined;
-  readonly fairnessIds: boolean;
 }
 
 export interface GatewayConfig {
@@ -109,27 +96,20 @@ export interface GatewayConfig {
   readonly scrape?: ScrapeConfig | undefined;
   readonly health: HealthConfig;
   readonly timeouts: TimeoutsConfig;
-  readonly limits: {
-    readonly maxRequestBytes: number;
-    readonly maxReadingBytes: number;
-    readonly maxHeaderBytes: number;
-    readonly minUploadRate: number;
-    readonly maxConnections: number;
-  };
-  readonly retry: {
-    readonly enabled: boolean;
-    readonly max: number;
-    readonly maxBodyBytes: number;
-    readonly avoidFor: number;
-  };
+  readonly limits: Numbers<
+    'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'
+  >;
+  readonly waiting: Numbers<'after' | 'every'> &
+    Flags<'enabled' | 'position' | 'informational'> & { readonly json?: 'whitespace' | undefined };
+  readonly retry: Flags<'enabled'> & Numbers<'max' | 'maxBodyBytes' | 'avoidFor'>;
   readonly auth: AuthConfig;
   readonly objectives: Readonly<Record<string, number>>;
   readonly serviceTiers: Readonly<Record<string, number>>;
   readonly models: ModelsConfig;
   /** Undefined: browsers do not let scripts of other origins call the gateway. */
   readonly cors?: CorsConfig | undefined;
-  readonly drain: { readonly delay: number; readonly waiting: number; readonly streams: number };
-  readonly log: { readonly format: 'json' | 'text'; readonly requests: boolean; readonly tenants: boolean };
+  readonly drain: Numbers<'delay' | 'waiting' | 'streams'>;
+  readonly log: Flags<'requests' | 'tenants'> & { readonly format: 'json' | 'text' };
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
   readonly bandHeadroom: boolean;

@@ -31,7 +31,7 @@ export function lineLog(
 
 /** Instants in ISO 8601. Thousands of lines a second, as a busy gateway writes them, differ in milliseconds alone. */
 function timestamps(): (at: Date) => string {
-  let second = Number.NaN;
+  let second = NaN;
   let upToSecond = '';
   return (at) => {
     const epochMs = at.getTime();

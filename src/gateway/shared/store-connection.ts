@@ -5,6 +5,7 @@
  * Invariant: another address, or another secret, makes another client. It takes over once it is connected, and then the
  * one before it ends, when its calls are over.
  */
+import { Listeners } from '../../base/listeners.js';
 import { redisStore, type Store } from '../../redis/index.js';
 import { loadStoreClient } from './optional-peers.js';
 import type { StoreAddress, StoreClient } from './store-clients.js';
@@ -18,12 +19,12 @@ export class StoreConnection {
   /** Goes on when the client is replaced. */
   readonly store: Store = {
     run: (script, keys, args) => this.current.store.run(script, keys, args),
-    onError: (listener) => added(this.errorListeners, listener),
+    onError: (listener) => this.errorListeners.subscribe(listener),
     isConnecting: () => this.current.store.isConnecting?.() === true,
-    onReady: (listener) => added(this.readyListeners, listener),
+    onReady: (listener) => this.readyListeners.subscribe(listener),
   };
-  private readonly errorListeners = new Set<(error: unknown) => void>();
-  private readonly readyListeners = new Set<() => void>();
+  private readonly errorListeners = new Listeners<[error: unknown]>();
+  private readonly readyListeners = new Listeners();
   private readonly make: (address: StoreAddress) => StoreClient;
   private readonly leaseMs: number;
   private readonly clients = new Set<Made>();
@@ -78,7 +79,7 @@ export class StoreConnection {
     const made = { ...client, store: redisStore(client.client) };
     this.clients.add(made);
     made.store.onError((error) => {
-      if (made === this.current || made === this.next) for (const listener of [...this.errorListeners]) listener(error);
+      if (made === this.current || made === this.next) this.errorListeners.announce(error);
     });
     made.store.onReady?.(() => this.ready(made));
     return made;
@@ -91,15 +92,10 @@ export class StoreConnection {
       this.next = undefined;
       setTimeout(() => this.endClient(before), this.leaseMs).unref();
     }
-    if (made === this.current) for (const listener of [...this.readyListeners]) listener();
+    if (made === this.current) this.readyListeners.announce();
   }
 
   private endClient(made: Made): void {
     if (this.clients.delete(made)) made.end();
   }
-}
-
-function added<L>(listeners: Set<L>, listener: L): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
 }

@@ -35,7 +35,6 @@ const guards: Readonly<Record<string, string>> = {
  * path that it is mounted at answers with the page, with `?view=events` its stream, with `?view=json` one frame. While
  * nobody watches, a reading is taken every five seconds, so that the page shows what led to this moment.
  * @throws FlowConfigError that lists every problem
- *
  * @example
  * const page = inspector(flow, { authorize: ({ headers }) => isOperator(headers) });
  * app.use('/inspector', page.node);

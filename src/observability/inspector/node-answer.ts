@@ -35,10 +35,7 @@ export async function answerNode(
     // Throws for a body that was sent before.
     body = response.body?.getReader();
   } catch (error) {
-    if (next !== undefined) {
-      next(error);
-      return;
-    }
+    if (next !== undefined) return next(error);
     response = new Response(null, { status: 500 });
   }
   try {

@@ -19,8 +19,8 @@ export interface InspectorOptions {
   /** Whether this request may look, or the answer to one that may not (`basicLogin`). Without it all get 403. */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
-   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Set them,
-   * because a stranger's page can point a name of its own to your server. @default any
+   * Names, without ports, by which the page may be asked for; others get 421. Set them, because a stranger's page can
+   * point a name of its own to your server. @default any
    */
   hosts?: readonly string[] | ((host: string) => boolean) | undefined;
   /** The name by which a waiting request is found. @default `id` or `requestId`, or its `req`'s `x-request-id` */
@@ -35,10 +35,7 @@ export interface InspectorOptions {
   maxWatchers?: number | undefined;
   /** How much of each a frame shows; the rest is counted. @default 8 flows of a band, 12 in all, 6 waits */
   bounds?: OverviewBounds | undefined;
-  /**
-   * The part of shared limits that this replica holds: `() => ({ leases: shared.status, quotas })`, of
-   * `headgate/redis`. It is asked for each frame. @default nothing is shown
-   */
+  /** Its part of shared limits, for each frame: `() => ({ leases: shared.status, quotas })`. @default not shown */
   shared?: (() => InspectedShares) | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;

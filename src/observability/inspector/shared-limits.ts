@@ -122,13 +122,13 @@ function toRow(lease: InspectedLease): FrameLease {
     others: Math.max(0, held - granted),
     limit,
     safeShare,
-    ageMs: leaseAgeMs === Number.POSITIVE_INFINITY ? null : Math.round(leaseAgeMs),
+    ageMs: leaseAgeMs === Infinity ? null : Math.round(leaseAgeMs),
     overAdmission,
   };
 }
 
 function stateOf({ leaseAgeMs, isExpired, isLearning }: InspectedLease): LeaseState {
-  if (leaseAgeMs === Number.POSITIVE_INFINITY) return 'none yet';
+  if (leaseAgeMs === Infinity) return 'none yet';
   if (isExpired) return 'expired';
   return isLearning ? 'learning' : 'held';
 }

@@ -136,7 +136,7 @@ function utilization(
 
 /** Undefined where there is no limit: absent is not empty. A limit of 0 is always full. */
 function shareOf(used: number, most: number): number | undefined {
-  if (most === Number.POSITIVE_INFINITY) return undefined;
+  if (most === Infinity) return undefined;
   return most === 0 ? 1 : used / most;
 }
 

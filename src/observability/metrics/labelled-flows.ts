@@ -22,10 +22,7 @@ export function eachLabelledFlow(
   labels: BoundedLabel | undefined,
   tell: (label: string, figures: WaitingFigures) => void,
 ): void {
-  if (labels === undefined) {
-    tell('', band);
-    return;
-  }
+  if (labels === undefined) return void tell('', band);
   if (band.waiting === 0) return;
   if (!labels.isFull) admitWaiting(band, labels);
   let { waiting, waitingBytes } = band;

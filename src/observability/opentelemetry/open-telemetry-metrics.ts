@@ -26,7 +26,7 @@ export interface OpenTelemetryMetricsOptions {
   /**
    * Upper bounds of the histogram of waits. Each is one count more of each series. A view of
    * the SDK goes before it.
-   * @default 21 from 0.0001 to 60: those of llm-d, and five more from 5 up
+   * @default 21 from 0.0001 to 60
    */
   queueDurationBuckets?: readonly number[] | undefined;
   /** Fairness IDs kept apart, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
@@ -45,7 +45,6 @@ const optionsSchema = s.object({
 /**
  * Records the metrics of a controller, from now on.
  * @throws FlowConfigError that lists every problem
- *
  * @example
  * const metrics = openTelemetryMetrics(flow, { meterProvider });
  */

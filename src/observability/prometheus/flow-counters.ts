@@ -91,7 +91,7 @@ export class FlowCounters {
   private readonly cells = new Map<number, PriorityCell>();
   private readonly otherPriorities = new PriorityCell(otherLabel);
   /** The priority that came last, which often comes again. */
-  private lastPriority = Number.NaN;
+  private lastPriority = NaN;
   private lastCell = this.otherPriorities;
   private readonly most: number;
   /** How many there are in all cells together. */

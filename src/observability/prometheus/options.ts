@@ -15,12 +15,9 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   fairnessIdLabel?: boolean | undefined;
   /** Fairness IDs with series of their own, the first that come; others are `other`. From 1 up. @default 1000 */
   maxFairnessIds?: number | undefined;
-  /**
-   * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 5 kB of a
-   * scrape. Later ones are counted as `other`. An integer from 1 up. @default 1000
-   */
+  /** Series of each histogram, each 5 kB of a scrape; later ones are `other`. From 1 up. @default 1000 */
   maxSeries?: number | undefined;
-  /** Upper bounds of the histogram of waits; a line each. @default 21 from 0.0001 to 60: llm-d's, and five more */
+  /** Upper bounds of the histogram of waits; a line each. @default 21 from 0.0001 to 60 */
   queueDurationBuckets?: readonly number[] | undefined;
   /** Fairness IDs that have series of their own whoever came before. @default [] */
   pinnedFairnessIds?: readonly string[] | undefined;
@@ -28,10 +25,7 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   modelName?: ((request: R) => string) | undefined;
   /** Value of the label `target_model_name`: the model after rewriting. @default '' */
   targetModelName?: ((request: R) => string) | undefined;
-  /**
-   * The controller's detectors, for what they alone can tell: endpoints without fresh figures, the saturation of
-   * stages. A function is asked at each scrape, for hosts that reconfigure. @default []
-   */
+  /** Detectors, for the age of reports and for stages; a function is asked at each scrape. @default [] */
   detectors?: readonly SaturationDetector[] | (() => readonly SaturationDetector[]) | undefined;
   /** Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API, as `chat_completions`. @default without */
   dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;

@@ -53,7 +53,7 @@ const families: readonly Family<Leases>[] = [
   gauge('in_flight', 'What this replica has in flight.', ({ inFlight }) => inFlight),
   gauge('replicas', 'Replicas that share the limit.', ({ replicas }) => replicas),
   gauge('lease_age_seconds', 'Time since the call whose answer is in force.', ({ leaseAgeMs }) =>
-    leaseAgeMs < Number.POSITIVE_INFINITY ? leaseAgeMs / 1_000 : undefined,
+    leaseAgeMs < Infinity ? leaseAgeMs / 1_000 : undefined,
   ),
   gauge('lease_expired', '1 while the fallback is in force.', ({ isExpired }) => Number(isExpired)),
   gauge(

@@ -7,8 +7,8 @@ export interface BucketOptions extends StoreOptions {
   /** All replicas with this name share them. */
   readonly name: string;
   /**
-   * Replicas that share them, for the size of chunks and for the share; a function is asked each time. More replicas
-   * than this may together go over a limit by a chunk each. @default 2
+   * Replicas that share them; a function is asked each time. More replicas than this may together go over a limit by a
+   * chunk each. @default 2
    */
   readonly replicas?: number | (() => number) | undefined;
   /** Whether keys hold a hash of the payer's, or the group's, name, and not the name. @default false */

@@ -4,8 +4,10 @@
  * sent. So the clocks of other machines do not matter, nor do slow, lost, repeated or swapped answers.
  * Longer than most files, because when a call is made, what it says and what its answer means are one protocol.
  */
+
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
+import { Listeners } from '../../base/listeners.js';
 import type { Clock } from '../../index.js';
 import { CallSchedule } from '../store/call-schedule.js';
 import type { Store } from '../store/store.js';
@@ -51,7 +53,8 @@ export class LeaseClient {
   name: string;
   private isNamed: boolean;
   private readonly leases = new Map<string, CapacityLease>();
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Listeners();
+  readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
   private readonly expired = new Map<string, number>();
   private readonly settings: LeaseClientSettings;
   private readonly link: StoreLink;
@@ -99,12 +102,6 @@ export class LeaseClient {
   }
 
   /** Calls `listener` when a limit may have risen. */
-  subscribe(listener: () => void): () => void {
-    const entry = (): void => listener();
-    this.listeners.add(entry);
-    return () => this.listeners.delete(entry);
-  }
-
   /** For demand above the share of `lease`: calls the store soon, unless the last call said so already. O(1). */
   callSoon(lease: CapacityLease): void {
     if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
@@ -275,7 +272,7 @@ export class LeaseClient {
   }
 
   private risen(): void {
-    for (const listener of [...this.listeners]) listener();
+    this.listeners.announce();
   }
 
   private breaker(isOpen: boolean): void {

@@ -19,8 +19,8 @@ export interface LeaseOptions extends StoreOptions {
   /** The most that this replica ever uses, say ⌈1.5 · limit / replicas⌉: bounds a split store. @default no bound */
   maxShare?: number | undefined;
   /**
-   * The limit after a whole lease without an answer. `safe`: a share that fits for all replicas together. `closed`: 0.
-   * Or a number; such limits of several replicas may add up to more than the pool has. @default 'safe'
+   * The limit after a lease without an answer: a share that fits all (`safe`), 0 (`closed`), or a number. Such limits
+   * of several replicas may add up to more than the pool has. @default 'safe'
    */
   fallback?: LeaseFallback | undefined;
   /** Expected replicas: one without the store begins with ⌊limit / replicas⌋ after a lease. @default it waits */
@@ -29,7 +29,7 @@ export interface LeaseOptions extends StoreOptions {
   refreshInterval?: Duration | undefined;
   /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
   leaseDuration?: Duration | undefined;
-  /** How long a silent replica's seats stay reserved: the longest duration of a request, say p99.9. @default '60s' */
+  /** How long a silent replica's seats stay reserved: the longest request, say p99.9. @default '60s' */
   drainDuration?: Duration | undefined;
   /** How long its safe share stays reserved after that. @default '10m' */
   forgetAfter?: Duration | undefined;

@@ -23,7 +23,7 @@ export function grantsOf(reply: unknown, incarnation: string, asked: readonly As
 /** The number of the call that an answer is for; NaN if it is none of the script, or for another replica. */
 export function sequenceIn(reply: unknown, incarnation: string): number {
   const isOurs = Array.isArray(reply) && reply.length % replyWidth === 0 && String(reply[0]) === incarnation;
-  return isOurs ? Number(reply[1]) : Number.NaN;
+  return isOurs ? Number(reply[1]) : NaN;
 }
 
 /** The store has seen the call, or a later one, already, or another replica has the name: there is no grant. */

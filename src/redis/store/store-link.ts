@@ -276,5 +276,5 @@ export function numbersOf(reply: unknown, length: number): number[] | undefined 
 function numberOf(part: unknown): number {
   if (typeof part === 'number') return part;
   const text = typeof part === 'string' || part instanceof Uint8Array ? String(part) : '';
-  return text.trim() === '' ? Number.NaN : Number(text);
+  return text.trim() === '' ? NaN : Number(text);
 }

@@ -1,5 +1,6 @@
 /** The store of another process or thread of this machine, reached by messages. */
 import { calls, channelIsClosed } from '../../base/calls.js';
+import { Listeners } from '../../base/listeners.js';
 import * as s from '../../base/schema/schema.js';
 import type { Store, StoreMessages } from '../index.js';
 import { type StorePort, type StoreQuestion, storePort } from './channel.js';
@@ -14,13 +15,13 @@ import { type StorePort, type StoreQuestion, storePort } from './channel.js';
 export function workerStore(port: StorePort, name = 'store'): Store & { readonly messages: StoreMessages } {
   const channel = s.parse(storePort, port, 'workerStore: port');
   const topics = new Map<string, Set<(message: string) => void>>();
-  const lost = new Set<(error: unknown) => void>();
-  const found = new Set<() => void>();
+  const lost = new Listeners<[error: unknown]>();
+  const found = new Listeners();
 
   function hear({ what, name: topic, args }: StoreQuestion): void {
     if (what === 'message') for (const listener of [...(topics.get(topic) ?? [])]) listener(String(args?.[0]));
-    else if (what === 'ready') for (const listener of [...found]) listener();
-    else for (const listener of [...lost]) listener(new Error(topic));
+    else if (what === 'ready') found.announce();
+    else lost.announce(new Error(topic));
   }
   const holder = calls(channel, name, hear);
   const ended = (): void => hear({ what: 'error', name: channelIsClosed });
@@ -29,14 +30,8 @@ export function workerStore(port: StorePort, name = 'store'): Store & { readonly
 
   return {
     run: ({ name: script }, keys, args) => holder.ask({ what: 'run', name: script, keys, args }),
-    onError(listener) {
-      lost.add(listener);
-      return () => lost.delete(listener);
-    },
-    onReady(listener) {
-      found.add(listener);
-      return () => found.delete(listener);
-    },
+    onError: lost.subscribe,
+    onReady: found.subscribe,
     messages: {
       publish: (topic, message) => holder.ask({ what: 'publish', name: topic, args: [message] }),
       async subscribe(topic, listener) {

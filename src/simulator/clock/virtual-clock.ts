@@ -40,7 +40,7 @@ export class VirtualClock implements Clock {
   at(atMs: number, action: () => void): SimEvent {
     const event = new SimEvent(Math.max(atMs, this.nowMs), this.made++, action);
     // An event that never comes need not be kept.
-    if (atMs < Number.POSITIVE_INFINITY) this.heap.push(event);
+    if (atMs < Infinity) this.heap.push(event);
     return event;
   }
 
@@ -59,7 +59,7 @@ export class VirtualClock implements Clock {
   cancel(event: SimEvent): void {
     if (event.action === undefined) return;
     event.action = undefined;
-    if (event.atMs === Number.POSITIVE_INFINITY) return;
+    if (event.atMs === Infinity) return;
     this.cancelled++;
     if (this.cancelled > fewestToSweep && this.cancelled * 2 > this.heap.length) this.sweep();
   }
@@ -79,7 +79,7 @@ export class VirtualClock implements Clock {
       action();
       return true;
     }
-    if (untilMs < Number.POSITIVE_INFINITY && untilMs > this.nowMs) this.nowMs = untilMs;
+    if (untilMs < Infinity && untilMs > this.nowMs) this.nowMs = untilMs;
     return false;
   }
 

@@ -105,8 +105,7 @@ export class RunMeasures {
       tenants: figuresOf(this.tenants),
       classes: figuresOf(this.classes),
       meanInSystem: this.inSystem.mean(endedAtMs),
-      jainIndex:
-        this.all.service > 0 ? jainIndex([...this.tenants.values()].map(({ service }) => service)) : Number.NaN,
+      jainIndex: this.all.service > 0 ? jainIndex([...this.tenants.values()].map(({ service }) => service)) : NaN,
       series: this.series.figures(),
       serviceDifference:
         this.options.serviceDifference && requests && serviceDifference(requests, this.options.serviceDifference),

@@ -111,7 +111,7 @@ const scenarioBody = s.object(scenarioShape, (given, report) => {
   if (traffic?.length === 0) report('at least one entry', ['traffic']);
   if (typeof warmUp === 'number' && typeof length === 'number' && warmUp >= length)
     report('less than `duration`', ['warmUp']);
-  if (length === Number.POSITIVE_INFINITY) report('a time that ends', ['duration']);
+  if (length === Infinity) report('a time that ends', ['duration']);
   const names = new Set<string>();
   const entries: ScenarioBody['servers'] = Array.isArray(servers) ? servers : [];
   for (const [index, server] of entries.entries()) {

@@ -84,10 +84,9 @@ export class Simulation implements ServerHost, TrafficHost {
     });
     this.fleet.startReports(this.options.reports, flow, this.clock);
     this.startSources(streams);
-    for (const { server, at, for: lengthMs = Number.POSITIVE_INFINITY } of this.options.outages) {
+    for (const { server, at, for: lengthMs = Infinity } of this.options.outages) {
       this.clock.at(at, () => this.serverDied(server));
-      if (lengthMs < Number.POSITIVE_INFINITY)
-        this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
+      if (lengthMs < Infinity) this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
     }
     slowDown(this.options.slowdowns, this.servers, this.clock);
     this.measures.watch(this.flow, this.clock);
@@ -205,10 +204,7 @@ export class Simulation implements ServerHost, TrafficHost {
 
   /** The client has gone. If nobody notices, the work goes on and counts for nothing. */
   private leave(request: SimRequest, tellsGateway: boolean): void {
-    if (!tellsGateway) {
-      this.end(request, 'cancelled');
-      return;
-    }
+    if (!tellsGateway) return void this.end(request, 'cancelled');
     const { lease } = request;
     // The controller is told of it, unless the request is between two attempts.
     request.controller?.abort();
@@ -227,10 +223,7 @@ export class Simulation implements ServerHost, TrafficHost {
     if (request.hasEnded) return;
     request.dropReason = drop.reason;
     const delayMs = this.clients[request.source]?.retryDelayMs(drop, request.attempts, nowMs);
-    if (delayMs === undefined) {
-      this.end(request, drop.reason === 'evicted' ? 'evicted' : 'dropped');
-      return;
-    }
+    if (delayMs === undefined) return void this.end(request, drop.reason === 'evicted' ? 'evicted' : 'dropped');
     this.clock.after(delayMs, () => {
       if (!request.hasEnded) this.attempt(request);
     });
@@ -293,7 +286,7 @@ export class Simulation implements ServerHost, TrafficHost {
   /** No server works on it any more. */
   preempted(request: SimRequest): void {
     if (Number.isNaN(request.startedAtMs)) return;
-    request.startedAtMs = Number.NaN;
+    request.startedAtMs = NaN;
     this.measures.seatsTaken(request, -1, this.clock.now());
   }
 

@@ -91,7 +91,7 @@ export class Group {
   /** `measuredMs` for rates, `trafficMs` for seats. */
   figures(measuredMs: number, trafficMs: number): GroupFigures {
     const { arrived, completed, good, promptTokens, outputTokens } = this.counts;
-    const perSecond = (figure: number): number => (measuredMs > 0 ? (figure * 1000) / measuredMs : Number.NaN);
+    const perSecond = (figure: number): number => (measuredMs > 0 ? (figure * 1000) / measuredMs : NaN);
     return {
       ...this.counts,
       dropped: Object.fromEntries([...this.dropped].sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -115,11 +115,7 @@ export function isWithin(slo: SloSpec | undefined, request: SimRequest, nowMs: n
   const ttftMs = request.firstTokenAtMs - request.arrivedAtMs;
   if (request.sloTtftMs !== undefined && ttftMs > request.sloTtftMs) return false;
   if (slo === undefined) return true;
-  const {
-    ttft = Number.POSITIVE_INFINITY,
-    perToken = Number.POSITIVE_INFINITY,
-    total = Number.POSITIVE_INFINITY,
-  } = slo;
+  const { ttft = Infinity, perToken = Infinity, total = Infinity } = slo;
   if (ttftMs > ttft || nowMs - request.arrivedAtMs > total) return false;
   return request.tokensOut < 2 || (nowMs - request.firstTokenAtMs) / (request.tokensOut - 1) <= perToken;
 }

@@ -58,7 +58,7 @@ export class Samples {
 
   /** `percent` above 0, at most 100. */
   percentile(percent: number): number {
-    if (this.count === 0) return Number.NaN;
+    if (this.count === 0) return NaN;
     const rank = Math.max(1, Math.ceil((percent / 100) * this.count));
     if (this.counts === undefined) {
       if (!this.isSorted) this.kept.subarray(0, this.count).sort();
@@ -80,7 +80,7 @@ export class Samples {
       p50Ms: this.percentile(50),
       p95Ms: this.percentile(95),
       p99Ms: this.percentile(99),
-      maxMs: this.count === 0 ? Number.NaN : this.max,
+      maxMs: this.count === 0 ? NaN : this.max,
       isExact: this.counts === undefined,
     };
   }

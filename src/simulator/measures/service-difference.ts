@@ -75,7 +75,7 @@ export function serviceDifference(
   const { ticks, promptTokenPrice, completionTokenPrice, ...spans } = s.parse(differenceOptions, options, subject);
   const { duration, window, warmUp } = spans;
   const byTenant = new Map<string, Span[]>();
-  for (const { tenant, arrivedAtMs, firstTokenAtMs = Number.NaN, endedAtMs = Number.NaN, ...tokens } of requests) {
+  for (const { tenant, arrivedAtMs, firstTokenAtMs = NaN, endedAtMs = NaN, ...tokens } of requests) {
     const cost = tokens.promptTokens * promptTokenPrice + tokens.outputTokens * completionTokenPrice;
     const spans = byTenant.get(tenant) ?? [];
     spans.push({ arrivedAtMs, fromMs: firstTokenAtMs, toMs: endedAtMs, cost });
@@ -103,7 +103,7 @@ export function serviceDifference(
     if (sums.length > 0) maxAccumulated = Math.max(maxAccumulated, Math.max(...sums) - Math.min(...sums));
   }
   if (requests.every(({ firstTokenAtMs }) => firstTokenAtMs === undefined))
-    return { max: Number.NaN, mean: Number.NaN, ticks: differences, maxAccumulated: Number.NaN };
+    return { max: NaN, mean: NaN, ticks: differences, maxAccumulated: NaN };
   const mean = differences.reduce((sum, difference) => sum + difference, 0) / differences.length;
   return { max: Math.max(...differences), mean, ticks: differences, maxAccumulated };
 }

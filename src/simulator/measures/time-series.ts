@@ -60,7 +60,7 @@ export class SeriesRecorder {
   private readonly waiting = new Rows(0);
   private readonly service = new Rows(0);
   /** By percentile. */
-  private readonly ttft = { 50: new Rows(Number.NaN), 95: new Rows(Number.NaN), 99: new Rows(Number.NaN) };
+  private readonly ttft = { 50: new Rows(NaN), 95: new Rows(NaN), 99: new Rows(NaN) };
   private readonly inFlight: number[] = [];
   private readonly saturation: number[] = [];
   private readonly dropped: number[] = [];

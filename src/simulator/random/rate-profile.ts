@@ -147,12 +147,12 @@ export class RateWalk {
       left -= area;
       emptyPieces = area > 0 ? 0 : emptyPieces + 1;
       const { pieces, repeats } = this.profile;
-      if (!repeats && this.index >= pieces.length) return Number.POSITIVE_INFINITY;
+      if (!repeats && this.index >= pieces.length) return Infinity;
       this.pieceBeganAtMs += lengthMs;
       this.withinMs = 0;
       this.index++;
     }
-    return Number.POSITIVE_INFINITY;
+    return Infinity;
   }
 
   private piece(): Piece {

@@ -65,7 +65,7 @@ export function comparisonTable(
         ? text
         : `${text} (${figure(least, measure.unit)} … ${figure(greatest, measure.unit)})`;
     });
-    return [measure.text, ...cells, ...others.map(({ mean }) => change(base?.mean ?? Number.NaN, mean))];
+    return [measure.text, ...cells, ...others.map(({ mean }) => change(base?.mean ?? NaN, mean))];
   });
   const names = scenarios.map(({ name }) => name);
   return `${columns([['', ...names, ...names.slice(1).map(() => 'change')], ...rows]).join('\n')}\n`;

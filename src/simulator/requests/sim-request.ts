@@ -43,11 +43,11 @@ export class SimRequest implements FlowRequest {
 
   /** Calls of `enqueue` so far. */
   attempts = 0;
-  enqueuedAtMs: number = Number.NaN;
-  dispatchedAtMs: number = Number.NaN;
+  enqueuedAtMs: number = NaN;
+  dispatchedAtMs: number = NaN;
   /** When a server began to work on it. */
-  startedAtMs: number = Number.NaN;
-  firstTokenAtMs: number = Number.NaN;
+  startedAtMs: number = NaN;
+  firstTokenAtMs: number = NaN;
   tokensOut = 0;
   /** Of those, the ones that were counted as service. */
   tokensTold = 0;

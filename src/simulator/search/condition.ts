@@ -52,7 +52,7 @@ function parseCondition(text: string): Condition {
     measure: parseMeasure(left),
     threshold,
     miss(found) {
-      if (Number.isNaN(found)) return Number.POSITIVE_INFINITY;
+      if (Number.isNaN(found)) return Infinity;
       const difference = (side === 'most' ? found - threshold : threshold - found) / scale;
       return isStrict && difference === 0 ? Number.MIN_VALUE : difference;
     },

@@ -45,8 +45,8 @@ const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: Simulat
   utilization: ['ratio', ({ servers }) => meanOf(servers.map(({ utilization }) => utilization))],
   preemptions: ['count', ({ servers }) => servers.reduce((sum, { preemptions }) => sum + preemptions, 0)],
   jain: ['ratio', ({ jainIndex }) => jainIndex],
-  'serviceDifference.max': ['per second', ({ serviceDifference }) => serviceDifference?.max ?? Number.NaN],
-  'serviceDifference.mean': ['per second', ({ serviceDifference }) => serviceDifference?.mean ?? Number.NaN],
+  'serviceDifference.max': ['per second', ({ serviceDifference }) => serviceDifference?.max ?? NaN],
+  'serviceDifference.mean': ['per second', ({ serviceDifference }) => serviceDifference?.mean ?? NaN],
 };
 
 const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(unitOf), ...Object.keys(ofRun)];
@@ -63,9 +63,9 @@ export function parseMeasure(text: string): Measure {
   const field = latencies.find((candidate) => candidate === latency);
   const take = own(statistics, statistic);
   if (field !== undefined && take !== undefined)
-    return { ...named, unit: 'ms', read: (result) => group(result)?.[field][take] ?? Number.NaN };
+    return { ...named, unit: 'ms', read: (result) => group(result)?.[field][take] ?? NaN };
   if (isOfGroup(name))
-    return { ...named, unit: unitOf[name], read: (result) => figureOf(group(result)?.[name] ?? Number.NaN) };
+    return { ...named, unit: unitOf[name], read: (result) => figureOf(group(result)?.[name] ?? NaN) };
   const run = own(ofRun, name);
   if (run !== undefined && who === undefined) return { ...named, unit: run[0], read: run[1] };
   const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${didYouMean(name, known)}`;

@@ -40,7 +40,7 @@ export const slowdownShape: Schema<Slowdown> = s.object(s.withKeys(shape, { fact
 
 /** @throws FlowConfigError for a server whose model has one pace only */
 export function slowDown(slowdowns: readonly Slowdown[], servers: readonly SimServer[], clock: VirtualClock): void {
-  for (const [index, { server: id, at, for: lengthMs = Number.POSITIVE_INFINITY }] of slowdowns.entries()) {
+  for (const [index, { server: id, at, for: lengthMs = Infinity }] of slowdowns.entries()) {
     const server = servers.find((each) => each.id === id);
     if (server?.slowDown === undefined) {
       const expected = 'a server whose model has the method slowDown';
@@ -56,9 +56,6 @@ export function slowDown(slowdowns: readonly Slowdown[], servers: readonly SimSe
 
 function factorAt(slowdowns: readonly Slowdown[], id: string, nowMs: number): number {
   return slowdowns
-    .filter(
-      ({ server, at, for: lengthMs = Number.POSITIVE_INFINITY }) =>
-        server === id && at <= nowMs && nowMs < at + lengthMs,
-    )
+    .filter(({ server, at, for: lengthMs = Infinity }) => server === id && at <= nowMs && nowMs < at + lengthMs)
     .reduce((product, { factor }) => product * factor, 1);
 }

@@ -3,6 +3,7 @@
  * otherwise. No gateway has this knowledge. With it the controller acts as the scheduler inside the simulated server,
  * as in papers whose scheduler is inside the engine.
  */
+import { Listeners } from '../../base/listeners.js';
 import * as s from '../../base/schema/schema.js';
 import { definePlugin, type EndpointView, type SaturationDetector } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
@@ -22,22 +23,18 @@ export interface ServerRoomDetector extends SaturationDetector {
 /** Give one to the controller of a simulation; a simulation attaches it to its servers. */
 export function serverRoomDetector(): ServerRoomDetector {
   let roomOf: RoomOf = () => true;
-  const listeners = new Set<() => void>();
+  const { subscribe, announce } = new Listeners();
   const hasRoom = ({ id }: EndpointView): boolean => roomOf(id);
   return {
     type: serverRoomType,
     saturation: (pool) => (pool.endpoints.some(hasRoom) ? 0 : 1),
     filter: (endpoints) => endpoints.filter(hasRoom),
-    subscribe(listener) {
-      const entry = (): void => listener();
-      listeners.add(entry);
-      return () => listeners.delete(entry);
-    },
+    subscribe,
     attach(room) {
       roomOf = room;
     },
     roomMade() {
-      for (const listener of listeners) listener();
+      announce();
     },
   };
 }

@@ -99,7 +99,7 @@ class TraceReading {
   /** The line of each row. */
   private readonly lines: number[] = [];
   private beginsAtMs: number | undefined = undefined;
-  private lastMs = Number.NEGATIVE_INFINITY;
+  private lastMs = -Infinity;
 
   constructor(mapped: Readonly<Record<string, string>> | undefined) {
     this.mapped = mapped ?? {};

@@ -114,7 +114,7 @@ function isHole(value: unknown): boolean {
 /** NaN for what is no number, such as `true`, a list and blanks. */
 function numberOf(value: unknown): number {
   if (typeof value === 'string' && value.trim() !== '') return Number(value);
-  return typeof value === 'number' ? value : Number.NaN;
+  return typeof value === 'number' ? value : NaN;
 }
 
 /** A number below this is seconds since 1970 and not milliseconds: 1973, or the year 5138. */
@@ -126,5 +126,5 @@ function instantOf(text: string): number {
   const [, day = '', time = '', fraction = '0', sign = '', hours = '00', minutes = '00'] =
     /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d+))?(?:Z| ?UTC|([+-])(\d\d):?(\d\d)?)?$/.exec(text.trim()) ?? [];
   const zone = sign === '' ? 'Z' : `${sign}${hours}:${minutes}`;
-  return day === '' ? Number.NaN : Date.parse(`${day}T${time}${zone}`) + Number(`0.${fraction}`) * 1000;
+  return day === '' ? NaN : Date.parse(`${day}T${time}${zone}`) + Number(`0.${fraction}`) * 1000;
 }

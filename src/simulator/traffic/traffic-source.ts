@@ -104,7 +104,7 @@ function eachArrival(
 const soonestMs = 1;
 
 function closedLoop(arrivals: Of<'closed-loop'>, { at, nowMs, random, next, send, startsAtMs }: Source): void {
-  const { threads, stagger = 0, requestsPerThread = Number.POSITIVE_INFINITY } = arrivals;
+  const { threads, stagger = 0, requestsPerThread = Infinity } = arrivals;
   const think = samplerOf(arrivals.think ?? 0, random('think'));
   let left = threads * requestsPerThread;
   const issue = (): void => {
@@ -156,7 +156,7 @@ export function startTraffic(
   host: TrafficHost,
   random: Source['random'],
 ): void {
-  const endsAtMs = Math.min(spec.endAt ?? Number.POSITIVE_INFINITY, host.trafficEndsAtMs);
+  const endsAtMs = Math.min(spec.endAt ?? Infinity, host.trafficEndsAtMs);
   const source: Source = {
     spec,
     random,

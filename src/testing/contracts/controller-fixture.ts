@@ -1,4 +1,5 @@
 /** Controllers for the contract suites, and what each plugin must pass: all are served, invariants hold, no fault. */
+import { Listeners } from '../../base/listeners.js';
 import type { FlowControllerOptions, Lease, Outcome, SaturationDetector } from '../../index.js';
 import { concurrencyDetector, EndpointPool, FlowController, inFlightEviction, overviewOf } from '../../index.js';
 import type { ServerAnswer } from '../../types/index.js';
@@ -28,7 +29,8 @@ export function makeFixture(options: Partial<FlowControllerOptions> = {}): Contr
 export class Valve implements SaturationDetector {
   readonly type = 'valve';
   private left = 0;
-  private readonly listeners = new Set<() => void>();
+  private readonly listeners = new Listeners();
+  readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
 
   saturation(): number {
     return this.left > 0 ? 0 : 1;
@@ -38,15 +40,10 @@ export class Valve implements SaturationDetector {
     this.left--;
   }
 
-  subscribe(listener: () => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
-  }
-
   /** Lets up to `count` requests go, now; what is left of it stays until the next call. */
   open(count: number): void {
     this.left = count;
-    for (const listener of this.listeners) listener();
+    this.listeners.announce();
   }
 
   close(): void {

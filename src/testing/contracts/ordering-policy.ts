@@ -6,7 +6,7 @@ import { expectNoFaults, makeFixture, ofController, Valve } from './controller-f
 import { Random } from './random.js';
 import { itemView } from './views.js';
 
-const none = Number.POSITIVE_INFINITY;
+const none = Infinity;
 
 /** Few distinct values, so that ties are many; frozen, because views are not to be written to. */
 function randomItems(seed: number, count: number): ItemView[] {

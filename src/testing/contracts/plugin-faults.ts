@@ -41,9 +41,9 @@ const bare = (): unknown => Object.create(null);
 const answers: Readonly<Record<string, () => unknown>> = {
   nothing: () => undefined,
   null: () => null,
-  NaN: () => Number.NaN,
+  NaN: () => NaN,
   'a negative number': () => -1,
-  infinity: () => Number.POSITIVE_INFINITY,
+  infinity: () => Infinity,
   'the largest number': () => Number.MAX_VALUE,
   'an empty text': () => '',
   'a number as text': () => '0.5',

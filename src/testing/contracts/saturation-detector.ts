@@ -44,7 +44,7 @@ const extremes: readonly PoolView[] = [
     sampledAtMs: nowMs,
   },
   { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs + 1e12 },
-  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: Number.NEGATIVE_INFINITY },
+  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: -Infinity },
 ].map((metrics) => poolView(endpointView('e', { metrics, inFlightRequests: 1e9, inFlightTokens: 1e15 })));
 
 /** The contract of saturation detectors, as cases for any test framework. */

@@ -21,7 +21,7 @@ export function usageLimitPolicyContract(make: () => UsageLimitPolicy): Contract
         const ceilings = ceilingsOf(policy, saturation, priorities);
         expectSame(ceilings.length, priorities.length, 'the number of ceilings');
         for (const [rank, ceiling] of ceilings.entries()) {
-          const above = ceilings[rank - 1] ?? Number.POSITIVE_INFINITY;
+          const above = ceilings[rank - 1] ?? Infinity;
           expectThat(!Number.isNaN(ceiling) && ceiling <= above, `a ceiling of ${ceiling} below one of ${above}`);
         }
         if (random.chance(0.3)) policy.dispatched?.(random.pick(priorities));

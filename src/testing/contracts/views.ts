@@ -12,8 +12,8 @@ export function itemView(figures: Partial<ItemView> = {}): ItemView {
     sequence: 0,
     receivedAtMs: 0,
     enqueuedAtMs: 0,
-    ttlMs: Number.POSITIVE_INFINITY,
-    ttftDeadlineAtMs: Number.POSITIVE_INFINITY,
+    ttlMs: Infinity,
+    ttftDeadlineAtMs: Infinity,
     ...figures,
   };
 }

@@ -28,8 +28,8 @@ export interface HealthOptions {
   /** Checks that succeed in a row before it is ready again. @default 1, as kubelet's successThreshold */
   successes?: number | undefined;
   /**
-   * What is done with a server that is silent while no other answers well: `keep` it, because the checks are likely at
-   * fault; or take it for `ill`. That may empty the pool. Source: Envoy's panic threshold. @default 'keep'
+   * A server that is silent while no other answers well: `keep` it, as checks may be at fault, or take it for `ill`.
+   * That may empty the pool. Source: Envoy's panic threshold. @default 'keep'
    */
   whenAllSilent?: 'keep' | 'ill' | undefined;
   /** Where endpoints are asked, at the label `address` or else at the `id`. @default '/health' */
@@ -208,10 +208,7 @@ export class HealthWatch {
     this.events.emit('checked', { endpoint, result: isDisregarded ? 'disregarded' : result });
     const { failures } = checked;
     if (endpoint.state !== 'ready' || failures < this.settings.failures) return;
-    if (isDisregarded) {
-      this.suspect(reason);
-      return;
-    }
+    if (isDisregarded) return void this.suspect(reason);
     this.pool.update(endpoint, { state: 'ill' });
     this.events.emit('ill', { endpoint, failures, reason });
   }

@@ -48,10 +48,7 @@ export class ExpositionReader {
   push(chunk: Uint8Array): void {
     const text = this.decoder.decode(chunk, { stream: true });
     const end = text.lastIndexOf('\n');
-    if (end === -1) {
-      this.keep(text);
-      return;
-    }
+    if (end === -1) return void this.keep(text);
     const start = this.isSkipping ? text.indexOf('\n') : 0;
     this.isSkipping = false;
     const lines = this.rest + text.slice(start, end);
@@ -125,7 +122,7 @@ function withoutEscapes(text: string): string {
 export function parseValue(text: string | undefined): number | undefined {
   if (text === undefined || text.length > longestNumber) return undefined;
   if (decimal.test(text)) return Number(text);
-  if (/^nan$/i.test(text)) return Number.NaN;
+  if (/^nan$/i.test(text)) return NaN;
   const sign = infinity.exec(text)?.[1];
   if (sign === undefined) return undefined;
   return sign === '-' ? -Infinity : Infinity;

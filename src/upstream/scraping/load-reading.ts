@@ -66,8 +66,7 @@ export class LoadReading implements SampleSink {
     this.seen.set(metric, true);
     for (const selector of this.selectorsOf.get(metric) ?? []) {
       if (!isSelected(selector, labels)) continue;
-      const figure =
-        selector.valueLabel === undefined ? value : (parseValue(labels.get(selector.valueLabel)) ?? Number.NaN);
+      const figure = selector.valueLabel === undefined ? value : (parseValue(labels.get(selector.valueLabel)) ?? NaN);
       if (Number.isFinite(figure) && figure >= 0) this.note(selector, labels.get(rankLabel ?? '') ?? '', figure);
     }
     if (metric === loraAdapters?.metric && isSelected(loraAdapters, labels)) this.noteAdapters(labels, value);
@@ -104,7 +103,7 @@ export class LoadReading implements SampleSink {
   /** The engine leaves a series behind for each set of adapters that it ever ran: the newest is true. */
   private noteAdapters(labels: ReadonlyMap<string, string>, value: number): void {
     if (!(value >= (this.lora?.atValue ?? -Infinity))) return;
-    const max = parseValue(labels.get('max_lora')) ?? Number.NaN;
+    const max = parseValue(labels.get('max_lora')) ?? NaN;
     const adapters = {
       running: namesIn(labels.get('running_lora_adapters')),
       waiting: namesIn(labels.get('waiting_lora_adapters')),

@@ -18,8 +18,7 @@ export interface ScrapeOptions {
   /**
    * True while no request needs the servers: they are asked every `idleIntervalMs` then. Asked at each scrape; an
    * exception counts as false. Call `scraper.wake()` when that ends, or the next question comes late.
-   * @default no request runs, and none waits, in any controller of the pool; never without a controller. The scraper
-   * wakes up by itself.
+   * @default nothing runs or waits in controllers of the pool; never without one. It wakes up by itself.
    */
   isIdle?: (() => boolean) | undefined;
   /**
@@ -31,7 +30,7 @@ export interface ScrapeOptions {
   timeoutMs?: number | undefined;
   /** Scrapes at once, over all endpoints; the others wait in turn. @default 64 */
   concurrency?: number | undefined;
-  /** Share of the interval by which each scrape is early or late, 0…1, so that they spread out. @default 0.1 */
+  /** Share of the interval by which each scrape is early or late, 0…1. @default 0.1 */
   jitter?: number | undefined;
   /** The longest of the doubling intervals at which a failing endpoint is asked. @default 1000 */
   maxBackoffMs?: number | undefined;

@@ -138,10 +138,7 @@ export class UsageReader {
   private event(data: string): void {
     // `[DONE]` and other texts that are no object.
     if (!data.startsWith('{')) return;
-    if (this.repeated.has(data)) {
-      this.countPiece();
-      return;
-    }
+    if (this.repeated.has(data)) return void this.countPiece();
     const event = parseJson(data);
     const pieces = contentPieces(event);
     const usage = usageOfEvent(event);

@@ -4,7 +4,9 @@
  *
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
+
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { Listeners } from '../../../base/listeners.js';
 import * as s from '../../../base/schema/schema.js';
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
@@ -77,8 +79,9 @@ const limitShape: ShapeOf<AdaptiveLimitOptions> = {
 };
 
 /** The common options and those of one detector. */
-// @__NO_SIDE_EFFECTS__
-export function adaptiveOptions<S extends s.Shape>(own: S): s.Schema<s.Output<Omit<typeof limitShape, keyof S> & S>> {
+/* @__NO_SIDE_EFFECTS__ */ export function adaptiveOptions<S extends s.Shape>(
+  own: S,
+): s.Schema<s.Output<Omit<typeof limitShape, keyof S> & S>> {
   return s.object(s.withKeys(limitShape, own), limitsInOrder);
 }
 
@@ -114,7 +117,7 @@ export function adaptiveDetector(
   const { minLimit = 1, maxLimit = defaultMaxLimit, initialLimit = 20 } = limits;
   const clamp = (candidate: number): number => Math.max(minLimit, Math.min(maxLimit, candidate));
   const collector = new LatencyWindowCollector(statistic, windowMs, minSamples);
-  const listeners = new Set<() => void>();
+  const { subscribe, announce } = new Listeners();
   let exactLimit = clamp(initialLimit);
   let limit = exactLimit;
   let lastWindow: LimitDecision | undefined;
@@ -142,7 +145,7 @@ export function adaptiveDetector(
     limit = Math.floor(exactLimit);
     lastWindow = Object.freeze({ ...window, peakInFlight, limit });
     peakInFlight = inFlight;
-    if (limit > before) for (const listener of [...listeners]) listener();
+    if (limit > before) announce();
   }
 
   return {
@@ -174,16 +177,12 @@ export function adaptiveDetector(
     dispatched: (_endpoint, nowMs) => hear(inFlight + 1, nowMs),
     released: (_endpoint, nowMs) => hear(inFlight - 1, nowMs),
     /** The controller sees dispatches, releases and changes of the pool; it does not see that a limit rose. */
-    subscribe(listener) {
-      const entry = (): void => listener();
-      listeners.add(entry);
-      return () => listeners.delete(entry);
-    },
+    subscribe,
   };
 }
 
 function checkSample(type: string, { ttftMs = 0, promptTokens = 0 }: LatencySample, nowMs: number): void {
-  const isWrong = (figure: number): boolean => !(figure >= 0 && figure < Number.POSITIVE_INFINITY);
+  const isWrong = (figure: number): boolean => !(figure >= 0 && figure < Infinity);
   const issues = Object.entries({ ttftMs, promptTokens }).flatMap(([path, figure]) =>
     isWrong(figure) ? [{ path, expected: 'a number from 0 up', got: describeValue(figure) }] : [],
   );

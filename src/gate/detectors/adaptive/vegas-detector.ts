@@ -38,7 +38,7 @@ const optionsSchema = adaptiveOptions(s.withKeys(shape, { random: s.optional(s.r
  */
 export function vegas(options: VegasOptions): AdaptiveDetector {
   const { probeMultiplier, random, ...limits } = s.parse(optionsSchema, options, 'vegas');
-  let fastest = Number.POSITIVE_INFINITY;
+  let fastest = Infinity;
   let windows = 0;
   let jitter = nextJitter();
 

@@ -65,7 +65,7 @@ export function withHysteresis<D extends SaturationDetector>(
   let isClosed = false;
   let isHeldClosed = false;
   let flips = 0;
-  let flippedAtMs = Number.NEGATIVE_INFINITY;
+  let flippedAtMs = -Infinity;
 
   function settle(reading: number, nowMs: number): void {
     const isFull = reading >= closeAt;

@@ -32,8 +32,10 @@ function checkNames({ detectors, stages = {} }: CompositeParameters, report: s.R
   }
 }
 
-// @__NO_SIDE_EFFECTS__
-function definition(type: string, combine: (...children: CompositeChild[]) => CompositeDetector): DetectorDefinition {
+/* @__NO_SIDE_EFFECTS__ */ function definition(
+  type: string,
+  combine: (...children: CompositeChild[]) => CompositeDetector,
+): DetectorDefinition {
   return define(type, parameters, ({ detectors, stages = {} }, references: DetectorReferences) => {
     const named = new NamedDetectors(references);
     const children = detectors.flatMap((name, index) => {

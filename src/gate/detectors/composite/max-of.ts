@@ -74,7 +74,7 @@ function composite(
   function read({ name, detector }: Child, pool: PoolView, nowMs: number): number {
     try {
       const reading = detector.saturation(pool, nowMs);
-      if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) return reading;
+      if (typeof reading === 'number' && reading >= 0 && reading < Infinity) return reading;
       failures.set(name, new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
     } catch (error) {
       failures.set(name, error);
@@ -101,7 +101,7 @@ function composite(
     saturation(pool, nowMs) {
       failures.clear();
       winner = undefined;
-      let highest = Number.NEGATIVE_INFINITY;
+      let highest = -Infinity;
       const readings: number[] = [];
       for (const child of children) {
         if (pool.stage !== undefined && child.stages?.includes(pool.stage) === false) continue;

@@ -122,7 +122,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
         const reading = children[part.stage].saturation(part, nowMs);
         stageSaturation[part.stage] = reading;
         // Math.max alone would not do, because a reading that is no number must reach the gate.
-        fullest = typeof reading === 'number' ? Math.max(fullest, reading) : Number.NaN;
+        fullest = typeof reading === 'number' ? Math.max(fullest, reading) : NaN;
       }
       return fullest;
     },

@@ -11,7 +11,7 @@ export class ProgressLine {
   private readonly output: ProgressOutput;
   private readonly now: () => number;
   private readonly startedAtMs: number;
-  private shownAtMs = Number.NEGATIVE_INFINITY;
+  private shownAtMs = -Infinity;
 
   constructor(output: ProgressOutput, now: () => number = () => performance.now()) {
     this.output = output;
@@ -24,7 +24,7 @@ export class ProgressLine {
     const nowMs = this.now();
     if (this.output.isTTY !== true || nowMs - this.shownAtMs < intervalMs) return;
     this.shownAtMs = nowMs;
-    const leftMs = done > 0.01 ? ((nowMs - this.startedAtMs) / done) * (1 - done) : Number.NaN;
+    const leftMs = done > 0.01 ? ((nowMs - this.startedAtMs) / done) * (1 - done) : NaN;
     const left = Number.isNaN(leftMs) ? '' : `, about ${Math.ceil(leftMs / 1000)} s left`;
     this.output.write(`\r\u001b[K${what} ${Math.floor(done * 100)} %${left}`);
   }

@@ -100,8 +100,7 @@ function whyNot(
   conditions: readonly simulator.Condition[],
   names: ReadonlySet<string>,
 ): string {
-  if (miss < Number.POSITIVE_INFINITY)
-    return `${path} = ${value} comes closest: it misses by ${(miss * 100).toFixed(1)} %.`;
+  if (miss < Infinity) return `${path} = ${value} comes closest: it misses by ${(miss * 100).toFixed(1)} %.`;
   const unknown = conditions.flatMap(({ measure: { who } }) => (who === undefined || names.has(who) ? [] : [who]));
   if (unknown.length === 0) return 'Nobody was served of whom it speaks, or the scenario does not measure it.';
   return `There is no class or tenant ${[...new Set(unknown)].join(', ')}; there are ${[...names].join(', ')}.`;

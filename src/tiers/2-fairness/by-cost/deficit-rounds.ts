@@ -176,10 +176,7 @@ export class DeficitRounds implements ShareOrder {
   /** The share's turn is over. */
   private lineUp(share: Share): void {
     const rounds = this.roundsUntil(share.counter);
-    if (rounds > 1) {
-      this.sittingOut.push(share, this.round + rounds, share.turn);
-      return;
-    }
+    if (rounds > 1) return void this.sittingOut.push(share, this.round + rounds, share.turn);
     const { first } = this.upcoming;
     if (first !== undefined && share.turn < first.turn) this.upcoming.unshift(share);
     else this.upcoming.push(share);
@@ -188,10 +185,7 @@ export class DeficitRounds implements ShareOrder {
 
   private takeOut(share: Share): void {
     const { list } = share;
-    if (list === undefined) {
-      this.sittingOut.remove(share);
-      return;
-    }
+    if (list === undefined) return void this.sittingOut.remove(share);
     list.remove(share);
     share.list = undefined;
   }

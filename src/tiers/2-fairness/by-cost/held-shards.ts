@@ -70,10 +70,7 @@ export class HeldShards implements FlowSelector {
     const line = this.lines.get(name) ?? put(this.lines, name, new FifoQueue());
     line.push(place);
     leaf.arrival = line.peek()?.sequence ?? leaf.arrival;
-    if (leaf.isActive) {
-      this.tree.renew(leaf);
-      return;
-    }
+    if (leaf.isActive) return void this.tree.renew(leaf);
     follow(leaf, this.shards.tree.leaf(name));
     this.tree.activate(leaf, false);
   }

@@ -217,10 +217,7 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
     // Sums of fractions leave a remainder.
     shard.work = shard.places === 0 ? 0 : shard.work - place.work;
     const leaf = this.tree.leaf(shard.name);
-    if (shard.places === 0) {
-      this.tree.deactivate(leaf);
-      return;
-    }
+    if (shard.places === 0) return void this.tree.deactivate(leaf);
     leaf.arrival = shard.line.peek()?.sequence ?? leaf.arrival;
     this.tree.renew(leaf);
   }

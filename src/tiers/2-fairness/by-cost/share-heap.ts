@@ -42,7 +42,7 @@ export class ShareHeap<Share extends { slot: number }> {
   /** The least key; NaN without shares. */
   get firstKey(): number {
     if (this.isFirstStale) this.sinkFirst();
-    return this.shares.length > 0 ? (this.keys[0] as number) : Number.NaN;
+    return this.shares.length > 0 ? (this.keys[0] as number) : NaN;
   }
 
   /** O(log n) amortized. */

@@ -33,7 +33,7 @@ export class VirtualCounters implements ShareOrder {
   }
 
   get floor(): number {
-    return this.lift === 'floor' ? this.highest : Number.NaN;
+    return this.lift === 'floor' ? this.highest : NaN;
   }
 
   get mark(): number {

@@ -1,0 +1,109 @@
+/**
+ * What a client reads while its request waits, and in place of an answer that comes when the stream has begun: in the
+ * words of three interfaces.
+ */
+import { type HeaderSource, headerText } from '../../base/headers/header-source.js';
+import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
+import type { WaitExplanation } from '../../types/index.js';
+
+/** Signs of life for clients whose requests wait. */
+export interface WaitingOptions<Subject> {
+  /** Silence before the answer of a stream begins, with 200; ms above 0. @default 15_000 */
+  readonly after?: number | undefined;
+  /** From sign to sign; ms above 0. @default 10_000 */
+  readonly every?: number | undefined;
+  /** Who asks for a stream. @default by `Accept`, or by `stream` of a parsed body */
+  readonly isStream?: ((subject: Subject) => boolean) | undefined;
+  /** Its place for signs to tell, as `explainWait` finds it: your load shows. @default untold */
+  readonly place?: ((subject: Subject) => WaitExplanation | undefined) | undefined;
+  /** Others get `102 Processing`; some clients fail at it. @default false */
+  readonly informational?: boolean | undefined;
+  /** `whitespace`: other answers begin with spaces, and 200 whatever comes. @default silence */
+  readonly json?: 'whitespace' | undefined;
+  /** Told of answers that began, of signs, and of failures after. */
+  readonly onSign?: ((what: 'begun' | 'sign' | 'failed') => void) | undefined;
+}
+
+/** The signs for one request. */
+export interface LifeSigns {
+  readonly kind: 'events' | 'whitespace' | 'processing';
+  readonly afterMs: number;
+  readonly everyMs: number;
+  sign(): string;
+  /** The events for an answer that is no stream of events. */
+  eventsOf(status: number, retryAfterMs: unknown, body: string): string;
+  tell(what: 'begun' | 'sign' | 'failed'): void;
+}
+
+/** What is read of a request: its body only if it was parsed before. */
+export interface Asked {
+  readonly headers: HeaderSource;
+  readonly asked?: { readonly url?: string | undefined; readonly body?: unknown } | undefined;
+}
+
+type Dialect = 'openai' | 'responses' | 'anthropic';
+
+/** Undefined where the request gets none. `begun` is called once its answer has begun. */
+export function lifeSigns<Subject>(
+  subject: Subject,
+  options: WaitingOptions<Subject>,
+  { headers, asked: { url = '', body } = {} }: Asked,
+  begun: () => void,
+): LifeSigns | undefined {
+  const { after = 15_000, every = 10_000, isStream, place, informational, json, onSign } = options;
+  const accepts = headerText(headers, 'accept')?.includes('text/event-stream') === true;
+  const isAsked = isStream?.(subject) ?? (accepts || fieldsOf(body)?.stream === true);
+  const other = json ?? (informational === true ? 'processing' : undefined);
+  const kind = isAsked ? 'events' : other;
+  if (kind === undefined) return undefined;
+  const dialect = dialectOf(url);
+  return {
+    kind,
+    afterMs: after,
+    everyMs: every,
+    sign: () => (kind === 'events' ? signOf(dialect, place?.(subject)) : ' '),
+    eventsOf: (status, retryAfterMs, text) =>
+      kind === 'events'
+        ? eventsOf(dialect, status, Number(retryAfterMs) || undefined, text)
+        : JSON.stringify({ error: { message: text, type: 'server_error', param: null, code: String(status) } }),
+    tell(what) {
+      if (what === 'begun') begun();
+      onSign?.(what);
+    },
+  };
+}
+
+function dialectOf(url: string): Dialect {
+  const [path = ''] = url.split('?', 1);
+  if (path.endsWith('/messages')) return 'anthropic';
+  return path.endsWith('/responses') ? 'responses' : 'openai';
+}
+
+/** Comments, which every reader of events leaves out; Anthropic's clients know an event for it. */
+function signOf(dialect: Dialect, wait: WaitExplanation | undefined): string {
+  const ping = dialect === 'anthropic' ? 'event: ping\ndata: {"type": "ping"}\n\n' : '';
+  if (wait === undefined) return ping || ': waiting\n\n';
+  const { ahead = 0, aheadInOtherFlows, inHigherBands, estimatedWaitMs } = wait;
+  const eta = estimatedWaitMs === undefined ? '' : ` eta=${Math.ceil(estimatedWaitMs / 1000)}s`;
+  return `: waiting position=${ahead + aheadInOtherFlows + inHigherBands + 1}${eta}\n\n${ping}`;
+}
+
+function eventsOf(dialect: Dialect, status: number, retry_after_ms: number | undefined, text: string): string {
+  // Who asked for a stream and is answered in whole gets it as one event.
+  if (status < 400) return `${text.replace(/^/gm, 'data: ')}\n\n`;
+  const body = fieldsOf(parseJson(text));
+  const given = fieldsOf(body?.error) ?? {
+    message: body?.detail ?? (text || `status ${status}`),
+    code: String(status),
+  };
+  const error = { type: 'server_error', param: null, ...given, status, retry_after_ms };
+  if (dialect === 'openai') return eventOf({ ...body, error });
+  if (dialect === 'responses') return eventOf({ sequence_number: 0, ...error, error, type: 'error' }, 'error');
+  const isOverload = status === 429 || status === 503 || status === 529;
+  const type = body?.type === 'error' ? error.type : isOverload ? 'overloaded_error' : 'api_error';
+  return eventOf({ type: 'error', error: { ...error, type } }, 'error');
+}
+
+function eventOf(data: object, name?: string): string {
+  return `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`;
+}
