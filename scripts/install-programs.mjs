@@ -1,4 +1,5 @@
-// Installs what the tests of pages, metrics and the chart need beyond npm: a browser, a Prometheus server, and helm.
+// Installs what the tests of pages, metrics, the chart and proxies need beyond npm: a browser, a Prometheus server, helm,
+// nginx and haproxy.
 // Imported by other scripts; as a program it installs all of them.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -33,9 +34,12 @@ const helm = {
   },
 };
 
+const nginx = { name: 'nginx', packages: ['nginx-light'], variable: 'HEADGATE_NGINX', path: '/usr/sbin/nginx' };
+const haproxy = { name: 'haproxy', packages: ['haproxy'], variable: 'HEADGATE_HAPROXY', path: '/usr/sbin/haproxy' };
+
 /** What tests of the site need. */
 export const sitePrograms = [browser];
-export const allPrograms = [browser, prometheus, helm];
+export const allPrograms = [browser, prometheus, helm, nginx, haproxy];
 
 /** Why it could not be built; undefined when it could. */
 function built({ args, env }) {
