@@ -200,6 +200,31 @@ describe('an answer that began ends', () => {
     await expect(read.over).rejects.toThrow();
   });
 
+  it('by its eviction, while its server has sent nothing', async () => {
+    const server = await startUpstream((asked, index) => (index === 0 ? hang : serve)(asked, index));
+    const keys = [{ key: 'sk-premium', tenant: 'premium', priority: 100 }];
+    const { post, gateway } = await startGateway(
+      fileOf([server.url], {
+        waiting: soon,
+        auth: { keys, anonymous: { tenant: 'batch', priority: -10 } },
+        flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, enableEviction: true },
+      }),
+    );
+    const read = reading(await post(chat));
+    const premium = await post({ ...chat, stream: false }, { headers: { authorization: 'Bearer sk-premium' } });
+    expect(premium.status).toBe(200);
+    await read.over;
+    expect(errorIn(read.text)).toMatchObject({ error: { code: 'ERR_FLOW_EVICTED', status: 429 } });
+    expect(gateway.flow.stats().inFlight).toBe(0);
+  });
+
+  it('by the failure of the only server, told as the answer would have been', async () => {
+    const { read, free } = await waiting({ waiting: soon }, '/v1/chat/completions', ({ res }) => res.destroy());
+    free();
+    await read.over;
+    expect(errorIn(read.text)).toMatchObject({ error: { code: 'upstream_failed', status: 502 } });
+  });
+
   it('unread, if the client leaves, and its place is free', async () => {
     const { gateway, free, leave } = await waiting({ waiting: soon });
     leave();
