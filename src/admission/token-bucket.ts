@@ -20,10 +20,7 @@ export interface TokenBucketParameters {
   capacity?: number | undefined;
   /** Tokens that come back each second, above 0. @default 1000 */
   refillPerSecond?: number | undefined;
-  /**
-   * A request that costs more than the bucket holds. `refuse`: reject it for ever. `borrow`: admit it when the bucket
-   * is full, which leaves the bucket in debt. @default 'refuse'
-   */
+  /** Too large for the bucket: `refuse` for ever, or `borrow`: admit it when that is full. @default 'refuse' */
   oversized?: 'refuse' | 'borrow' | undefined;
   /**
    * Whether a request that ran is charged for what it reported instead of its estimate; a function says what a report

@@ -24,10 +24,7 @@ export function fullJitter(options: FullJitterOptions): Backoff {
   return (attempt, random) => random() * Math.min(maxMs, initialMs * 2 ** attempt);
 }
 
-/**
- * The pause that Dynamo's documentation tells clients to make: `min(60, 2^attempt + random())` seconds; give it five
- * attempts. Source: Dynamo, request rejection, guidance for clients.
- */
+/** Dynamo's advice: `min(60, 2^attempt + random())` seconds, for five attempts. Source: its guidance for clients. */
 export function dynamoBackoff(): Backoff {
   return (attempt, random) => Math.min(60, 2 ** attempt + random()) * 1000;
 }

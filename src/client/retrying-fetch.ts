@@ -24,10 +24,7 @@ export interface RetryOptions extends RetryPolicy {
   deadlineMs?: number | undefined;
   /** The limit on retries. @default retryBudget(), one for each fetch that is made here */
   budget?: RetryBudget | undefined;
-  /**
-   * A stream without a content token in time is asked for again, while attempts and budget last. Nothing of it reaches
-   * the caller. Comments, keep-alives and deltas of a role alone are no content. @default none
-   */
+  /** A stream without a content token in time, held until then, is asked for again, within budget. @default none */
   timeouts?: FirstTokenTimeouts | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;

@@ -78,10 +78,7 @@ export class DeclaredPlugins implements PluginReferences {
     return () => this.make(instance);
   }
 
-  /**
-   * The name of a plugin of one kind, read as the plugin: a declared one, else one of the registered type of that name,
-   * with its default parameters. Nothing is the same as `defaultName`.
-   */
+  /** A plugin by its name: a declared one, else the registered type with its defaults. Nothing means `defaultName`. */
   reference<K extends ConfigurableKind>(kind: K, defaultName?: string): Schema<Plugins[K]> {
     const theName = `the name of ${nounOf(kind)}`;
     const schema = s.element<Plugins[K]>((name, report) => {

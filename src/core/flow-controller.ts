@@ -172,10 +172,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     this.entry = entryOf(this.engine, resolved);
   }
 
-  /**
-   * Calls the function `flows` again for one fairness ID, and applies the new settings at once to its waiting requests.
-   * A larger cap lets them go on; a smaller one only holds back.
-   */
+  /** Asks `flows` again for one fairness ID. The answer applies at once, also to what waits. */
   refreshFlow(fairnessId: string): void {
     this.engine.refreshFlow(fairnessId);
   }

@@ -151,10 +151,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   bandOrder?: 'strict' | 'fifo' | 'aging' | BandOrderPolicy | undefined;
   /** Waiting that is worth one band, for `bandOrder: 'aging'`. @default '60s' */
   bandPromotion?: Duration | undefined;
-  /**
-   * The unit of `minShare`: a part of all dispatches, or of all tokens. Tokens count as booked at the dispatch, and are
-   * corrected at the end by `lease.report`. @default 'requests'
-   */
+  /** What `minShare` is of: dispatches, or tokens as booked, corrected by `lease.report`. @default 'requests' */
   minShareUnit?: 'requests' | 'tokens' | undefined;
   /**
    * Weights, limits and caps of single fairness IDs, in every band; or a function that tells them, at once. Its answers

@@ -16,10 +16,7 @@ export interface EndpointOptions {
   labels?: Record<string, string> | undefined;
   /** Its capacity compared with endpoints of weight 1; above 0. @default 1 */
   weight?: number | undefined;
-  /**
-   * Endpoints that are `draining` or `ill` get no requests and give no capacity. Requests that run on them keep their
-   * seats. A pool in which no endpoint is available counts as empty. @default 'ready'
-   */
+  /** `draining`, `ill`: no requests, no capacity; what runs goes on. With none ready it is empty. @default 'ready' */
   state?: EndpointState | undefined;
 }
 

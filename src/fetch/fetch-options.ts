@@ -19,10 +19,7 @@ export interface CallContext extends Partial<Classification> {
 }
 
 export interface FetchTimeouts {
-  /**
-   * A stream without a content token so long after its dispatch is asked for again while `retry.max` allows. Its bytes
-   * are held until the first content token then. @default none
-   */
+  /** A stream without a content token for so long, held until then, is asked for again by `retry.max`. @default none */
   firstToken?: Duration | undefined;
   /** The same for single models, by the name in the request: reasoning models think for longer. */
   firstTokenByModel?: Readonly<Record<string, Duration>> | undefined;

@@ -13,7 +13,7 @@ import type { Struct } from './messages.js';
 /** Where a request may go: the best first. */
 export type Ranking = (endpoints: readonly EndpointView[], request: ExtProcRequest) => readonly EndpointView[];
 
-export interface ExtProcOptions extends FlowControlOptions<ExtProcRequest> {
+export interface ExtProcOptions extends Omit<FlowControlOptions<ExtProcRequest>, 'waiting'> {
   /** The controller's pool. The proxy is told each endpoint as `ip:port`: its label `address`, else its `id`. */
   pool: EndpointPool;
   /** How many endpoints the proxy is told, the one of the lease first; it tries the next at a retry. @default 1 */

@@ -5,6 +5,7 @@ import { HttpFlowControl } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
+import { showingLife } from '../web/begun-response.js';
 import { type HonoExchange, HonoNodeExchange, HonoWebExchange } from './hono-exchange.js';
 
 declare module 'hono' {
@@ -45,7 +46,17 @@ export function flowControl<Ctx extends Context = Context>(
 
   return async function flowControlMiddleware(c: Context, next) {
     const exchange = exchangeOf(c);
-    const verdict = await control.judge(c as Ctx, exchange);
+    const answer = follow(c, next, exchange, control.judge(c as Ctx, exchange));
+    if (!(exchange instanceof HonoWebExchange) || exchange.signs === undefined) return answer;
+    const response = async (): Promise<Response> => (await answer) ?? c.res;
+    const shown = await showingLife(response(), exchange);
+    // Once it is sent, Hono takes the handler's own response too.
+    if (exchange.hasBegunEarly) setTimeout(() => Object.assign(c, { finalized: false }));
+    return shown;
+  };
+
+  async function follow(c: Context, next: Next, exchange: HonoExchange, judged: ReturnType<typeof control.judge>) {
+    const verdict = await judged;
     if (verdict.type === 'pass') {
       if (verdict.flow === undefined) await next();
       else await run(c, next, exchange, verdict.flow);
@@ -55,7 +66,7 @@ export function flowControl<Ctx extends Context = Context>(
     if (verdict.type === 'fail') throw verdict.error;
     // It is for programs that log responses; otherwise they would log 404.
     return verdict.type === 'reject' ? responseOf(c, verdict.response) : c.body(null, 503);
-  };
+  }
 }
 
 /** Bindings of @hono/node-server. */

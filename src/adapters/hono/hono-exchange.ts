@@ -29,7 +29,7 @@ export class HonoWebExchange extends WebExchange implements HonoExchange {
 
   /** By a middleware in front that did not wait any longer. */
   get isAnswered(): boolean {
-    return this.c.finalized;
+    return this.c.finalized && !this.hasBegunEarly;
   }
 
   override stripHeaders(): void {

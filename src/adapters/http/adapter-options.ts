@@ -79,7 +79,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   uploadIdleMs?: number | undefined;
   /** The least rate of such an upload after `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
   minUploadBytesPerSecond?: number | undefined;
-  /** Signs of life while requests wait; on Node. @default silence */
+  /** Signs of life while requests wait, where they are received. @default silence */
   waiting?: WaitingOptions<Subject> | undefined;
   /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;

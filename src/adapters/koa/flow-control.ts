@@ -6,10 +6,7 @@ import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
 import { setFlowHeaders } from '../node/respond.js';
 
-/**
- * `ctx.flow` and `ctx.state.flow` behind `flowControl`: `new Koa<WithFlowState, WithFlowState>()`. Undefined at run
- * time where it is not in front, and on requests that it skipped.
- */
+/** For `new Koa<WithFlowState, WithFlowState>()`. Undefined at run time on requests that `flowControl` has not seen. */
 export interface WithFlowState {
   flow: RequestFlow;
 }

@@ -24,7 +24,7 @@ export interface FlowContext {
  */
 export function flowControl(
   flow: AdapterGate<HttpFlowRequest<Dispatcher.DispatchOptions>>,
-  options: Omit<FlowControlOptions<Dispatcher.DispatchOptions>, 'context'> = {},
+  options: Omit<FlowControlOptions<Dispatcher.DispatchOptions>, 'context' | 'waiting'> = {},
 ): Dispatcher.DispatcherComposeInterceptor {
   if ('context' in options) {
     const issue = {

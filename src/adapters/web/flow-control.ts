@@ -4,12 +4,10 @@ import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/a
 import { HttpFlowControl } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
+import { showingLife } from './begun-response.js';
 import { WebExchange } from './web-exchange.js';
 
-/**
- * `request` is the one to read: without flow headers, which is a copy where the runtime allows no change. `flow` is
- * undefined at run time on requests that `flowControl` skipped.
- */
+/** `request` is the one to read, without flow headers. `flow` is undefined where `flowControl` skipped it. */
 export type WebHandler = (request: Request, flow: RequestFlow) => Response | PromiseLike<Response>;
 
 /** Resolves with the handler's response, or with the answer of a drop. Rejects as the handler does. */
@@ -32,9 +30,14 @@ export function flowControl(
   options: FlowControlOptions<Request> = {},
 ): WebFlowControl {
   const control = new HttpFlowControl<Request, Request>(flow, options);
-  return async function inTurn(request, handler) {
+  return function inTurn(request, handler) {
     const exchange = new WebExchange(request, flows.get(request));
-    const verdict = await control.judge(request, exchange);
+    const verdict = control.judge(request, exchange);
+    return showingLife(answered(exchange, verdict, handler), exchange);
+  };
+
+  async function answered(exchange: WebExchange, judged: ReturnType<typeof control.judge>, handler: WebHandler) {
+    const verdict = await judged;
     if (verdict.type === 'pass') {
       const own = verdict.flow;
       // Skipped, or inside a handler that has its lease already.
@@ -45,7 +48,7 @@ export function flowControl(
     if (verdict.type === 'fail') throw verdict.error;
     // The client left. It is for programs that log responses.
     return verdict.type === 'reject' ? responseOf(verdict.response) : new Response(null, { status: 503 });
-  };
+  }
 
   async function run(exchange: WebExchange, own: RequestFlow, handle: () => Response | PromiseLike<Response>) {
     flows.set(exchange.req, own);

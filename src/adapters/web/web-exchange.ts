@@ -9,6 +9,7 @@ import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-s
 import { declaredBytes } from '../../base/request-body.js';
 import { type WatchedBody, watchedBody } from '../../base/stream/watched-body.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
+import type { Asked, LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 
@@ -20,6 +21,9 @@ export class WebExchange implements Exchange<Request> {
   readonly flow: RequestFlow | undefined;
   /** Resolves with the answer when the request was evicted before its handler responded. */
   readonly evicted: Promise<HttpErrorResponse>;
+  signs: LifeSigns | undefined = undefined;
+  /** Our own answer has begun, and is no answer yet. */
+  hasBegunEarly = false;
   private resolveEvicted: ((response: HttpErrorResponse) => void) | undefined = undefined;
   private headersToAdd: Readonly<Record<string, string>> = {};
   private body: WatchedBody | undefined = undefined;
@@ -67,6 +71,18 @@ export class WebExchange implements Exchange<Request> {
       if (this.body !== undefined) this.breakOff(reason);
       else this.resolveEvicted?.(answer());
     });
+  }
+
+  get asked(): Asked['asked'] {
+    return this.req;
+  }
+
+  showLife(signs: LifeSigns): void {
+    this.signs = signs;
+  }
+
+  left(): void {
+    this.end(false);
   }
 
   begin(headers: Readonly<Record<string, string>>): void {

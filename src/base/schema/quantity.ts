@@ -1,7 +1,4 @@
-/**
- * Counts and sizes as people write them, read exactly: `'1k'`, `'10Gi'`, `'0.1Gi'`, `'2e3'`.
- * The digits stay an integer fraction until the end, so that no binary rounding creeps in.
- */
+/** Counts and sizes as people write them, read exactly, without binary rounding: `'1k'`, `'10Gi'`, `'2e3'`. */
 
 /** A count or a size: an integer from 0 up, Infinity for unlimited, or a Kubernetes quantity (`'1k'`, `'10Gi'`). */
 export type Quantity = number | string;

@@ -7,10 +7,7 @@ import type { SharedPrefix } from './session-table.js';
 
 /** Parameters that a configuration file can hold. */
 export interface SessionLimitParameters {
-  /**
-   * The session of a request: the text in `request.sessionId`, apart for each fairness ID, or the fairness ID itself.
-   * Requests without a session pass. @default 'sessionId'
-   */
+  /** The session: `request.sessionId` within a fairness ID, or that ID. Without one it passes. @default 'sessionId' */
   by?: 'sessionId' | 'fairnessId' | undefined;
   /** Sessions that may be resident at a time in the whole pool, from 1 up. @default unlimited */
   maxSessions?: number | undefined;

@@ -1,7 +1,4 @@
-/**
- * Running requests give up their seats for waiting ones of higher priority. It is there while the option `eviction` is.
- * Requests that are in flight when it is switched on are left alone.
- */
+/** Running requests give up their seats for waiting ones of higher priority: a part, while the option `eviction` is. */
 import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
 import { SeatReserve } from '../../gate/seat-reserve.js';

@@ -17,10 +17,7 @@ export interface UsageLimitPolicy {
   dispatched?(priority: number): void;
   /** True when the ceilings depend on the priorities alone: called again only when the set of bands changes. */
   readonly constant?: true;
-  /**
-   * True when a closed band may open although the saturation stays the same. While requests wait, the gate then looks
-   * again by a timer, even if the detector announces its changes.
-   */
+  /** True when a closed band may open while the saturation stays the same: the gate then looks again by a timer. */
   readonly reopens?: true;
 }
 

@@ -13,10 +13,7 @@ export interface LabelledValue {
   readonly value: number;
 }
 
-/**
- * Each label of which something waits; the rest is `other`. Waiting IDs get labels while some are left. O(labels).
- * Without labels the whole band, under an empty one.
- */
+/** Each label of which something waits; the rest is `other`. Without labels the whole band, under ''. O(labels). */
 export function eachLabelledFlow(
   band: BandFigures,
   labels: BoundedLabel | undefined,

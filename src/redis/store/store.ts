@@ -1,7 +1,4 @@
-/**
- * Where replicas keep what they share: Redis or Valkey (`redisStore`), or the memory of one process (`localStore`).
- * Invariant: a script runs as one step, and its clock is the store's.
- */
+/** Where replicas keep what they share. Invariant: a script runs as one step, and its clock is the store's. */
 
 /** A step of the store, in both of its forms. Every form makes the same of the same. */
 export interface StoreScript {

@@ -48,10 +48,7 @@ export interface ScenarioBody {
 }
 
 export interface SimulationOptions extends ScenarioBody {
-  /**
-   * The options of the controller, as for `new FlowController`, without `clock` and `pool`. Policies keep state: give a
-   * function where several simulations run with the same options.
-   */
+  /** The controller's options, without `clock` and `pool`; a function where several simulations need fresh policies. */
   readonly flow: SimulatedFlow | (() => SimulatedFlow);
 }
 

@@ -59,10 +59,7 @@ function leastBy(open: readonly PriorityBand[], key: (band: PriorityBand) => num
 /** Higher priority first, always. */
 export const strictOrder: BandOrder = { needsOldest: false, choose: highest };
 
-/**
- * The band whose oldest request came first; priorities only decide how far the gate is open. All keys are the same, so
- * that arrival alone decides. Source: BLIS, dispatch order fifo.
- */
+/** The oldest request's band: priorities only decide how far the gate is open. Source: BLIS, dispatch order fifo. */
 export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => leastBy(open, () => 0) };
 
 /**

@@ -1,0 +1,53 @@
+/** Signs of life where there is no Node: the response begins before that of the handler is there. */
+import type { LifeSigns } from '../http/life-signs.js';
+
+/** What a fetch exchange knows of its signs. */
+interface Owner {
+  readonly signs: LifeSigns | undefined;
+  hasBegunEarly: boolean;
+  /** The client has left an answer that began. */
+  left(): void;
+}
+
+/** The answer itself, if it comes in time; else one that has begun, and goes on with it. */
+export async function showingLife(answer: Promise<Response>, owner: Owner): Promise<Response> {
+  const { signs } = owner;
+  if (signs === undefined || signs.kind === 'processing') return answer;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, signs.afterMs, undefined);
+  });
+  const early = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
+  if (early !== undefined) return early;
+  owner.hasBegunEarly = true;
+  signs.tell('begun');
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const write = (text: string): Promise<void> => writer.write(new TextEncoder().encode(text)).catch(() => {});
+  function sign(): void {
+    signs?.tell('sign');
+    void write(signs?.sign() ?? '');
+  }
+  // A client that does not read is not written to.
+  const signing = setInterval(() => (writer.desiredSize ?? 0) > 0 && sign(), signs.everyMs);
+  let isAnswered = false;
+  const stop = (): void => clearInterval(signing);
+  writer.closed.catch(() => isAnswered || owner.left()).finally(stop);
+  sign();
+  const goOn = async (): Promise<void> => {
+    const response = await answer;
+    const { status, headers, body, ok } = response;
+    stop();
+    isAnswered = true;
+    if (!ok) signs.tell('failed');
+    const isPlain = ok && headers.get('content-type')?.startsWith('text/event-stream') === true;
+    if (signs.kind === 'events' && !isPlain)
+      await write(signs.eventsOf(status, headers.get('retry-after-ms'), await response.text()));
+    writer.releaseLock();
+    if (body === null || response.bodyUsed) await writable.close();
+    else await body.pipeTo(writable);
+  };
+  goOn().catch((error: unknown) => writable.abort(error).catch(() => {}));
+  const type = signs.kind === 'events' ? 'text/event-stream' : 'application/json';
+  return new Response(readable, { headers: { 'content-type': type, 'cache-control': 'no-store' } });
+}

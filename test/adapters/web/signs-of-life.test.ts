@@ -1,0 +1,122 @@
+/** Answers that begin while their requests wait, where requests and responses are all that there is. */
+import { Hono } from 'hono';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { flowControl as honoFlowControl } from '../../../src/adapters/hono/index.js';
+import { flowControl } from '../../../src/adapters/web/index.js';
+import { concurrencyDetector, FlowController, type Lease } from '../../../src/index.js';
+import { until } from '../../integration/support/until.js';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] }));
+afterEach(() => void vi.useRealTimers());
+
+type Fetch = (request: Request) => Promise<Response>;
+type Waiting = { readonly json?: 'whitespace'; readonly onSign: (what: string) => void };
+
+/** A handler behind flow control, in each way that a fetch runtime knows. */
+const runtimes: Readonly<Record<string, (flow: FlowController, waiting: Waiting, handler: Fetch) => Fetch>> = {
+  web: (flow, waiting, handler) => {
+    const inTurn = flowControl(flow, { waiting });
+    return (request) => inTurn(request, handler);
+  },
+  Hono: (flow, waiting, handler) => {
+    const app = new Hono();
+    app.use(honoFlowControl(flow, { waiting }));
+    app.all('/*', (c) => handler(c.req.raw));
+    return async (request) => app.fetch(request);
+  },
+};
+
+const events = (): Response =>
+  new Response('data: 1\n\ndata: 2\n\n', { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
+
+/** The only seat is taken until `lease` is released; a request waits. */
+async function waiting(name: string, handler: Fetch = async () => events(), more: { json?: 'whitespace' } = {}) {
+  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
+  const held = (await flow.enqueue({ byteSize: 1 }, { fairnessId: 'other' })) as unknown as { lease: Lease };
+  const told: string[] = [];
+  const fetch = runtimes[name]!(flow, { ...more, onSign: (what) => told.push(what) }, handler);
+  const leaving = new AbortController();
+  const headers = more.json === undefined ? { accept: 'text/event-stream' } : { accept: 'application/json' };
+  const answered = fetch(new Request('http://localhost/v1/chat/completions', { headers, signal: leaving.signal }));
+  await until('it waits', () => flow.stats().waiting === 1);
+  return { flow, told, answered, lease: held.lease };
+}
+
+async function begun(...given: Parameters<typeof waiting>) {
+  const waits = await waiting(...given);
+  vi.advanceTimersByTime(15_000);
+  const response = await waits.answered;
+  vi.advanceTimersByTime(0);
+  return { ...waits, response };
+}
+
+describe.each(Object.keys(runtimes))('%s: an answer that began', (name) => {
+  it('goes on with the events of the handler, and the seat comes back', async () => {
+    const { response, lease, told, flow } = await begun(name);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    let text = '';
+    const write = (part: string): void => {
+      text += part;
+    };
+    const over = response.body!.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write }));
+    await until('the first sign is read', () => text !== '');
+    vi.advanceTimersByTime(10_000);
+    lease.release();
+    await over;
+    expect(text).toBe(': waiting\n\n: waiting\n\ndata: 1\n\ndata: 2\n\n');
+    expect(told).toEqual(['begun', 'sign', 'sign']);
+    await until('the seat is free', () => flow.stats().inFlight === 0);
+  });
+
+  it('tells of the handler’s error as an event', async () => {
+    const handler = async () => Response.json({ error: { message: 'too long', code: 'long' } }, { status: 400 });
+    const { response, lease, told, flow } = await begun(name, handler);
+    lease.release();
+    expect(await response.text()).toMatch(
+      /^: waiting\n\ndata: \{"error":\{.*"message":"too long".*"status":400\}\}\n\n$/,
+    );
+    expect(told).toEqual(['begun', 'sign', 'failed']);
+    await until('the seat is free', () => flow.stats().inFlight === 0);
+  });
+
+  it('tells of a drop as an event', async () => {
+    const { response, flow, lease } = await begun(name);
+    const closed = flow.close();
+    expect(await response.text()).toContain('"code":"ERR_FLOW_SHUTTING_DOWN"');
+    lease.release();
+    await closed;
+  });
+
+  it('is left when its reader leaves, and its place is free', async () => {
+    const { response, flow, lease } = await begun(name);
+    await response.body?.cancel();
+    await until('nobody waits', () => flow.stats().waiting === 0);
+    lease.release();
+    expect(flow.stats().inFlight).toBe(0);
+  });
+
+  it('is silent towards a reader that does not read', async () => {
+    const { told, lease, response } = await begun(name);
+    for (let tick = 0; tick < 20; tick++) vi.advanceTimersByTime(10_000);
+    expect(told.filter((what) => what === 'sign').length).toBeLessThan(4);
+    lease.release();
+    expect(await response.text()).toMatch(/data: 2\n\n$/);
+  });
+
+  it('may be JSON behind spaces', async () => {
+    const { response, lease } = await begun(name, async () => Response.json({ choices: [] }), { json: 'whitespace' });
+    lease.release();
+    expect([response.headers.get('content-type'), await response.text()]).toEqual([
+      'application/json',
+      ' {"choices":[]}',
+    ]);
+  });
+
+  it('does not begin where the answer comes in time', async () => {
+    const { answered, lease, told } = await waiting(name, async () => new Response('quick'));
+    lease.release();
+    expect(await (await answered).text()).toBe('quick');
+    vi.advanceTimersByTime(60_000);
+    expect(told).toEqual([]);
+  });
+});
