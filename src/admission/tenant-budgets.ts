@@ -7,6 +7,7 @@ import { define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
 import { type AdmissionDefinition, type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
 
+/** The share of the capacity that each tenant may hold. */
 export interface TenantBudgetsOptions {
   /** Fairness ID → share of the capacity, 0…1. Fairness IDs without an entry are not limited. */
   budgets: Readonly<Record<string, number>>;

@@ -4,6 +4,7 @@ import * as s from '../base/schema/schema.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 
+/** From which overload on which priorities are rejected. */
 export interface TierShedOptions {
   /** The load of an endpoint above which the pool is overloaded, an integer from 0 up. @default 0: any load at all */
   overloadThreshold?: number | undefined;

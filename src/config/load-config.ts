@@ -7,6 +7,7 @@ import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.j
 import type { ConfigDefaults } from './flow-control-section.js';
 import { registryOption } from './read-yaml.js';
 
+/** What a file is read with. */
 export interface LoadConfigOptions {
   /** Plugin types that files may name. @default defaultRegistry() */
   registry?: PluginRegistry | undefined;

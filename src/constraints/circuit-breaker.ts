@@ -18,6 +18,7 @@ import type { Constraint, ConstraintDefinition, RequestWait } from '../gate/cons
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../gate/server-answer.js';
 import type { ItemView } from '../tiers/views.js';
 
+/** When an endpoint is left alone, and for how long. */
 export interface CircuitBreakerOptions {
   /** How far back calls count. @default '10s' */
   window?: Duration | undefined;

@@ -1,38 +1,37 @@
 /** Signs of life where there is no Node: the response begins before that of the handler is there. */
+import { realClock } from '../../base/clock.js';
+import { pause } from '../../base/pause.js';
 import type { LifeSigns } from '../http/life-signs.js';
 
-/** What a fetch exchange knows of its signs. */
 interface Owner {
   readonly signs: LifeSigns | undefined;
   hasBegunEarly: boolean;
   /** The client has left an answer that began. */
-  left(): void;
+  leave(): void;
 }
 
 /** The answer itself, if it comes in time; else one that has begun, and goes on with it. */
 export async function showingLife(answer: Promise<Response>, owner: Owner): Promise<Response> {
   const { signs } = owner;
   if (signs === undefined || signs.kind === 'processing') return answer;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, signs.afterMs, undefined);
-  });
-  const early = await Promise.race([answer, late]).finally(() => clearTimeout(timer));
+  const late = new AbortController();
+  const early = await Promise.race([answer, pause(signs.afterMs, realClock, late.signal)]).finally(() => late.abort());
   if (early !== undefined) return early;
   owner.hasBegunEarly = true;
   signs.tell('begun');
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const write = (text: string): Promise<void> => writer.write(new TextEncoder().encode(text)).catch(() => {});
-  function sign(): void {
-    signs?.tell('sign');
-    void write(signs?.sign() ?? '');
-  }
-  // A client that does not read is not written to.
-  const signing = setInterval(() => (writer.desiredSize ?? 0) > 0 && sign(), signs.everyMs);
-  let isAnswered = false;
+  const sign = (): void => {
+    // A client that does not read is not written to.
+    if (!((writer.desiredSize ?? 0) > 0)) return;
+    signs.tell('sign');
+    void write(signs.sign());
+  };
+  const signing = setInterval(sign, signs.everyMs);
   const stop = (): void => clearInterval(signing);
-  writer.closed.catch(() => isAnswered || owner.left()).finally(stop);
+  let isAnswered = false;
+  writer.closed.catch(() => isAnswered || owner.leave()).finally(stop);
   sign();
   const goOn = async (): Promise<void> => {
     const response = await answer;

@@ -81,10 +81,6 @@ export class WebExchange implements Exchange<Request> {
     this.signs = signs;
   }
 
-  left(): void {
-    this.end(false);
-  }
-
   begin(headers: Readonly<Record<string, string>>): void {
     this.headersToAdd = headers;
   }
@@ -112,7 +108,7 @@ export class WebExchange implements Exchange<Request> {
     this.end(true);
   }
 
-  private readonly leave = (): void => this.end(false);
+  readonly leave = (): void => this.end(false);
 
   private readonly bodyEnded = (isSent: boolean, error: unknown): void => {
     if (this.isBodyOver) return;

@@ -4,6 +4,7 @@ import { type Clock, letProcessEnd, realClock } from '../../base/clock.js';
 import * as s from '../../base/schema/schema.js';
 import type { DroppedEvent, FlowEvents } from '../events.js';
 
+/** Where the lines go, and how often. */
 export interface LogDropsOptions {
   /**
    * Gets `drops=12 periodMs=10000 reasons=ttl-expired:12 priorities=0:12`, and the same as an object; in mode `shadow`

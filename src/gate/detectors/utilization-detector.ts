@@ -5,6 +5,7 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import { hasFreshMetrics } from '../../endpoints/freshness.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
+/** What counts as full at one server. */
 export interface UtilizationDetectorOptions {
   /**
    * Requests waiting in a server's own queue at which it is full. A request of high priority waits behind this many

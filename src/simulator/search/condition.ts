@@ -6,6 +6,7 @@ import { anyText, checkArguments, some } from '../check-arguments.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import { type Measure, parseMeasure } from './measure.js';
 
+/** What must hold of a result. */
 export interface Condition {
   readonly text: string;
   readonly measure: Measure;
