@@ -28,11 +28,13 @@ const commandParts: Plugin = {
   },
 };
 
+const { gateway, simulator, ...readable } = entryPoints;
+
 const library = defineConfig({
-  entry: entryPoints,
+  entry: readable,
   format: ['esm', 'cjs'],
   target: 'node20',
-  clean: ['!cli.js', '!cli-commands.js'], // which are built at the same time
+  clean: ['!cli.js', '!cli-commands.js', '!{gateway,simulator}.{js,cjs}'], // which are built at the same time
   // No source maps: they would be two thirds of the package, and what is not minified can be read as it is.
   removeNodeProtocol: false, // `stream` may be somebody's package, `node:stream` cannot
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
@@ -43,6 +45,17 @@ const library = defineConfig({
     options.minifySyntax = format === 'cjs';
   },
   esbuildPlugins: [sharedEntries],
+});
+
+/** The largest: whole programs that hosts start. */
+const programs = defineConfig({
+  ...library,
+  entry: { gateway, simulator },
+  clean: false,
+  esbuildOptions: (options, { format }) => {
+    options.minifyWhitespace = true;
+    options.minifySyntax = format === 'cjs';
+  },
 });
 
 /**
@@ -71,4 +84,4 @@ const command = defineConfig({
   esbuildPlugins: [sharedEntries, commandParts],
 });
 
-export default [library, declarations, command];
+export default [library, programs, declarations, command];

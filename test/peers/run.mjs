@@ -57,6 +57,22 @@ const peers = {
     command: (folder) => nodeTest(['--import=tsx/esm', '--test-force-exit'], filesOf(join(folder, 'test'), '.ts')),
     read: fromNodeTest,
   },
+  bottleneck: {
+    replaced: 'lib/index.js',
+    shim: 'bottleneck.cjs',
+    command: () => ['npx', 'mocha', '--exit', '--reporter', 'json', 'test'],
+    read: fromMocha,
+    // It builds itself with a package that comes from a repository; its tests need their runner, and clients of Redis to load.
+    before: (folder) => {
+      const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      const { ioredis, mocha, redis } = manifest.devDependencies;
+      writeFileSync(
+        join(folder, 'package.json'),
+        JSON.stringify({ ...manifest, devDependencies: { ioredis, mocha, redis } }),
+      );
+      rmSync(join(folder, 'package-lock.json'), { force: true });
+    },
+  },
   fastq: {
     replaced: 'queue.js',
     shim: 'fastq.cjs',
@@ -112,6 +128,13 @@ function fromTape(text) {
   // What ends before its last line was said to pass ends in the middle of a test.
   if (tests.length > 0 && !/^1\.\.\d+$/m.test(text)) tests.at(-1)[1] = false;
   return tests;
+}
+
+/** What tests write themselves stands before it. */
+function fromMocha(text) {
+  const { passes, failures } = JSON.parse(text.slice(text.indexOf('{\n  "stats"')));
+  const named = (tests, isPassed) => tests.map(({ fullTitle }) => [fullTitle, isPassed]);
+  return [...named(passes, true), ...named(failures, false)];
 }
 
 function fromJest(text) {

@@ -373,6 +373,16 @@ export class Host {
         reached.saw('a running request is evicted in the turn of a reload');
       if (this.isClosing) reached.saw('a running request is evicted during a drain');
     });
+    const overdue = new Set<Lease>();
+    flow.on('leaseOverdue', ({ lease, heldMs, isTakenBack }) => {
+      this.activity++;
+      const { maxLeaseMs, overdueLeases } = optionsOf(flow);
+      this.expect(!overdue.has(lease) && this.leases.includes(lease), 'a lease was overdue twice, or never given out');
+      this.expect(this.isTimeOdd || heldMs >= maxLeaseMs, `overdue after ${heldMs} ms of ${maxLeaseMs}`);
+      this.expect(isTakenBack === (overdueLeases === 'release'), 'an overdue lease was taken back, or kept, wrongly');
+      overdue.add(lease);
+      reached.saw(isTakenBack ? 'an overdue lease is taken back' : 'a lease is overdue');
+    });
     flow.on('flowRemoved', () => reached.saw('a flow is removed'));
     flow.on('bandRemoved', () => reached.saw('a band is removed'));
     flow.on('regime', ({ isPoolEmpty }) => {

@@ -23,6 +23,8 @@ const parts: readonly Part[] = [
   ['gate', 'hysteresis', ({ gate }) => gate.openAt < gate.closeAt],
   ['maxDispatchesPerTurn', 'few dispatches in a turn', (options) => options.maxDispatchesPerTurn < 1_000],
   ['noEndpointRequestTtl', 'a time to live without endpoints', (options) => options.hasOwnNoEndpointTtl],
+  ['maxLeaseMs', 'watched leases', ({ maxLeaseMs }) => Number.isFinite(maxLeaseMs)],
+  ['traceLeases', 'traced leases', ({ traceLeases }) => traceLeases],
   ['flows', 'settings of flows', ({ flows }) => flows.size > 0],
   ['limits', 'global limits', ({ limits }) => Number.isFinite(limits.maxRequests)],
   ['minShare', 'shares of bands', (options) => anyBand(options, ({ minShare }) => minShare > 0)],

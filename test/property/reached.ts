@@ -41,6 +41,8 @@ const states = [
   'the pool has a server again while requests wait',
   'a flow waits at its cap',
   'the weight of a flow changes while it waits',
+  'a lease is overdue',
+  'an overdue lease is taken back',
   'a flow is removed',
   'a band is removed',
   'two controllers have requests on one server',

@@ -59,6 +59,7 @@ import {
 import { WorldClock } from './world-clock.js';
 
 type Options = FlowControllerOptions<TestRequest>;
+type LeaseOptions = 'maxLeaseMs' | 'overdueLeases' | 'traceLeases';
 
 export interface WorldOptions {
   readonly seed: number;
@@ -94,6 +95,7 @@ const events = [
   'bandRemoved',
   'flowRemoved',
   'evicted',
+  'leaseOverdue',
 ];
 
 export class World {
@@ -502,7 +504,7 @@ export class World {
   /** Which endpoints a request may go to, what waits behind it, and how many go at a time. */
   private randomPlacement(
     random: Random,
-  ): Pick<Options, 'endpointFilters' | 'headroom' | 'holBlocking' | 'maxDispatchesPerTurn'> {
+  ): Pick<Options, 'endpointFilters' | 'headroom' | 'holBlocking' | 'maxDispatchesPerTurn' | LeaseOptions> {
     const isOdd = this.hasNonsense && random.chance(0.3);
     const filters = [isOdd ? nonsenseFilter(this.mischief) : byModel];
     return {
@@ -510,6 +512,9 @@ export class World {
       headroom: random.pick([undefined, 'required', 'preferred']),
       holBlocking: this.limitsSessions ? 'none' : random.pick(['band', 'flow', 'none']),
       maxDispatchesPerTurn: random.pick([1, 2, 5, 1000, 1000, 1000]),
+      maxLeaseMs: random.chance(0.3) ? random.pick([5, 60, 2_000]) : undefined,
+      overdueLeases: random.pick(['warn', 'warn', 'release']),
+      traceLeases: random.chance(0.3),
     };
   }
 

@@ -239,8 +239,7 @@ it('another server is asked after the answer began, and the client notices nothi
   const other = await startUpstream();
   const { post, gateway } = await startGateway(fileOf([slow.url, other.url], { timeouts: { firstToken: '20s' } }, 1));
   const answered = post(chat);
-  await until('it is asked', () => slow.received.length + other.received.length === 1);
-  if (other.received.length === 1) return;
+  await until('it is asked', () => slow.received.length === 1);
   vi.advanceTimersByTime(15_000);
   const read = reading(await answered);
   await until('a sign', () => read.text !== '');
