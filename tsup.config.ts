@@ -28,7 +28,7 @@ const commandParts: Plugin = {
   },
 };
 
-const { gateway, simulator, ...readable } = entryPoints;
+const { gateway = '', simulator = '', ...readable } = entryPoints;
 
 const library = defineConfig({
   entry: readable,

@@ -1,7 +1,4 @@
-/**
- * The origin of plugins of files: two of one definition with equal parameters and references do the same. Of these a
- * controller keeps the one that it has, with what it has learnt.
- */
+/** Of two plugins of one definition with equal parameters and references a controller keeps its own, which learnt. */
 export interface PluginOrigin {
   /** The definition that made it; compared by identity. */
   readonly definition: object;

@@ -117,6 +117,7 @@ export class Host {
   /** Since when a request waits that may go, while nothing happens. */
   private leftSince = { atMs: Number.NaN, activity: Number.NaN };
   private lastSequence = -1;
+  private readonly overdue = new Set<Lease>();
   private readonly evicted = new Set<Lease>();
   /** Who was displaced since a request was queued last. */
   private readonly displacedLast: { victim: Ticket; flow: FlowView; isOwn: boolean }[] = [];
@@ -373,14 +374,16 @@ export class Host {
         reached.saw('a running request is evicted in the turn of a reload');
       if (this.isClosing) reached.saw('a running request is evicted during a drain');
     });
-    const overdue = new Set<Lease>();
     flow.on('leaseOverdue', ({ lease, heldMs, isTakenBack }) => {
       this.activity++;
       const { maxLeaseMs, overdueLeases } = optionsOf(flow);
-      this.expect(!overdue.has(lease) && this.leases.includes(lease), 'a lease was overdue twice, or never given out');
+      this.expect(
+        !this.overdue.has(lease) && this.leases.includes(lease),
+        'a lease was overdue twice, or never given out',
+      );
       this.expect(this.isTimeOdd || heldMs >= maxLeaseMs, `overdue after ${heldMs} ms of ${maxLeaseMs}`);
       this.expect(isTakenBack === (overdueLeases === 'release'), 'an overdue lease was taken back, or kept, wrongly');
-      overdue.add(lease);
+      this.overdue.add(lease);
       reached.saw(isTakenBack ? 'an overdue lease is taken back' : 'a lease is overdue');
     });
     flow.on('flowRemoved', () => reached.saw('a flow is removed'));
@@ -725,6 +728,13 @@ export class Host {
    * of eviction, and for what time gives room to or gives up.
    */
   get expectedTimers(): [least: number, most: number] {
+    const [least, most] = this.timersOfWaiting;
+    if (!Number.isFinite(optionsOf(this.flow).maxLeaseMs)) return [least, most];
+    const isWatched = this.leases.some((lease) => !lease.isReleased && !this.overdue.has(lease));
+    return [least + (isWatched && !this.isClosing ? 1 : 0), most + 1];
+  }
+
+  private get timersOfWaiting(): [least: number, most: number] {
     if (this.waiting.size === 0) return [0, 0];
     const isDraining = this.closedAtMs < Number.POSITIVE_INFINITY;
     // What is parked waits for leases, and no gate is looked at for it.

@@ -1,7 +1,4 @@
-/**
- * Requests that end without a dispatch: rejected before they waited, or evicted while they wait. Builds each drop,
- * counts it, and tells the admission policy and the listeners of it.
- */
+/** Requests that end without a dispatch: builds each drop, counts it, tells the admission policy and the listeners. */
 import type { RequestWait } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';

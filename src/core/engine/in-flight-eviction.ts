@@ -58,7 +58,7 @@ export class InFlightEviction implements Part {
     for (const lease of this.evictor.victims(backlog.bands.allCompeting(), gate, seats.inFlight, nowMs)) {
       seats.evicted++;
       lease.evict();
-      if (events.heard.evicted) events.emit('evicted', { lease });
+      if (events.heard.evicted) events.emit('evicted', { lease: lease.face });
     }
   }
 

@@ -49,6 +49,7 @@ export class LeaseTracer implements Part {
       },
     });
     registry.register(handle, lease);
+    lease.own().handle = new WeakRef(handle);
     return handle;
   }
 

@@ -14,6 +14,7 @@ import type { Lease } from '../outcome/lease.js';
 export interface WatchedLease extends Lease {
   /** The next younger one. */
   readonly next: WatchedLease | undefined;
+  readonly face: Lease;
   /** False when it was noted before. */
   noteOverdue(): boolean;
 }
@@ -58,7 +59,8 @@ export class LeaseWatch {
       if (!lease.noteOverdue()) continue;
       told++;
       const heldMs = nowMs - lease.dispatchedAtMs;
-      if (events.heard.leaseOverdue) events.emit('leaseOverdue', { lease, heldMs, isTakenBack: this.takesBack });
+      if (events.heard.leaseOverdue)
+        events.emit('leaseOverdue', { lease: lease.face, heldMs, isTakenBack: this.takesBack });
       else this.tell(lease, heldMs);
       if (this.takesBack) takeBack(lease);
     }

@@ -1,7 +1,4 @@
-/**
- * Flows that are at their cap on what they run: each is parked, so that others pass, until its first request is below
- * the cap. It is a part of the way of requests while some flow has a cap.
- */
+/** Flows at their cap are parked, so that others pass, until their first request fits: a part, while caps are. */
 import type { LinkedList } from '../../base/queues/linked-list.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';

@@ -119,7 +119,7 @@ export class Seats implements LeaseOwner {
     if (this.watch !== undefined && !this.watch.isSet) this.watch.wait(0);
     const queuedMs = nowMs - item.enqueuedAtMs;
     const given = parts.areUsed ? this.tellSeated(lease) : lease;
-    if (events.heard.dispatched) events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
+    if (events.heard.dispatched) events.emit('dispatched', { item, lease: given, endpoint: lease.endpoint, queuedMs });
     const isKept = parts.areUsed && (parts.keepPayload || item.admittedBy !== undefined);
     if (!isKept && !gate.seats.hears.answered && !band.policies.ordering.hearsFirstTokens) item.releasePayload();
     return { type: 'Dispatched', lease: given, queuedMs };
@@ -231,7 +231,7 @@ export class Seats implements LeaseOwner {
     if (item.request !== undefined) item.releasePayload();
     if (backlog.waiting > 0) operation.want();
     if (events.heard.released)
-      events.emit('released', { lease, usage: lease.usage, heldMs: nowMs - lease.dispatchedAtMs });
+      events.emit('released', { lease: lease.face, usage: lease.usage, heldMs: nowMs - lease.dispatchedAtMs });
   }
 }
 
@@ -292,6 +292,7 @@ class LeaseExtras {
   isPutOff = false;
   isUnsent = false;
   isOverdue = false;
+  handle: WeakRef<Lease> | undefined = undefined;
 }
 
 /** A lease with the bookkeeping behind it. */
@@ -345,6 +346,11 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   get isEvictable(): boolean {
     return this.extras?.isEvictable === true;
+  }
+
+  /** As the host has it. */
+  get face(): Lease {
+    return this.extras?.handle?.deref() ?? this;
   }
 
   get isEvicted(): boolean {
@@ -482,7 +488,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     this.release();
   }
 
-  private own(): LeaseExtras {
+  own(): LeaseExtras {
     this.extras ??= new LeaseExtras();
     return this.extras;
   }

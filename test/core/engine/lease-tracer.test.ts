@@ -1,4 +1,5 @@
 /** What a lost lease is told with, without waiting for the garbage collector to lose one. */
+import { types } from 'node:util';
 import { expect, it, vi } from 'vitest';
 import { LeaseTracer } from '../../../src/core/engine/lease-tracer.js';
 import { QueueItem } from '../../../src/core/engine/queue-item.js';
@@ -153,10 +154,10 @@ it('tracing begins with the leases after it was asked for, and ends with those b
     const { flow } = makeFlow({ traceLeases: false, saturationDetector: dial(0) });
     const told = record(flow, 'leaseLost');
     const untraced = await granted(flow);
-    expect(untraced.handle).toBe(untraced.lease);
+    expect([types.isProxy(untraced.handle), untraced.handle]).toEqual([false, untraced.lease]);
     flow.reconfigure({ traceLeases: true });
     const traced = await granted(flow);
-    expect(traced.handle).not.toBe(traced.lease);
+    expect([types.isProxy(traced.handle), traced.handle === traced.lease]).toEqual([true, true]);
     flow.reconfigure({ traceLeases: false });
     expect(runNow(flow)).not.toBe(traced.handle);
     lose(untraced.handle);
@@ -182,7 +183,7 @@ it('where the platform does not tell what is lost, leases are not traced', async
   Object.assign(globalThis, { FinalizationRegistry: undefined });
   try {
     const { handle, lease } = await granted(makeFlow({ traceLeases: true }).flow);
-    expect(handle).toBe(lease);
+    expect([types.isProxy(handle), handle === lease]).toEqual([false, true]);
   } finally {
     Object.assign(globalThis, { FinalizationRegistry: before });
   }
@@ -191,4 +192,16 @@ it('where the platform does not tell what is lost, leases are not traced', async
 it('a call that cannot be right is told as ever where leases are traced', async () => {
   const { flow } = makeFlow({ traceLeases: true });
   await expect(flow.enqueue({} as FlowRequest, key())).rejects.toThrow(FlowConfigError);
+});
+
+it('events tell of the very lease that the host has, so that it can be looked up by it', async () => {
+  const { flow, clock } = makeFlow({ traceLeases: true, maxLeaseMs: 5 });
+  const told: unknown[] = [];
+  for (const event of ['dispatched', 'leaseOverdue', 'released'] as const)
+    flow.on(event, ({ lease }) => void told.push(lease));
+  const lease = leaseOf(await flow.enqueue(request, key()));
+  clock.advance(5);
+  lease.release();
+  expect(told).toHaveLength(3);
+  for (const each of told) expect(each === lease).toBe(true);
 });

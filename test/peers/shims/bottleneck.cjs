@@ -62,7 +62,9 @@ class Bottleneck {
     );
   }
 
-  take({ options: { weight } }) {
+  take(job) {
+    const { weight } = job.options;
+    this.waiting.delete(job);
     this.runningWeight += weight;
     if (this.settings.reservoir === null) return;
     this.settings.reservoir -= weight;
@@ -160,7 +162,10 @@ class Bottleneck {
   }
 
   wrap(task) {
-    const wrapped = (...args) => this.schedule(task.bind(this), ...args);
+    const limiter = this;
+    function wrapped(...args) {
+      return limiter.schedule(task.bind(this), ...args);
+    }
     wrapped.withOptions = (options, ...args) => this.schedule(options, task, ...args);
     return wrapped;
   }
@@ -235,7 +240,6 @@ class Bottleneck {
 
   async run(job, lease) {
     const { options, args, task } = job;
-    this.waiting.delete(job);
     job.status = 'RUNNING';
     if (this.empty()) void this.Events.trigger('empty');
     const nowMs = Date.now();
