@@ -5,7 +5,7 @@ import expected from '../peers/expected.json' with { type: 'json' };
 
 const read = (page: string): string => readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8');
 
-it.each(['p-limit', 'p-queue', 'async-sema', 'fastq'] as const)(
+it.each(['p-limit', 'p-queue', 'async-sema', 'fastq', 'bottleneck'] as const)(
   'the page says how many tests of %s end the same',
   (name) => {
     const { version, day, same, of } = expected[name];

@@ -2,9 +2,8 @@
 // The pause of `minTime` is made here, behind the seat, as it is there. Events and batches are Bottleneck's own, and have
 // nothing to do with limits; groups and clusters are not here.
 const { FlowController } = require('headgate');
-const Batcher = require('./Batcher');
-const BottleneckError = require('./BottleneckError');
-const Events = require('./Events');
+// By name, because they lie beside the file that this one replaces, and not here.
+const [Batcher, BottleneckError, Events] = ['Batcher', 'BottleneckError', 'Events'].map((name) => require(`./${name}`));
 
 const strategy = { LEAK: 1, OVERFLOW: 2, OVERFLOW_PRIORITY: 4, BLOCK: 3 };
 const defaults = {
@@ -65,6 +64,9 @@ class Bottleneck {
   take(job) {
     const { weight } = job.options;
     this.waiting.delete(job);
+    job.status = 'RUNNING';
+    job.startsAtMs = Math.max(Date.now(), this.startsAtMs);
+    this.startsAtMs = job.startsAtMs + this.settings.minTime;
     this.runningWeight += weight;
     if (this.settings.reservoir === null) return;
     this.settings.reservoir -= weight;
@@ -240,14 +242,10 @@ class Bottleneck {
 
   async run(job, lease) {
     const { options, args, task } = job;
-    job.status = 'RUNNING';
     if (this.empty()) void this.Events.trigger('empty');
-    const nowMs = Date.now();
-    const startsAtMs = Math.max(nowMs, this.startsAtMs);
-    this.startsAtMs = startsAtMs + this.settings.minTime;
     void this.Events.trigger('scheduled', { args, options });
     await new Promise((resolve) => {
-      job.pause = setTimeout(resolve, startsAtMs - nowMs);
+      job.pause = setTimeout(resolve, job.startsAtMs - Date.now());
       job.skip = resolve;
     });
     if (job.isDropped) return this.end(job, lease);
