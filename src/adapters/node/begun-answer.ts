@@ -29,7 +29,7 @@ export function showLife(res: NodeResponse, signs: LifeSigns, owner: Owner): voi
 
   function look(): void {
     const hasHead = res.headersSent && write === undefined;
-    if (res.writableEnded || res.destroyed || (hasHead && !owner.isSilent)) return;
+    if (res.writableEnded || res.destroyed || (hasHead && !(owner.isSilent && signs.kind === 'events'))) return;
     timer = setTimeout(look, signs.everyMs);
     // A client that does not read is not written to.
     if (!isFlowing) return;

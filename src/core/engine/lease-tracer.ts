@@ -13,7 +13,7 @@ import type { EventHub } from '../event-hub.js';
 import type { Lease } from '../outcome/lease.js';
 import type { Part } from './parts.js';
 import type { QueueItem } from './queue-item.js';
-import type { SeatLease } from './seats.js';
+import { own, type SeatLease } from './seats.js';
 
 export class LeaseTracer implements Part {
   private readonly origins = new WeakMap<QueueItem, string>();
@@ -49,7 +49,7 @@ export class LeaseTracer implements Part {
       },
     });
     registry.register(handle, lease);
-    lease.own().handle = new WeakRef(handle);
+    own(lease).handle = new WeakRef(handle);
     return handle;
   }
 

@@ -292,6 +292,7 @@ class LeaseExtras {
   isPutOff = false;
   isUnsent = false;
   isOverdue = false;
+  /** What the host has instead of the lease. Written by LeaseTracer. */
   handle: WeakRef<Lease> | undefined = undefined;
 }
 
@@ -311,7 +312,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   booking: UnsampledSeat | undefined;
   readonly dispatchedAtMs: number;
   private readonly owner: LeaseOwner;
-  private extras: LeaseExtras | undefined;
+  extras: LeaseExtras | undefined;
 
   constructor(owner: LeaseOwner, item: QueueItem, flow: Flow | undefined, seat: Endpoint, dispatchedAtMs: number) {
     this.previous = undefined;
@@ -348,7 +349,6 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.extras?.isEvictable === true;
   }
 
-  /** As the host has it. */
   get face(): Lease {
     return this.extras?.handle?.deref() ?? this;
   }
@@ -363,9 +363,9 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   /** A lease that was a candidate once stays marked as one that may be evicted. */
   set candidacy(candidacy: Candidate<SeatLease> | undefined) {
-    const own = this.own();
-    own.candidacy = candidacy;
-    if (candidacy !== undefined) own.isEvictable = true;
+    const extras = own(this);
+    extras.candidacy = candidacy;
+    if (candidacy !== undefined) extras.isEvictable = true;
   }
 
   get isPutOff(): boolean {
@@ -398,37 +398,37 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   }
 
   get signal(): AbortSignal {
-    const own = this.own();
-    own.controller ??= new AbortController();
-    return own.controller.signal;
+    const extras = own(this);
+    extras.controller ??= new AbortController();
+    return extras.controller.signal;
   }
 
   abort(reason?: unknown): void {
-    const own = this.own();
-    own.controller ??= new AbortController();
-    own.controller.abort(reason);
+    const extras = own(this);
+    extras.controller ??= new AbortController();
+    extras.controller.abort(reason);
     // Runs the listener later, so that its exception cannot stop the caller.
-    if (own.onAbort) queueMicrotask(own.onAbort.bind(this, this.signal.reason));
-    own.onAbort = undefined;
+    if (extras.onAbort) queueMicrotask(extras.onAbort.bind(this, this.signal.reason));
+    extras.onAbort = undefined;
   }
 
   onAbort(listener: (reason: unknown) => void): void {
-    const own = this.own();
-    own.onAbort = listener;
-    if (own.controller?.signal.aborted) this.abort();
+    const extras = own(this);
+    extras.onAbort = listener;
+    if (extras.controller?.signal.aborted) this.abort();
   }
 
   /** Asks for the seat; it stays taken until `release`. */
   evict(): void {
-    this.own().isEvicted = true;
+    own(this).isEvicted = true;
     this.abort(new FlowEvictedError());
   }
 
   /** False when it was noted before. */
   noteOverdue(): boolean {
-    const own = this.own();
-    if (own.isOverdue) return false;
-    own.isOverdue = true;
+    const extras = own(this);
+    if (extras.isOverdue) return false;
+    extras.isOverdue = true;
     return true;
   }
 
@@ -457,11 +457,11 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   answered(answer: ServerAnswer): void {
     checkAnswer(answer);
-    if (!this.isReleased && this.owner.answered(this, answer)) this.own().isPutOff = true;
+    if (!this.isReleased && this.owner.answered(this, answer)) own(this).isPutOff = true;
   }
 
   unsent(): void {
-    this.own().isUnsent = true;
+    own(this).isUnsent = true;
   }
 
   endSession(): void {
@@ -487,11 +487,11 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   [Symbol.dispose](): void {
     this.release();
   }
+}
 
-  own(): LeaseExtras {
-    this.extras ??= new LeaseExtras();
-    return this.extras;
-  }
+export function own(lease: SeatLease): LeaseExtras {
+  lease.extras ??= new LeaseExtras();
+  return lease.extras;
 }
 
 function checkTokens(path: string, tokens: number): void {

@@ -267,4 +267,15 @@ describe('requests without a stream', () => {
     server.received[0]!.res.setHeader('content-type', 'application/json').end('{"choices":[]}');
     expect([response.status, await response.text()]).toEqual([200, '  {"choices":[]}']);
   });
+
+  it('get nothing once a head was sent, whatever it is', async () => {
+    const server = await startUpstream(({ res }) => {
+      res.setHeader('content-type', 'text/event-stream').flushHeaders();
+    });
+    const { post } = await startGateway(fileOf([server.url], { waiting: { json: 'whitespace' } }));
+    const response = await post(plain);
+    vi.advanceTimersByTime(40_000);
+    server.received[0]!.res.end(sse('late'));
+    expect(await response.text()).toBe(sse('late'));
+  });
 });
