@@ -31,9 +31,7 @@ export interface LimitOptions {
   maxBytes?: Quantity | undefined;
 }
 
-/**
- * A limit on what runs at a time: requests, or requests and tokens booked for them (`FlowRequest.tokens`). From 1 up.
- */
+/** A limit on what runs at a time: requests, or also tokens booked for them (`FlowRequest.tokens`). From 1 up. */
 export type InFlightOptions = Quantity | { requests?: Quantity | undefined; tokens?: Quantity | undefined };
 
 /** The settings of a priority band; also the template of bands that are made on first use. */

@@ -9,9 +9,7 @@ export interface ServerAnswer {
   readonly status: number;
   /** A web `Headers`, Node's `IncomingMessage.headers`, or a plain object with names in any case. */
   readonly headers: HeaderSource;
-  /**
-   * The text of a refusal, if the host has read it: some servers say there how long to wait. Anything else is ignored.
-   */
+  /** The text of a refusal, if the host read it: some servers say there how long to wait. Anything else is ignored. */
   readonly body?: unknown;
 }
 

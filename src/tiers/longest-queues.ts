@@ -115,9 +115,7 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
   private readonly queueOf: ((flow: F) => ItemQueue<T> | undefined) | undefined;
   private numbers = 0;
 
-  /**
-   * `queueOf` finds a flow's own queue where that is in arrival order; undefined where arrivals have to be kept here.
-   */
+  /** `queueOf` finds a flow's own queue where that is in arrival order; undefined where arrivals are kept here. */
   constructor(queueOf: ((flow: F) => ItemQueue<T> | undefined) | undefined) {
     this.queueOf = queueOf;
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { serverRank } from '../../src/upstream/index.js';
 import { fileOf, startGateway } from './support/gateway.js';
 
@@ -57,7 +58,7 @@ const keys = [
 ];
 const objectives = { premium: 100, batch: -10 };
 
-async function behind(order: 'lower first' | 'higher first', priority: string, more: object = {}) {
+async function behind(order: 'lower first' | 'higher first', priority: string | object, more: object = {}) {
   const server = await orderingServer(order);
   const upstream = { id: 'u', url: server.url, priority, ...(priority === 'auto' && { metrics: 'sglang' }) };
   const file = fileOf([upstream], { auth: { keys }, objectives, scrape: { enabled: false }, ...more }, 100);
@@ -77,7 +78,7 @@ async function behind(order: 'lower first' | 'higher first', priority: string, m
 }
 
 /** In what order the server serves requests that came to it before: one runs, a batch job and a premium one wait. */
-async function orderOf(order: 'lower first' | 'higher first', dialect: string): Promise<string[]> {
+async function orderOf(order: 'lower first' | 'higher first', dialect: string | object): Promise<string[]> {
   const { ask, served, finish, count } = await behind(order, dialect);
   const answers: Promise<Response>[] = [];
   for (const [i, key] of ['low', 'low', 'high'].entries()) {
@@ -94,6 +95,7 @@ describe('a premium request', () => {
     ['vLLM', 'lower first', 'vllm'],
     ['SGLang', 'higher first', 'sglang'],
     ['SGLang, found by its metrics', 'higher first', 'auto'],
+    ['a server with numbers of its own', 'lower first', { field: 'priority', map: { premium: 1, batch: 9 } }],
   ] as const)('passes waiting batch jobs inside %s too', async (_, order, dialect) => {
     expect(await orderOf(order, dialect)).toEqual(['low', 'high', 'low']);
   });
@@ -136,6 +138,52 @@ describe('what a client says of its rank', () => {
     server.finish();
     await answer;
     expect(server.received[0]?.text).toBe('{"user":"a",  "priority":3}');
+  });
+});
+
+describe('a server with a field of its own', () => {
+  const rank = { field: 'rank', map: { premium: 0.9, batch: 0.1, usual: 0.5 } };
+  const more = { objectives: { ...objectives, usual: 0 } };
+
+  it.each([
+    ['high', 0.9],
+    ['some', 0.5],
+    ['low', 0.1],
+  ])('gets for %s the number %d, in that field, and the other bytes stay', async (key, expected) => {
+    const { passed, received } = await behind('lower first', rank, more);
+    expect((await passed(key, { rank: 5, priority: 7 })).body).toEqual({ user: key, rank: expected, priority: 7 });
+    await passed(key, {});
+    expect(received.at(-1)?.text).toBe(`{"rank":${expected},"user":"${key}"}`);
+  });
+
+  it('gets what a trusted client says', async () => {
+    const { passed } = await behind('lower first', rank, more);
+    expect((await passed('proxy', { rank: 5 })).body.rank).toBe(5);
+    expect((await passed('proxy', {})).body.rank).toBe(0.5);
+  });
+
+  it('gets the number of the next objective below, and under all of them the lowest one', async () => {
+    const priorities = [99, 101, -1, -11];
+    const senders = priorities.map((priority) => ({ key: `k${priority}`, tenant: 'a', priority }));
+    const { passed } = await behind('lower first', rank, { ...more, auth: { keys: senders } });
+    const told: unknown[] = [];
+    for (const { key } of senders) told.push((await passed(key, {})).body.rank);
+    expect(told).toEqual([0.5, 0.9, 0.1, 0.1]);
+  });
+
+  it.each([
+    [{ field: 'model', map: { premium: 1 } }, 'upstreams[0].priority.field: expected a name of up to 24 letters'],
+    [{ field: 'ränk', map: { premium: 1 } }, 'upstreams[0].priority.field: expected a name of up to 24 letters'],
+    [{ field: 'rank', map: { premiun: 1 } }, 'upstreams[0].priority.map.premiun: expected one of the objectives'],
+    [{ field: 'rank', map: { premium: '1' } }, 'upstreams[0].priority.map.premium: expected a number'],
+    [{ field: 'rank', map: {} }, 'upstreams[0].priority.map: expected an object with at least one objective; got {}'],
+    [{ field: 'rank' }, 'upstreams[0].priority.map: expected'],
+    ['vlm', '"auto" (did you mean "vllm"?), or { field, map }; got "vlm" (string)'],
+    [[], 'upstreams[0].priority: expected an object; got an array'],
+  ])('that is described as %j is reported', (priority, message) => {
+    const file = { ...fileOf(['http://127.0.0.1:1']), objectives };
+    const upstreams = [{ id: 'u', url: 'http://127.0.0.1:1', priority }];
+    expect(() => loadGatewayConfig({ ...file, upstreams })).toThrow(message);
   });
 });
 

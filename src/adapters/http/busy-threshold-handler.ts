@@ -26,9 +26,7 @@ type Detectors = BusyThresholdDetector | readonly BusyThresholdDetector[];
 export interface BusyThresholdHandlerOptions {
   /** Model name → detectors. Read at every request, so that models may come and go. */
   models: ReadonlyMap<string, Detectors> | Readonly<Record<string, Detectors>>;
-  /**
-   * Whether this request may read and move thresholds. Anybody who may change them can switch off overload protection.
-   */
+  /** Whether this request may read and move thresholds: who may change them can switch off overload protection. */
   authorize: (request: HandlerRequest) => boolean | Promise<boolean>;
   /** Longest body, in characters. @default 65536 */
   maxBodyLength?: number | undefined;

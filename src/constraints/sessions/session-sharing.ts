@@ -34,9 +34,7 @@ export interface SessionClaim {
 export interface SessionPeer {
   /** The name under which all replicas know a session, or a shared prefix. Asked several times for a request. */
   nameOf(key: string): string;
-  /**
-   * A session is at this endpoint and of this size. `isNew`: it was not resident here, or only because others told so.
-   */
+  /** A session is at this endpoint, of this size. `isNew`: it was not resident here, or only because others told so. */
   held(session: ResidentSession, isNew: boolean): void;
   /** A session ended, but not for its inactivity. `isUnsent`: because nothing of it was sent to a server. */
   ended(session: ResidentSession, isUnsent: boolean): void;
@@ -54,9 +52,7 @@ export interface SessionSharing {
   adopt(claim: SessionClaim, nowMs: number): boolean;
   /** A session ended elsewhere; with a running turn here it ends after that. `isUnsent`: if it had no turns here. */
   release(name: string, isUnsent: boolean): boolean;
-  /**
-   * The sessions that have turns here or had the last one here, and how long they stay resident without another, ms.
-   */
+  /** Sessions that have turns here or had the last one here, and how long they stay resident without another, ms. */
   own(nowMs: number): [session: ResidentSession, forMs: number][];
   /** Nothing is told from now on. Names stay; the limit cannot be shared again. */
   stop(): void;

@@ -132,9 +132,7 @@ export class SessionTable {
     return this.holdings.get(id)?.tokens ?? 0;
   }
 
-  /**
-   * Tokens that the endpoint would hold if the session were there with at least this many tokens. It is not there yet.
-   */
+  /** Tokens that the endpoint would hold if the session were there with at least this many. It is not there yet. */
   tokensWith({ id }: EndpointView, session: Session, tokens: number): number {
     const context = Math.max(session.tokens, tokens);
     return (this.holdings.get(id) ?? none).sumWith(session, context);
@@ -178,9 +176,7 @@ export class SessionTable {
     if (endpoint !== undefined && tokens > session.tokens) this.settleAt(endpoint, session, tokens);
   }
 
-  /**
-   * A turn of the session ended. A session of which nothing was ever sent ends with it. True when the session ended.
-   */
+  /** A turn ended. A session of which nothing was ever sent ends with it. True when the session ended. */
   ended(session: Session, nowMs: number, wasSent: boolean): boolean {
     session.running--;
     session.isServed ||= wasSent;

@@ -61,9 +61,7 @@ export interface EndpointOverview {
   readonly seats: number | undefined;
   /** True while it gets no work because it refused some requests. */
   readonly isOverloaded: boolean;
-  /**
-   * True when it may get requests: it is not ill, draining or overloaded, and has the metrics that the detector needs.
-   */
+  /** True when it may get requests: not ill, draining or overloaded, with the metrics that the detector needs. */
   readonly isAvailable: boolean;
   readonly state: EndpointState;
   readonly metrics: EndpointMetrics | undefined;
@@ -186,9 +184,7 @@ function waitingFlowsOf({ active, aside }: PriorityBand): number {
   return active.size + aside.flows.size;
 }
 
-/**
- * Highest priority first; when there are too many, those without waiting requests are left out first, then the lowest.
- */
+/** Highest priority first; when there are too many, those where nothing waits are left out first, then the lowest. */
 function mostRelevant(bands: readonly PriorityBand[], count: number): readonly PriorityBand[] {
   if (bands.length <= count) return bands;
   const ranked = [...bands].sort((a, b) => Number(b.waiting > 0) - Number(a.waiting > 0) || b.priority - a.priority);

@@ -110,9 +110,7 @@ export function concurrencyDetector(
   };
 }
 
-/**
- * In llm-d the detector reads its counters from a producer plugin that a parameter names; here the controller counts.
- */
+/** In llm-d the detector reads counters from a producer plugin that a parameter names; here the controller counts. */
 function withoutProducer<T>(schema: s.Schema<T>): s.Schema<T> {
   return s.element(
     (given, report) => {

@@ -56,10 +56,19 @@ const wanted: ReadonlySet<string> = new Set([
   ...ranks,
 ]);
 
+/** A name that can be looked for besides, in ASCII because the scanner compares no others. */
+export function isRankField(name: unknown): name is string {
+  return typeof name === 'string' && /^\w{1,24}$/.test(name) && (name === 'priority' || !wanted.has(name));
+}
+
 /** Reads along while the body arrives. */
 export class GenerationBodyReader {
   private readonly counter = new PromptCounter();
-  private readonly scanner = new JsonScanner(wanted, this.counter);
+  private readonly scanner: JsonScanner;
+
+  constructor(besides: readonly string[] = []) {
+    this.scanner = new JsonScanner(besides.length === 0 ? wanted : new Set([...wanted, ...besides]), this.counter);
+  }
 
   /** @throws ApiError 400 when it is no JSON object */
   push(chunk: Buffer): void {

@@ -55,6 +55,7 @@ interface Setup {
   readonly agent: Agent;
   readonly senders: Senders;
   readonly control: HttpFlowControl<RequestState, NodeRequest>;
+  readonly rankFields: readonly string[];
   /** Detectors that learn from the answers of servers. */
   readonly detectors: readonly AdaptiveDetector[];
 }
@@ -214,7 +215,7 @@ export class RequestHandler {
     checkMediaType(state);
     const encoding = state.isJson ? encodingOf(state) : undefined;
     if (state.awaitsContinue) state.res.writeContinue();
-    const reader = state.isJson ? new GenerationBodyReader() : undefined;
+    const reader = state.isJson ? new GenerationBodyReader(this.setup.rankFields) : undefined;
     const look = (bytes: Buffer): void => reader?.push(bytes);
     const fail = (error: unknown): void => this.fail(state, error);
     const done = (bytes: Buffer): void => {
@@ -385,7 +386,9 @@ export class RequestHandler {
 
   private setUp(config: GatewayConfig, agent: Agent): Setup {
     const detectors = config.detectors.filter(isAdaptive);
-    return { config, agent, senders: new Senders(config.auth), control: this.makeControl(config), detectors };
+    const rankFields = config.upstreams.flatMap(({ priority }) => (typeof priority === 'object' ? priority.field : []));
+    const senders = new Senders(config.auth);
+    return { config, agent, senders, control: this.makeControl(config), rankFields, detectors };
   }
 }
 

@@ -11,12 +11,24 @@ import * as s from '../../base/schema/schema.js';
 import { flowSectionsJson } from '../../config/index.js';
 import type { Duration, Quantity, Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
+import { isRankField } from '../bodies/generation-body.js';
 import { isPictureTokens } from '../sizes/picture-tokens.js';
-import type { FileSharedState, GatewayFile } from './gateway-config.js';
+import type { FileRank, FileSharedState, GatewayFile } from './gateway-config.js';
 import { type SecretSources, secret, section } from './secrets.js';
 
 const { plugins, saturationDetector, flowControl } = flowSectionsJson;
-const rank = s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto');
+const rankWord = s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto');
+const rankField = s.object({
+  field: row('The field of the body.', s.value('a name of up to 24 letters, not one that is read', isRankField)),
+  map: row('Names of `objectives`, each with its number.', s.record(s.number())),
+});
+const rank = s.element<FileRank>(
+  (given, report) => {
+    if (typeof given === 'object') return s.readBy(rankField, given, report);
+    return s.readBy(rankWord, given, (expected) => report(`${expected}, or { field, map }`));
+  },
+  (of) => ({ anyOf: [of(rankWord), of(rankField)] }),
+);
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 
 const isPath = (candidate: unknown): candidate is string => typeof candidate === 'string' && candidate.startsWith('/');
@@ -255,7 +267,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     labels: option('Labels for filters; `model` may list several: `a, b`.', s.record(s.text()), {}),
     weight: option('Its capacity: one of weight 3 has three times the seats.', s.aboveZero(), 1),
     metrics: option('Which metrics it has; `none`: it is not asked. Found out without it.', s.oneOf(...profiles)),
-    priority: option('How it is told the rank of a request; `auto`: by its `metrics`.', rank),
+    priority: option('How it is told ranks; `auto`: by its `metrics`.', rank),
     healthPath: option('Answers 2xx while it is well; without it, it is not checked.', path),
     apiKey: option('Sent to it as `Authorization: Bearer …`.', aSecret),
   });

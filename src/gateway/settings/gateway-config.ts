@@ -27,9 +27,16 @@ export interface UpstreamConfig {
   /** Which metrics it has; `none`: it is not scraped. @default the gateway finds out */
   readonly metrics?: MetricProfile | 'none' | undefined;
   /** Undefined: requests pass as they came. */
-  readonly priority?: RankDialect | undefined;
+  readonly priority?: RankDialect | RankField | undefined;
   readonly healthPath?: string | undefined;
   readonly apiKey?: string | undefined;
+}
+
+/** A field of the body that a server orders by. */
+export interface RankField {
+  readonly field: string;
+  /** Highest priority first: the first that is not above the request's counts, or else the last. */
+  readonly ranks: readonly { readonly priority: number; readonly rank: number }[];
 }
 
 /** The sender of a request, and whether its headers are believed. */
@@ -134,6 +141,10 @@ type Optional<K extends string, T> = { readonly [Name in K]?: T | undefined };
 /** The sender of requests; `objective` names a priority. */
 export type FileSender = Omit<SenderConfig, 'priority'> & Optional<'objective', string> & Optional<'priority', number>;
 
+/** How a server is told ranks: the numbers of `map` stand beside names of objectives. */
+export type FileRank = RankDialect | 'auto' | { readonly field: string; readonly map: GatewayConfig['objectives'] };
+type FileUpstream = Omit<UpstreamConfig, 'priority'> & Optional<'priority', FileRank>;
+
 /** What is read elsewhere, by `headgate/config`. */
 type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint' | 'warnings';
 /** Sections whose settings depend on others. */
@@ -142,7 +153,7 @@ type Open = 'serviceTiers' | 'upstreams' | 'admin' | 'inspector' | 'scrape' | 'a
 /** A file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
 export interface GatewayFile extends Omit<GatewayConfig, FlowSettings | Open> {
   readonly admin: Omit<GatewayConfig['admin'], 'listen'> & Optional<'host', string> & Optional<'port', number>;
-  readonly upstreams: readonly (Omit<UpstreamConfig, 'priority'> & Optional<'priority', RankDialect | 'auto'>)[];
+  readonly upstreams: readonly FileUpstream[];
   /** `service_tier` → name of an objective. */
   readonly serviceTiers: Readonly<Record<string, string>>;
   readonly inspector?: (Omit<InspectorConfig, 'password'> & Optional<'password', string>) | undefined;

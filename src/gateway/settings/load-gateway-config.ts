@@ -7,7 +7,6 @@ import { loadSections } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import type { Constraint, FlowControllerOptions, PluginRegistry, SaturationDetector } from '../../index.js';
 import { defaultRegistry } from '../../index.js';
-import type { RankDialect } from '../../upstream/index.js';
 import { fileSchema, sharedStateSchema } from './file-schema.js';
 import type { FileSender, FileSharedState, GatewayConfig, GatewayFile, SenderConfig } from './gateway-config.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
@@ -140,8 +139,15 @@ function senderOf(
 }
 
 /** Undefined for servers of which it is not known. */
-function dialectOf(metrics: string | undefined): RankDialect | undefined {
-  return metrics === 'vllm' || metrics === 'sglang' ? metrics : undefined;
+function rankOf(at: string, upstream: GatewayFile['upstreams'][number], file: GatewayFile, problems: Problems) {
+  const { priority: told, metrics } = upstream;
+  if (told === 'auto') return metrics === 'vllm' || metrics === 'sglang' ? metrics : undefined;
+  if (typeof told !== 'object') return told;
+  const ranks = Object.entries(told.map).map(([objective, rank]) => {
+    return { rank, priority: priorityOf(objective, `${at}.${objective}`, file, problems) };
+  });
+  if (ranks.length === 0) problems.add(at, 'an object with at least one objective', '{}');
+  return { field: told.field, ranks: ranks.sort((a, b) => b.priority - a.priority) };
 }
 
 /** The sender of all requests where the file has no keys. */
@@ -168,10 +174,9 @@ function resolve(
       token: admin.token,
       hosts: admin.hosts,
     },
-    upstreams: file.upstreams.map(({ priority, ...upstream }) => ({
-      ...upstream,
-      priority: priority === 'auto' ? dialectOf(upstream.metrics) : priority,
-    })),
+    upstreams: file.upstreams.map((upstream, i) => {
+      return { ...upstream, priority: rankOf(`upstreams[${i}].priority.map`, upstream, file, problems) };
+    }),
     serviceTiers: Object.fromEntries(
       Object.entries(file.serviceTiers).map(([tier, objective]) => [
         tier,

@@ -25,9 +25,7 @@ export interface FrameTenant {
   readonly cap: FrameCap | null;
 }
 
-/**
- * The cap of a tenant, and what counts towards it; a cap of its own counts what it runs in all bands. Null: unlimited.
- */
+/** The cap of a tenant, and what counts towards it; its own cap counts what it runs in all bands. Null: unlimited. */
 export interface FrameCap {
   readonly requests: number;
   readonly maxRequests: number | null;

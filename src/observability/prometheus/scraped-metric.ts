@@ -25,9 +25,7 @@ export interface RegisteredMetric {
   reset(): void;
 }
 
-/**
- * The part of prom-client's `Registry` that is used. Nothing is imported from prom-client, so any copy of it will do.
- */
+/** The part of prom-client's `Registry` that is used. Nothing of prom-client is imported, so any copy will do. */
 export interface MetricsRegister {
   registerMetric(metric: RegisteredMetric): void;
   removeSingleMetric(name: string): void;

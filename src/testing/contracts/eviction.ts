@@ -28,9 +28,7 @@ interface Plugins {
   readonly ordering?: EvictionOrdering;
 }
 
-/**
- * Fills a controller with sheddable requests, lets more important ones come, and lets victims go; faults of plugins.
- */
+/** Fills a controller with sheddable requests, lets more important ones come, lets victims go; faults of plugins. */
 function evictUnder(plugins: Plugins): number {
   const seats = 8;
   const { flow, clock } = makeFixture({

@@ -57,9 +57,7 @@ export class BandShares {
     this.largestSinceReview = 1;
   }
 
-  /**
-   * The lowest band that is due; undefined when the order of bands decides. O(waiting bands), nothing without shares.
-   */
+  /** The lowest due band; undefined when the order of bands decides. O(waiting bands), nothing without shares. */
   due(open: readonly PriorityBand[]): PriorityBand | undefined {
     if (!this.isUsed) return undefined;
     for (let i = open.length - 1; i >= 0; i--) {

@@ -42,9 +42,7 @@ export interface FlowSelector<R = unknown> {
   settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number, item: ItemView<R>, ending: Ending): void;
   /** How much more a waiting flow received than those that go next, in the policy's unit; negative: less. To explain */
   lead?(flow: FlowView<R>): number | undefined;
-  /**
-   * Cost that the band's fairness IDs received and were owed, counted from the first call on. Not on the request path.
-   */
+  /** Cost that the band's fairness IDs received and were owed, from the first call on. Not on the request path. */
   service?(nowMs: number): ServiceFigures | undefined;
   /** The charges of the flow so far, in the policy's unit of cost. Not on the request path. */
   received?(flow: FlowView<R>): number;

@@ -52,9 +52,7 @@ type Settings = output<typeof parameters>;
 export interface ProgramAwarePolicy extends FlowFairnessPolicy {
   /** Programs that are remembered. */
   readonly programs: number;
-  /**
-   * Jain's index over the mean waits of the programs that are remembered, 0…1. O(programs): computed when it is read.
-   */
+  /** Jain's index over the mean waits of the programs that are remembered, 0…1. O(programs): computed when read. */
   readonly fairnessIndex: number;
 }
 

@@ -106,9 +106,7 @@ interface RuleInput extends LatencyWindow {
 /** The next limit; the caller brings it within the bounds. */
 type LimitRule = (window: RuleInput) => number;
 
-/**
- * `saturation` is requests in flight over the limit; `filter` keeps the endpoints below their share of it, by weight.
- */
+/** `saturation` is requests in flight over the limit; `filter` keeps endpoints below their share of it, by weight. */
 export function adaptiveDetector(
   type: string,
   { windowMs = 1000, minSamples = 10, signal = 'ttft', statistic = 'mean', ...limits }: AdaptiveLimitOptions,

@@ -1,6 +1,4 @@
-/**
- * Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not.
- */
+/** Saturation from a limit that rises by one while first tokens come in time, and falls by a tenth when not. */
 import { define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
@@ -9,9 +7,7 @@ import { adaptiveDetector, adaptiveOptions } from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
 export interface AimdLatencyOptions extends AdaptiveLimitOptions {
-  /**
-   * The latency that the pool should have when it is full, above 0: ms, or ms for each prompt token, as `signal` says.
-   */
+  /** The latency that the pool should have when full, above 0: ms, or ms for each prompt token, as `signal` says. */
   targetMs: number;
   /** Factor on the limit after a window that was too slow or had a drop; from 0.5 to 0.99. @default 0.9 */
   backoffRatio?: number | undefined;

@@ -20,9 +20,7 @@ export interface OutputPredictorOptions {
 
 const options = s.object({ window: s.optional(s.positiveInteger(), 5), initialTokens: s.optional(s.aboveZero(), 256) });
 
-/**
- * A power of 2; 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only.
- */
+/** A power of 2; 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45: less precision only. */
 const cells = 8192;
 
 /** Averages by the `textHash` of their key: no entry is made, and none has to be forgotten. */

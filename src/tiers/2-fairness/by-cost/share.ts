@@ -59,9 +59,7 @@ export class Share implements Linked<Share> {
     this.siblings = siblings;
   }
 
-  /**
-   * The hash of a fairness ID. A leaf keeps it, because nearly always the next request has the same (bench: fairness).
-   */
+  /** The hash of a fairness ID. A leaf keeps it: nearly always the next request has the same (bench: fairness). */
   hashOf(fairnessId: string): number {
     if (fairnessId !== this.hashedId) {
       this.hashedId = fairnessId;
