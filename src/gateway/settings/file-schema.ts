@@ -18,8 +18,10 @@ import { type SecretSources, secret, section } from './secrets.js';
 
 const { plugins, saturationDetector, flowControl } = flowSectionsJson;
 const rankWord = s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto');
+const rankPattern = { type: 'string', pattern: '^\\w{1,24}$' };
+const rankName = s.value('a name of up to 24 letters, not one that is read', isRankField, rankPattern);
 const rankField = s.object({
-  field: row('The field of the body.', s.value('a name of up to 24 letters, not one that is read', isRankField)),
+  field: row('The field of the body.', rankName),
   map: row('Names of `objectives`, each with its number.', s.record(s.number())),
 });
 const rank = s.element<FileRank>(

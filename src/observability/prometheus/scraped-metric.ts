@@ -10,9 +10,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 export interface Sample {
   readonly labels?: Labels;
-  /**
-   * Labels beside those, in an object that lives as long as its series: prom-client prints it once and keeps the text.
-   */
+  /** Labels beside those, in an object that lives as long as its series: prom-client prints it once and keeps it. */
   readonly sharedLabels?: Labels;
   readonly value: number;
   /** Where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
