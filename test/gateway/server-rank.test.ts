@@ -63,10 +63,12 @@ async function behind(order: 'lower first' | 'higher first', priority: string | 
   const upstream = { id: 'u', url: server.url, priority, ...(priority === 'auto' && { metrics: 'sglang' }) };
   const file = fileOf([upstream], { auth: { keys }, objectives, scrape: { enabled: false }, ...more }, 100);
   const { post, gateway } = await startGateway(file);
-  const ask = (key: string, body: object, headers: Record<string, string> = {}) =>
-    post({ user: key, ...body }, { headers: { authorization: `Bearer ${key}`, ...headers } });
+  const ask = (key: string, body: object | string, headers: Record<string, string> = {}) =>
+    post(typeof body === 'string' ? body : { user: key, ...body }, {
+      headers: { authorization: `Bearer ${key}`, ...headers },
+    });
   /** The body and the headers that the server got. */
-  const passed = async (key: string, body: object, headers: Record<string, string> = {}) => {
+  const passed = async (key: string, body: object | string, headers: Record<string, string> = {}) => {
     const answer = ask(key, body, headers);
     await vi.waitFor(() => expect(server.count()).toBe(1));
     server.finish();
@@ -154,6 +156,16 @@ describe('a server with a field of its own', () => {
     expect((await passed(key, { rank: 5, priority: 7 })).body).toEqual({ user: key, rank: expected, priority: 7 });
     await passed(key, {});
     expect(received.at(-1)?.text).toBe(`{"rank":${expected},"user":"${key}"}`);
+  });
+
+  it('gets one number, however a client writes the name', async () => {
+    const { ask, passed, received } = await behind('lower first', rank, more);
+    await passed('low', {});
+    const { length } = received;
+    const twice = await ask('low', '{"rank":5,"user":"low","r\\u0061nk":6}');
+    expect([twice.status, received.length]).toEqual([400, length]);
+    await passed('low', '{"r\\u0061nk":5,"user":"low"}');
+    expect(received.at(-1)?.text).toBe('{"r\\u0061nk":0.1,"user":"low"}');
   });
 
   it('gets what a trusted client says', async () => {

@@ -1,7 +1,8 @@
 /** Answers that begin while their requests wait, in each framework in its own way: handlers notice nothing of it. */
+import { once } from 'node:events';
 import http, { type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import http2 from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import express from 'express';
@@ -184,25 +185,55 @@ describe.each(Object.keys(frameworks))('%s: an answer that began', (name) => {
   });
 });
 
+/** A server whose only seat another request holds. */
+async function full(waiting: NonNullable<Parameters<typeof nodeFlowControl>[1]>['waiting']) {
+  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
+  const held = await flow.enqueue({ byteSize: 1 }, { fairnessId: 'other' });
+  const limit = nodeFlowControl(flow, { waiting });
+  const server = http.createServer((req, res) => limit(req, res, () => res.end('served'))).listen(0);
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const get = (headers = {}) => http.get({ port: (server.address() as AddressInfo).port, headers });
+  return { flow, server, get, release: () => (held as unknown as { lease: Lease }).lease.release() };
+}
+
 it('a client that leaves an answer that began gives its place back', async () => {
-  const { flow, lease } = await begun('node:http', events, 0);
+  const { flow, get } = await full({ after: 10, every: 3_600_000 });
+  const [response] = (await once(get({ accept }), 'response')) as [IncomingMessage];
   expect(flow.stats().waiting).toBe(1);
-  lease.release();
-  await until('it ran', () => flow.stats().inFlight === 0 && flow.stats().waiting === 0);
+  response.destroy();
+  await until('its place is free', () => flow.stats().waiting === 0);
+});
+
+it('a client that does not read gets no signs until it reads on', async () => {
+  let signs = 0;
+  const { server, get, release } = await full({ after: 1, every: 1, onSign: () => void signs++ });
+  const connected = once(server, 'connection') as Promise<[Socket]>;
+  const answered = once(get({ accept }), 'response') as Promise<[IncomingMessage]>;
+  const [socket] = await connected;
+  socket.cork();
+  await until('nothing more fits', () => socket.writableNeedDrain);
+  const before = signs;
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(signs).toBe(before);
+  socket.uncork();
+  const [response] = await answered;
+  response.resume();
+  await until('the signs go on', () => signs > before + 1);
+  release();
+  await once(response, 'end');
 });
 
 it('requests without a stream are told 102 where the host says so', async () => {
-  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
-  const held = await flow.enqueue({ byteSize: 1 }, { fairnessId: 'other' });
-  const limit = nodeFlowControl(flow, { waiting: { after: 10, every: 3_600_000, informational: true } });
-  const server = http.createServer((req, res) => limit(req, res, () => res.end('served'))).listen(0);
-  onTestFinished(() => void server.close());
-  const request = http.get({ port: (server.address() as AddressInfo).port });
-  const answered = new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
-  const { statusCode } = await new Promise<{ statusCode: number }>((resolve) => request.once('information', resolve));
+  const { get, release } = await full({ after: 10, every: 3_600_000, informational: true });
+  const request = get();
+  const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+  const [{ statusCode }] = (await once(request, 'information')) as [{ statusCode: number }];
   expect(statusCode).toBe(102);
-  (held as unknown as { lease: Lease }).lease.release();
-  const response = await answered;
+  release();
+  const [response] = await answered;
   response.resume();
   expect(response.statusCode).toBe(200);
 });
