@@ -30,8 +30,8 @@ export interface LifeSigns {
   readonly afterMs: number;
   readonly everyMs: number;
   sign(): string;
-  /** The events for an answer that is no stream of events. */
-  eventsOf(status: number, retryAfterMs: unknown, body: string): string;
+  /** What to write for the body of an answer that cannot go on as it comes; undefined if it can. Tells of failures. */
+  instead(status: number, headerOf: (name: string) => unknown): ((body: string) => string) | undefined;
   tell(what: 'begun' | 'sign' | 'failed'): void;
 }
 
@@ -51,21 +51,29 @@ export function lifeSigns<Subject>(
   begun: () => void,
 ): LifeSigns | undefined {
   const { after = 15_000, every = 10_000, isStream, place, informational, json, onSign } = options;
-  const accepts = headerText(headers, 'accept')?.includes('text/event-stream') === true;
-  const isAsked = isStream?.(subject) ?? (accepts || fieldsOf(body)?.stream === true);
+  const isAsked =
+    isStream?.(subject) ??
+    (headerText(headers, 'accept')?.includes('text/event-stream') === true || fieldsOf(body)?.stream === true);
   const other = json ?? (informational === true ? 'processing' : undefined);
   const kind = isAsked ? 'events' : other;
   if (kind === undefined) return undefined;
   const dialect = dialectOf(url);
+  const written = (status: number, retryAfterMs: unknown, text: string): string =>
+    kind === 'events'
+      ? eventsOf(dialect, status, Number(retryAfterMs) || undefined, text)
+      : JSON.stringify({ error: { message: text, type: 'server_error', param: null, code: String(status) } });
   return {
     kind,
     afterMs: after,
     everyMs: every,
     sign: () => (kind === 'events' ? signOf(dialect, place?.(subject)) : ' '),
-    eventsOf: (status, retryAfterMs, text) =>
-      kind === 'events'
-        ? eventsOf(dialect, status, Number(retryAfterMs) || undefined, text)
-        : JSON.stringify({ error: { message: text, type: 'server_error', param: null, code: String(status) } }),
+    instead(status, headerOf) {
+      const isPlain = (headerOf('content-encoding') ?? 'identity') === 'identity';
+      if (!isPlain || status >= 400) onSign?.('failed');
+      if (!isPlain) return () => written(502, undefined, 'The answer is compressed, and its head was sent before.');
+      const isEvents = status < 300 && String(headerOf('content-type')).startsWith('text/event-stream');
+      return isEvents || kind !== 'events' ? undefined : written.bind(undefined, status, headerOf('retry-after-ms'));
+    },
     tell(what) {
       if (what === 'begun') begun();
       onSign?.(what);

@@ -50,22 +50,19 @@ export function showLife(res: NodeResponse, signs: LifeSigns, owner: Owner): voi
 }
 
 /** Sends a head, and writes to the client behind the host's back. `stop` is called at the host's first bytes. */
-function begin(res: NodeResponse, { kind, eventsOf, tell }: LifeSigns, stop: () => void): (text: string) => boolean {
+function begin(res: NodeResponse, signs: LifeSigns, stop: () => void): (text: string) => boolean {
   const { write, end } = res;
   const head = new Map<string, unknown>();
   let isTaken = false;
-  /** Of an answer that is no stream of events. */
-  let kept: Buffer[] | undefined;
+  /** Set for an answer that cannot go on as it comes. */
+  let instead: ReturnType<LifeSigns['instead']>;
+  const kept: Buffer[] = [];
   let size = 0;
-
-  const isPlain = (): boolean => (head.get('content-encoding') ?? 'identity') === 'identity';
 
   function take(): void {
     if (isTaken) return;
     isTaken = true;
-    const isEvents = String(head.get('content-type')).startsWith('text/event-stream') && res.statusCode < 300;
-    if (!isPlain() || (kind === 'events' && !isEvents)) kept = [];
-    if (!isPlain() || res.statusCode >= 400) tell('failed');
+    instead = signs.instead(res.statusCode, (name) => head.get(name));
     // The client cannot be told any more: who uploads into a refusal is cut.
     const { socket } = res;
     if (head.get('connection') === 'close') res.once('finish', () => socket?.end());
@@ -74,17 +71,12 @@ function begin(res: NodeResponse, { kind, eventsOf, tell }: LifeSigns, stop: () 
   function keep(chunk: unknown): void {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     if (!(bytes instanceof Uint8Array)) return;
-    if (size < mostKept) kept?.push(Buffer.from(bytes.subarray(0, mostKept - size)));
+    if (size < mostKept) kept.push(Buffer.from(bytes.subarray(0, mostKept - size)));
     size += bytes.length;
   }
 
-  function events(): string {
-    if (!isPlain()) return eventsOf(502, undefined, 'The answer is compressed, and its head was sent before.');
-    return eventsOf(res.statusCode, head.get('retry-after-ms'), Buffer.concat(kept ?? []).toString());
-  }
-
   res.removeHeader('content-length');
-  const type = kind === 'events' ? 'text/event-stream' : 'application/json';
+  const type = signs.kind === 'events' ? 'text/event-stream' : 'application/json';
   res.writeHead(200, { 'content-type': type, 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
   Object.defineProperty(res, 'headersSent', { get: () => isTaken, configurable: true });
   const headers = headersIn(head, res);
@@ -93,7 +85,7 @@ function begin(res: NodeResponse, { kind, eventsOf, tell }: LifeSigns, stop: () 
     write(...given: unknown[]) {
       take();
       stop();
-      if (kept === undefined) return Reflect.apply(write, res, given);
+      if (instead === undefined) return Reflect.apply(write, res, given);
       keep(given[0]);
       callBack(given);
       return true;
@@ -101,11 +93,11 @@ function begin(res: NodeResponse, { kind, eventsOf, tell }: LifeSigns, stop: () 
     end(...given: unknown[]) {
       take();
       stop();
-      if (kept === undefined) return Reflect.apply(end, res, given);
+      if (instead === undefined) return Reflect.apply(end, res, given);
       keep(given[0]);
-      const text = events();
+      const text = instead(Buffer.concat(kept).toString());
       // HTTP/2 writes by the method that is replaced here.
-      kept = undefined;
+      instead = undefined;
       return Reflect.apply(end, res, [text, () => callBack(given)]);
     },
     writeHead(status: number, ...rest: unknown[]) {

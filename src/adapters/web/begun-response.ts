@@ -35,13 +35,11 @@ export async function showingLife(answer: Promise<Response>, owner: Owner): Prom
   sign();
   const goOn = async (): Promise<void> => {
     const response = await answer;
-    const { status, headers, body, ok } = response;
+    const { status, headers, body } = response;
     stop();
     isAnswered = true;
-    if (!ok) signs.tell('failed');
-    const isPlain = ok && headers.get('content-type')?.startsWith('text/event-stream') === true;
-    if (signs.kind === 'events' && !isPlain)
-      await write(signs.eventsOf(status, headers.get('retry-after-ms'), await response.text()));
+    const instead = signs.instead(status, (name) => headers.get(name));
+    if (instead !== undefined) await write(instead(await response.text()));
     writer.releaseLock();
     if (body === null || response.bodyUsed) await writable.close();
     else await body.pipeTo(writable);

@@ -17,7 +17,7 @@ function eventIn(text: string): { name: string | undefined; data: Record<string,
 describe.each(Object.entries(drops) as [string, Drop][])('the drop %s', (_, drop) => {
   const { status, headers, body } = toHttpResponse(drop, { body: 'openai', random: () => 0 });
   const { error } = JSON.parse(body);
-  const told = (url: string) => eventIn(signsAt(url)!.eventsOf(status, headers['retry-after-ms'], body));
+  const told = (url: string) => eventIn(signsAt(url)!.instead(status, (name) => headers[name])?.(body) ?? '');
   const retry = headers['retry-after-ms'];
   const after = retry === undefined ? {} : { retry_after_ms: Number(retry) };
 
@@ -37,7 +37,8 @@ describe.each(Object.entries(drops) as [string, Drop][])('the drop %s', (_, drop
 });
 
 describe('an answer that is no stream', () => {
-  const text = (url: string, status: number, body: string) => signsAt(url)!.eventsOf(status, undefined, body);
+  const text = (url: string, status: number, body: string) =>
+    signsAt(url)!.instead(status, () => undefined)?.(body) ?? '';
 
   it('of a server keeps what it says', () => {
     const overloaded = '{"type":"error","error":{"type":"invalid_request_error","message":"too long"}}';

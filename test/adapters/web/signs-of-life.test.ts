@@ -79,6 +79,14 @@ describe.each(Object.keys(runtimes))('%s: an answer that began', (name) => {
     await until('the seat is free', () => flow.stats().inFlight === 0);
   });
 
+  it('tells of an answer that is packed, which nobody could unpack any more', async () => {
+    const head = { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' };
+    const { response, lease, told } = await begun(name, async () => new Response('packed', { headers: head }));
+    lease.release();
+    expect(await response.text()).toMatch(/^: waiting\n\ndata: \{"error":\{.*compressed.*"status":502\}\}\n\n$/);
+    expect(told).toEqual(['begun', 'sign', 'failed']);
+  });
+
   it('tells of a drop as an event', async () => {
     const { response, flow, lease } = await begun(name);
     const closed = flow.close();
