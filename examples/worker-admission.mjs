@@ -10,7 +10,7 @@ const clock = new ManualClock();
 /**
  * Sends requests to a worker, and says when each of them began to run, or why it did not.
  * @param {string} title
- * @param {import('headgate').WorkerAdmission} worker
+ * @param {import('headgate/types').WorkerAdmission} worker
  * @param {number} serviceMs
  * @param {readonly number[]} arrivalsMs
  */

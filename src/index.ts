@@ -2,7 +2,7 @@
 export type { AdmissionPolicy } from './admission/admission-policy.js';
 export { allOf } from './admission/all-of.js';
 export { sloClasses } from './admission/slo-classes.js';
-export { automaticConcurrencyLimit, type WorkerAdmission, workerAdmission } from './admission/worker-admission.js';
+export { automaticConcurrencyLimit, workerAdmission } from './admission/worker-admission.js';
 export { type Clock, realClock } from './base/clock.js';
 export { type ConfigIssue, FlowConfigError } from './base/faults/flow-config-error.js';
 export type { Duration } from './base/schema/duration.js';

@@ -13,18 +13,22 @@ export interface InFlightView {
   readonly tokens: number;
   /** Usage so far, as the host reported it. */
   readonly usage: Usage;
+  /** Whether its answer has begun, as `lease.answered` and `lease.report` tell. */
+  readonly hasAnswer: boolean;
   readonly endpoint: EndpointView | undefined;
 }
 
 /**
  * Says which dispatched requests may be evicted at all.
  *
- * Contract: called once for each request, at its dispatch. An exception is reported as a plugin error and counts as no.
+ * Contract: `accepts` is called once for each request, at its dispatch; `stillAccepts` for those that it accepted, when
+ * victims are chosen, until it says no, which is final. An exception is reported as a plugin error and counts as no.
  * Cost: on the request path, O(1). State: none.
  */
 export interface EvictionFilter {
   readonly type: string;
   accepts(request: InFlightView): boolean;
+  stillAccepts?(request: InFlightView): boolean;
 }
 
 /**
@@ -43,7 +47,7 @@ export const evictionFilterShape: PluginShape<EvictionFilter> = {
   noun: 'an eviction filter',
   example: 'sheddableOnly()',
   required: ['accepts'],
-  optional: [],
+  optional: ['stillAccepts'],
 };
 
 export const evictionOrderingShape: PluginShape<EvictionOrdering> = {

@@ -55,6 +55,7 @@ export interface Tracked<L> extends InFlightView {
 }
 
 const accepts = yesOrNo('accepts');
+const stillAccepts = yesOrNo('stillAccepts');
 const compare = question('compare', 'a number', (order) =>
   typeof order === 'number' && !Number.isNaN(order) ? order : wrong,
 );
@@ -144,10 +145,11 @@ export class InFlightEvictor<L extends Tracked<L>> {
     inFlight: number,
     nowMs: number,
   ): L[] {
-    const candidates: L[] = [];
+    const below: L[] = [];
     for (const [priority, peers] of this.evictable) {
-      if (priority < band.priority) for (const { lease } of peers) candidates.push(lease);
+      if (priority < band.priority) for (const { lease } of peers) below.push(lease);
     }
+    const candidates = this.filter.has(this.settings.filter, 'stillAccepts') ? this.stillAccepted(below) : below;
     const size = this.reclamation.size({ inFlight, evictable: candidates.length, saturation, ceiling: band.ceiling });
     if (size === 0) return [];
     // Newest first, so that a stable sort leaves ties to the newest.
@@ -161,6 +163,15 @@ export class InFlightEvictor<L extends Tracked<L>> {
       reserve?.add(band.priority, saturation / inFlight, nowMs);
     }
     return chosen;
+  }
+
+  /** The others are forgotten, so that each costs one question more at most. */
+  private stillAccepted(candidates: readonly L[]): L[] {
+    return candidates.filter((lease) => {
+      const isAccepted = this.filter.ask(this.settings.filter, stillAccepts, lease) === true;
+      if (!isAccepted) this.forget(lease);
+      return isAccepted;
+    });
   }
 
   private lowestPriority(): number | undefined {

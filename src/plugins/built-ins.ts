@@ -17,6 +17,7 @@ import { affinityPlugin } from '../endpoints/pickers/affinity.js';
 import { leastKvUsagePlugin } from '../endpoints/pickers/least-kv-usage.js';
 import { leastLoadedPlugin } from '../endpoints/pickers/least-loaded.js';
 import { powerOfTwoChoicesPlugin } from '../endpoints/pickers/power-of-two-choices.js';
+import { noByteSentPlugin } from '../eviction/no-byte-sent.js';
 import { sheddableOnlyPlugin } from '../eviction/sheddable-filter.js';
 import { largestFootprintPlugin, leastProgressPlugin, priorityThenTimePlugin } from '../eviction/victim-orders.js';
 import { interpolatedUsageLimitPlugin, priorityHoldbackPlugin } from '../gate/ceilings/priority-holdback.js';
@@ -71,6 +72,7 @@ export { affinity } from '../endpoints/pickers/affinity.js';
 export { leastKvUsage } from '../endpoints/pickers/least-kv-usage.js';
 export { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 export { powerOfTwoChoices } from '../endpoints/pickers/power-of-two-choices.js';
+export { noByteSent } from '../eviction/no-byte-sent.js';
 export { sheddableOnly } from '../eviction/sheddable-filter.js';
 export { largestFootprint, leastProgress, priorityThenTime } from '../eviction/victim-orders.js';
 export { interpolatedUsageLimit, priorityHoldback } from '../gate/ceilings/priority-holdback.js';
@@ -153,7 +155,7 @@ const builtIns: { readonly [K in ConfigurableKind]: readonly PolicyDefinition<Pl
     tenantBudgetsPlugin,
     probabilisticAdmitterPlugin,
   ],
-  evictionFilter: [sheddableOnlyPlugin],
+  evictionFilter: [noByteSentPlugin, sheddableOnlyPlugin],
   evictionOrdering: [priorityThenTimePlugin, leastProgressPlugin, largestFootprintPlugin],
 };
 

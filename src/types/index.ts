@@ -3,7 +3,7 @@ export type { AdmissionKey, AdmissionView, Rejection } from '../admission/admiss
 export type { SloClasses } from '../admission/slo-classes.js';
 export type { TenantBudgets } from '../admission/tenant-budgets.js';
 export type { TokenBucket } from '../admission/token-bucket.js';
-export type { WorkerLease } from '../admission/worker-admission.js';
+export type { WorkerAdmission, WorkerLease } from '../admission/worker-admission.js';
 export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../base/quota-window.js';
 export type { CircuitBreaker, CircuitState } from '../constraints/circuit-breaker.js';
 export type { QuotaDetector } from '../constraints/quotas/quota-detector.js';

@@ -14,13 +14,15 @@ interface Running {
   readonly dispatchedAtMs: number;
   readonly tokens: number;
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number };
+  readonly hasAnswer: boolean;
   readonly endpoint: undefined;
   candidacy: Candidate<Running> | undefined;
 }
 
 function running(priority: number, dispatchedAtMs = 0): Running {
   const usage = { promptTokens: 0, completionTokens: 0 };
-  return { fairnessId: 'batch', priority, dispatchedAtMs, tokens: 0, usage, endpoint: undefined, candidacy: undefined };
+  const rest = { tokens: 0, usage, hasAnswer: false, endpoint: undefined, candidacy: undefined };
+  return { fairnessId: 'batch', priority, dispatchedAtMs, ...rest };
 }
 
 function band(priority: number, ceiling = 1): PriorityBand {

@@ -20,6 +20,7 @@ function orderOf({ compare }: EvictionOrdering, running: readonly Running[]): st
         dispatchedAtMs,
         tokens,
         usage: { promptTokens, completionTokens },
+        hasAnswer: false,
         endpoint: undefined,
       };
     },

@@ -5,10 +5,11 @@ import { SeatReserve } from '../../gate/seat-reserve.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { EventHub } from '../event-hub.js';
 import type { ResolvedEviction } from '../options.js';
+import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
 import type { Backlog } from './backlog.js';
 import type { Operation } from './operation.js';
 import type { Part } from './parts.js';
-import type { SeatLease, Seats } from './seats.js';
+import { own, type SeatLease, type Seats } from './seats.js';
 
 export interface EvictionParts {
   readonly operation: Operation;
@@ -51,13 +52,14 @@ export class InFlightEviction implements Part {
     this.evictor.untrack(lease, nowMs);
   }
 
-  /** Asks running requests to leave for the bands that wait, highest first. */
+  /** Asks running requests to leave for the bands that wait, highest first. Their seats stay taken until `release`. */
   gateClosed(nowMs: number): void {
     const { backlog, gate, seats, events } = this.engine;
     if (backlog.isPoolEmpty) return;
     for (const lease of this.evictor.victims(backlog.bands.allCompeting(), gate, seats.inFlight, nowMs)) {
       seats.evicted++;
-      lease.evict();
+      own(lease).isEvicted = true;
+      lease.abort(new FlowEvictedError());
       if (events.heard.evicted) events.emit('evicted', { lease: lease.face });
     }
   }

@@ -24,7 +24,6 @@ import type { Usage } from '../../tiers/views.js';
 import type { EventHub } from '../event-hub.js';
 import type { FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
-import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
 import type { Lease } from '../outcome/lease.js';
 import type { Dispatched, Outcome } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
@@ -249,17 +248,12 @@ function tellFlow(lease: SeatLease, flow: Flow, ending: Ending, nowMs: number): 
 
 /** The endpoint to move a lease to. @throws FlowConfigError when the pool has none, or the lease was released */
 export function destination(pool: SeatPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
-  if (isReleased) {
-    throw new FlowConfigError('lease.bind', [
-      { path: '', expected: 'a lease that is held', got: 'one that was released' },
-    ]);
-  }
+  const wrong = (path: string, expected: string, got: string): FlowConfigError =>
+    new FlowConfigError('lease.bind', [{ path, expected, got }]);
+  if (isReleased) throw wrong('', 'a lease that is held', 'one that was released');
   const endpoint = pool.get(typeof to === 'string' ? to : to?.id);
-  if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to)) {
-    throw new FlowConfigError('lease.bind', [
-      { path: 'endpoint', expected: 'an endpoint of the pool', got: describeValue(to) },
-    ]);
-  }
+  if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to))
+    throw wrong('endpoint', 'an endpoint of the pool', describeValue(to));
   return endpoint;
 }
 
@@ -287,7 +281,10 @@ class LeaseExtras {
   controller: AbortController | undefined = undefined;
   onAbort: ((reason: unknown) => void) | undefined = undefined;
   isEvictable = false;
+  /** Written by InFlightEviction. */
   isEvicted = false;
+  /** Noted of what may be evicted; nobody else asks. */
+  hasAnswer = false;
   candidacy: Candidate<SeatLease> | undefined = undefined;
   isPutOff = false;
   isUnsent = false;
@@ -368,6 +365,10 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     if (candidacy !== undefined) extras.isEvictable = true;
   }
 
+  get hasAnswer(): boolean {
+    return this.extras?.hasAnswer === true || this.usage.completionTokens > 0;
+  }
+
   get isPutOff(): boolean {
     return this.extras?.isPutOff === true;
   }
@@ -418,12 +419,6 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     if (extras.controller?.signal.aborted) this.abort();
   }
 
-  /** Asks for the seat; it stays taken until `release`. */
-  evict(): void {
-    own(this).isEvicted = true;
-    this.abort(new FlowEvictedError());
-  }
-
   /** False when it was noted before. */
   noteOverdue(): boolean {
     const extras = own(this);
@@ -457,7 +452,9 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   answered(answer: ServerAnswer): void {
     checkAnswer(answer);
-    if (!this.isReleased && this.owner.answered(this, answer)) own(this).isPutOff = true;
+    if (this.isReleased) return;
+    if (this.owner.answered(this, answer)) own(this).isPutOff = true;
+    else if (this.extras !== undefined) this.extras.hasAnswer = true;
   }
 
   unsent(): void {

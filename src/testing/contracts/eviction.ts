@@ -18,6 +18,7 @@ function randomLeases(seed: number, count: number): InFlightView[] {
       dispatchedAtMs: random.int(4) * 10,
       tokens: random.pick([0, 1, 100, Number.MAX_SAFE_INTEGER]),
       usage: Object.freeze({ promptTokens: random.int(3) * 100, completionTokens: random.int(3) * 10 }),
+      hasAnswer: random.chance(0.5),
       endpoint: random.chance(0.5) ? endpointView(`e${random.int(2)}`) : undefined,
     }),
   );
@@ -76,9 +77,11 @@ export function evictionFilterContract(make: () => EvictionFilter): ContractCase
   return contract(make, {
     'answers true or false for every request, and the same again'(filter) {
       for (const lease of randomLeases(1, 200)) {
-        const answer: unknown = filter.accepts(lease);
-        expectThat(typeof answer === 'boolean', `it answers ${String(answer)}`);
-        expectSame(make().accepts(lease), answer, 'what another filter answers');
+        for (const hook of ['accepts', 'stillAccepts'] as const) {
+          const answer: unknown = filter[hook]?.(lease) ?? true;
+          expectThat(typeof answer === 'boolean', `${hook} answers ${String(answer)}`);
+          expectSame(make()[hook]?.(lease) ?? true, answer, 'what another filter answers');
+        }
       }
     },
     ...ofEviction((filter: EvictionFilter) => ({ filter }), 'accepts', 'evicts nobody by an answer that was lost'),

@@ -9,6 +9,7 @@ import {
   defaultRegistry,
   type EvictionFilter,
   type EvictionOrdering,
+  FlowEvictedError,
   priorityThenTime,
   sheddableOnly,
   sloClasses,
@@ -47,7 +48,15 @@ function filterOf(vector: Vector, name: string): EvictionFilter {
 
 function viewOf({ priority, dispatchMs = 0 }: { priority: number; dispatchMs?: number }): InFlightView {
   const usage = { promptTokens: 0, completionTokens: 0 };
-  return { fairnessId: 'flow', priority, dispatchedAtMs: dispatchMs, tokens: 0, usage, endpoint: undefined };
+  return {
+    fairnessId: 'flow',
+    priority,
+    dispatchedAtMs: dispatchMs,
+    tokens: 0,
+    usage,
+    hasAnswer: false,
+    endpoint: undefined,
+  };
 }
 
 interface QueueScript {
@@ -182,7 +191,7 @@ function tellRepeatedly(times: number): { errors: number; signals: number } {
   lease.signal.addEventListener('abort', () => told.signals++);
   for (let turn = 0; turn < times; turn++) {
     try {
-      lease.evict();
+      lease.abort(new FlowEvictedError());
     } catch {
       told.errors++;
     }

@@ -1,14 +1,9 @@
 /** The cap inside a worker process: who runs, who waits, who is refused. */
 import { expect } from 'vitest';
 import { type DynamoSettings, dynamoEnvironment } from '../../../src/config/index.js';
-import {
-  automaticConcurrencyLimit,
-  FlowConfigError,
-  type WorkerAdmission,
-  workerAdmission,
-} from '../../../src/index.js';
+import { automaticConcurrencyLimit, FlowConfigError, workerAdmission } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
-import type { BusyThresholds, WorkerLease } from '../../../src/types/index.js';
+import type { BusyThresholds, WorkerAdmission, WorkerLease } from '../../../src/types/index.js';
 import { turns } from '../../support/flow.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
 import { type Runners, unknownWord } from '../support/runner.js';
