@@ -174,6 +174,42 @@ describe('a server with a field of its own', () => {
     expect((await passed('proxy', {})).body.rank).toBe(0.5);
   });
 
+  it.each([
+    ['low', '{"rank":5,"user":"low"}', { rank: 0.1, user: 'low' }],
+    ['high', '{"user":"high"}', { rank: 0.9, user: 'high' }],
+    ['proxy', '{"rank":5,"user":"proxy"}', { rank: 5, user: 'proxy' }],
+    ['low', '{"rank":5,"user":"low","rank":6}', 400],
+  ])(
+    'that a reload gave it gets the right number from a request of %s that waited: %s',
+    async (key, body, expected) => {
+      const server = await orderingServer('lower first');
+      const fileWith = (priority?: object) =>
+        fileOf([{ id: 'u', url: server.url, ...(priority && { priority }) }], {
+          ...{ auth: { keys }, scrape: { enabled: false } },
+          ...more,
+        });
+      const { post, gateway } = await startGateway(fileWith());
+      const ask = (text: string, by: string) => post(text, { headers: { authorization: `Bearer ${by}` } });
+      const first = ask('{"user":"first"}', 'proxy');
+      await vi.waitFor(() => expect(server.count()).toBe(1));
+      const second = ask(body, key);
+      await vi.waitFor(() => expect(gateway.flow.stats().waiting).toBe(1));
+      gateway.reconfigure(loadGatewayConfig(fileWith(rank)));
+      server.finish();
+      await first;
+      if (typeof expected === 'number') {
+        expect((await second).status).toBe(expected);
+        await vi.waitFor(() => expect(gateway.flow.stats().inFlight).toBe(0));
+        return;
+      }
+      await vi.waitFor(() => expect(server.count()).toBe(1));
+      server.finish();
+      await second;
+      expect(JSON.parse(server.received.at(-1)!.text)).toEqual(expected);
+      expect(server.received.at(-1)!.text.match(/rank/g)).toHaveLength(1);
+    },
+  );
+
   it('gets the number of the next objective below, and under all of them the lowest one', async () => {
     const priorities = [99, 101, -1, -11];
     const senders = priorities.map((priority) => ({ key: `k${priority}`, tenant: 'a', priority }));

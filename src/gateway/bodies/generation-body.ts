@@ -9,6 +9,8 @@ export interface GenerationBody {
   readonly model: string | undefined;
   /** Where the fields that are looked at stand in the bytes, whatever their type. */
   readonly spans: ReadonlyMap<string, Span>;
+  /** Their names. */
+  readonly names: ReadonlySet<string>;
   /** Names the beginning of the prompt, for affinity. */
   readonly prefixKey: string | undefined;
   readonly prompt: PromptParts;
@@ -64,10 +66,12 @@ export function isRankField(name: unknown): name is string {
 /** Reads along while the body arrives. */
 export class GenerationBodyReader {
   private readonly counter = new PromptCounter();
+  private readonly names: ReadonlySet<string>;
   private readonly scanner: JsonScanner;
 
   constructor(besides: readonly string[] = []) {
-    this.scanner = new JsonScanner(besides.length === 0 ? wanted : new Set([...wanted, ...besides]), this.counter);
+    this.names = besides.length === 0 ? wanted : new Set([...wanted, ...besides]);
+    this.scanner = new JsonScanner(this.names, this.counter);
   }
 
   /** @throws ApiError 400 when it is no JSON object */
@@ -91,6 +95,7 @@ export class GenerationBodyReader {
     return {
       model,
       spans,
+      names: this.names,
       prefixKey: begin === undefined ? undefined : prefixKey(begin),
       prompt: this.counter.end(bytes),
       isStream: textOf('stream', 8) === 'true',
@@ -99,6 +104,15 @@ export class GenerationBodyReader {
       maxOutputTokens: limit && Math.min(limit * answers, Number.MAX_SAFE_INTEGER),
     };
   }
+}
+
+/** The same with fields that nobody looked for when it came. @throws ApiError 400 for one that is there twice */
+export function lookedThrough(body: GenerationBody, bytes: Buffer, besides: readonly string[]): GenerationBody {
+  if (besides.every((name) => body.names.has(name))) return body;
+  const scanner = new JsonScanner(new Set(besides));
+  scanner.push(bytes);
+  const names = new Set([...body.names, ...besides]);
+  return { ...body, names, spans: new Map([...body.spans, ...scanner.end()]) };
 }
 
 /** Undefined for what is none. */

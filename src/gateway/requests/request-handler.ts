@@ -28,7 +28,7 @@ import {
 } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
-import { type GenerationBody, GenerationBodyReader } from '../bodies/generation-body.js';
+import { type GenerationBody, GenerationBodyReader, lookedThrough } from '../bodies/generation-body.js';
 import { checkMediaType, encodingOf } from '../bodies/media-types.js';
 import { Attempt, type AttemptOptions, type AttemptResult } from '../forwarding/attempt.js';
 import { type RefusalTracker, refusalTracker, type Upstreams } from '../forwarding/upstreams.js';
@@ -312,11 +312,13 @@ export class RequestHandler {
   }
 
   private dispatched(state: RequestState): void {
-    const { config, detectors } = this.setup;
-    const { lease } = state;
+    const { config, detectors, rankFields } = this.setup;
+    const { lease, body, bytes } = state;
     const { endpoint } = lease ?? {};
     try {
       if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
+      // A reload may have named a field meanwhile.
+      if (body !== undefined && bytes !== undefined) state.body = lookedThrough(body, bytes, rankFields);
       state.attempts.push(endpoint.id);
       this.parts.counters.sentTo(endpoint.id);
       state.queuedMs += state.granted?.queuedMs ?? 0;
