@@ -24,6 +24,7 @@ const presets: Readonly<Record<string, string>> = {
   'least-progress-eviction-order-policy': 'priority-then-time-eviction-order-policy',
   'least-service-fairness-policy': 'virtual-token-counter-fairness-policy',
   'mean-saturation-detector': 'max-saturation-detector',
+  'reject-all': 'always-admit',
   'start-time-fair-queueing-fairness-policy': 'virtual-token-counter-fairness-policy',
 };
 
