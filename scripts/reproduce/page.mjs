@@ -2,16 +2,15 @@
 
 const head = `# Published results, reproduced
 
-\`npm run reproduce\` runs each row with the package's own controller on simulated servers, and writes this page; the tests run a short form.
+\`npm run reproduce\` runs each [row](../scripts/reproduce/rows) with the package's own controller on
+[simulated servers](simulator.md), and writes this page; the tests run a short form.
 "Published" is what others reported, "reference" what an independent simulation in another language found, "ours" what this version does, and
 "control" what a row compares with, so that it can fail. A figure is never tuned to: where it cannot be reproduced, the row says so, and why.
-
-The [scenario files](../examples/scenarios) and the [rows](../scripts/reproduce/rows) are there; [Simulator](simulator.md) explains them.
 `;
 
 const traps = `## Traps
 
-* The VTC scheduler stands inside its engine, and sees whether the next request fits. A gateway cannot: here a request that does not fit stands at
+* The VTC scheduler stands inside its engine, and sees whether the next request fits. Here a request that does not fit stands at
   the server's door, alone, until it does.
 * The steps of an engine are simulated as a line in batch size, resident tokens and prompt tokens. Networks, tokenizers, caches of prefixes,
   speculative decoding and the noise of a shared machine are not. [A log](capacity.md#from-a-log-of-yesterday) fits a model to measured times.
