@@ -15,11 +15,10 @@ import * as s from '../base/schema/schema.js';
 import { watchedBody } from '../base/stream/watched-body.js';
 import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
-import { discardBody } from './discard-body.js';
 import { msAboveZero, numberFrom } from './option-schemas.js';
-import { replayableInput, signalOf } from './replayable-input.js';
 import { type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
-import { type Fetch, platformFetch } from './retrying-fetch.js';
+import { platformFetch } from './retrying-fetch.js';
+import { discardBody, type Fetch, replayableInput, signalOf } from './sent-again.js';
 
 export interface BatchDispatcherOptions extends RetryPolicy {
   /** Sends one request. @default the platform's fetch */
@@ -52,18 +51,13 @@ export interface BatchDispatcher {
   readonly waiting: number;
 }
 
+const isPart = (given: unknown): given is number => typeof given === 'number' && given > 0 && given < 1;
 const shape = {
   fetch: s.optional(s.callable<Fetch>(), platformFetch),
   initial: s.optional(numberFrom(1), 1),
   max: s.optional(s.positiveInteger(), 64),
   increase: s.optional(s.aboveZero(), 1),
-  decrease: s.optional(
-    s.value(
-      'a number above 0, below 1',
-      (given): given is number => typeof given === 'number' && given > 0 && given < 1,
-    ),
-    0.5,
-  ),
+  decrease: s.optional(s.value('a number above 0, below 1', isPart), 0.5),
   probeMs: s.optional(msAboveZero(), 1000),
   maxAttempts: s.optional(s.positiveInteger(), 10),
   clock: s.optional(s.clock(), realClock),
@@ -73,11 +67,10 @@ const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
 
 /**
  * A fetch for work that can wait, such as a batch beside chat. It begins with few requests, adds one for each window of
- * answers, and halves after a refusal (429, 503, 529). It sends a refused request again no sooner than the answer says.
- * It never has more in flight than `x-llm-d-flow-band-headroom-requests` of the last answer says, where the gateway
- * sends that (`bandHeadroom: true`). Make one for each gateway. A request that has been sent `maxAttempts` times, or
- * cannot be sent again, has the refusal for its answer; no other failure is retried. Source: Chiu and Jain, "Analysis
- * of the Increase and Decrease Algorithms for Congestion Avoidance" (1989).
+ * answers, and halves after a refusal (429, 503, 529), sent again no sooner than the answer says. It never has more in
+ * flight than the gateway's `x-llm-d-flow-band-headroom-requests` says (`bandHeadroom: true`). Make one for each
+ * gateway. After `maxAttempts`, or where it cannot be sent again, the refusal is the answer; no other failure is
+ * retried. Source: Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance" (1989).
  * @throws FlowConfigError
  * @example
  * const batch = batchDispatcher();

@@ -3,9 +3,7 @@ import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
-import { signalOf } from './replayable-input.js';
-
-type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+import { type Fetch, signalOf } from './sent-again.js';
 
 /** Spans of time in ms; Infinity: as long as it takes. */
 export interface FirstTokenTimeouts {
@@ -16,10 +14,7 @@ export interface FirstTokenTimeouts {
 }
 
 /** Infinity for a request without a stream, because its answer comes whole. */
-export function awaitsTokenMs(
-  { firstToken, firstTokenByModel }: FirstTokenTimeouts,
-  body: RequestInit['body'] | undefined,
-): number {
+export function awaitsTokenMs({ firstToken, firstTokenByModel }: FirstTokenTimeouts, body: unknown): number {
   const { model, stream } = (typeof body === 'string' && fieldsOf(parseJson(body))) || {};
   return stream === true ? firstTokenMsOf(model, firstToken, firstTokenByModel) : Infinity;
 }

@@ -4,4 +4,5 @@ export { type BatchDispatcher, type BatchDispatcherOptions, batchDispatcher } fr
 export type { FirstTokenTimeouts } from './first-token.js';
 export { type RetryBudget, type RetryBudgetOptions, retryBudget } from './retry-budget.js';
 export { type RefusedResponse, type RetryPolicy, retryDelayMs } from './retry-delay.js';
-export { type Fetch, type RetryOptions, retrying, retryingFetch } from './retrying-fetch.js';
+export { type RetryOptions, retrying, retryingFetch } from './retrying-fetch.js';
+export type { Fetch } from './sent-again.js';

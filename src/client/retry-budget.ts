@@ -28,11 +28,7 @@ export interface RetryBudget {
 /** Ten times a tenth must make one. */
 const rounding = 1e-9;
 
-/**
- * A token bucket of retries. O(1).
- * Source: Finagle, RetryBudget (a share of the requests, a minimum per second); gRPC A6 (a fixed capacity).
- * @throws FlowConfigError
- */
+/** A token bucket of retries. O(1). Source: Finagle, RetryBudget; gRPC A6 (fixed capacity). @throws FlowConfigError */
 export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {
   const { ratio, minPerSecond, capacity } = s.parse(optionsSchema, options, 'retryBudget');
   let tokens = capacity;

@@ -39,22 +39,16 @@ const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });
 
 /**
  * The pause in ms before the next attempt, after `attempt` (from 0) got this answer; undefined for none. Only 429, 503
- * and 529 are refusals by contract. It is the time of `retry-after-ms` or `Retry-After`, plus a back-off, so that
- * clients do not all come back in the same second: `evicted` when `x-llm-d-request-dropped-reason` says so, else
- * `rejected`. Source: the error contracts of llm-d and of Dynamo.
+ * and 529 are refusals by contract. It is the time of `retry-after-ms` or `Retry-After`, plus a back-off: `evicted` if
+ * `x-llm-d-request-dropped-reason` says so, else `rejected`. Source: the error contracts of llm-d and of Dynamo.
  */
 export function retryDelayMs(
   { status, headers }: RefusedResponse,
   attempt: number,
   policy: RetryPolicy = {},
 ): number | undefined {
-  const {
-    rejected = soon,
-    evicted = patient,
-    maxRetryAfterMs = 60_000,
-    random = Math.random,
-    nowEpochMs = Date.now,
-  } = policy;
+  const { rejected = soon, evicted = patient, maxRetryAfterMs = 60_000 } = policy;
+  const { random = Math.random, nowEpochMs = Date.now } = policy;
   if (!isRefusal(status)) return undefined;
   const toldMs = retryAfterMs(headers, nowEpochMs) ?? 0;
   if (toldMs > maxRetryAfterMs) return undefined;

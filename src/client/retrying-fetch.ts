@@ -4,15 +4,11 @@ import { pause } from '../base/pause.js';
 import { isReplayable } from '../base/request-body.js';
 import * as s from '../base/schema/schema.js';
 import type { Clock } from '../index.js';
-import { discardBody } from './discard-body.js';
 import { awaitsTokenMs, type FirstTokenTimeouts, fetchToFirstToken } from './first-token.js';
 import { msAboveZero, numberFrom } from './option-schemas.js';
-import { replayableInput, signalOf } from './replayable-input.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
-
-/** The signature that every fetch has. */
-export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+import { discardBody, type Fetch, replayableInput, signalOf } from './sent-again.js';
 
 /** Looked up for each call, so that a replaced one counts. */
 export const platformFetch: Fetch = (input, init) => globalThis.fetch(input, init);
@@ -77,11 +73,7 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
   };
 }
 
-/**
- * The platform's fetch with retries.
- * @example
- * const client = new OpenAI({ baseURL, fetch: retryingFetch(), maxRetries: 0 });
- */
+/** The platform's fetch with retries. @example new OpenAI({ baseURL, fetch: retryingFetch(), maxRetries: 0 }) */
 export function retryingFetch(options: RetryOptions = {}): Fetch {
   return retrying(platformFetch, options);
 }

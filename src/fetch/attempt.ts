@@ -8,13 +8,11 @@ import type { EndpointView, Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
 import type { FetchCall } from './fetch-call.js';
 import type { FetchSettings } from './fetch-options.js';
-import { LeaseEnd } from './lease-end.js';
-import { leasedStream, type UnreadCount } from './leased-stream.js';
+import { LeaseEnd, leasedStream, type UnreadCount } from './lease-end.js';
 
 /**
  * - `answered`: for the caller; the lease goes with it.
- * - `refused`: the server refused because of load. `pass` makes the answer for the caller; without it the lease still
- *   has to end.
+ * - `refused`: because of load. `pass` makes the answer for the caller; without it the lease still has to end.
  * - `evicted`: before there was an answer. The lease still has to end.
  * - `late`: no content token in time.
  */
@@ -54,17 +52,16 @@ export class Attempt {
     this.settings = settings;
     this.counts = counts;
     const { firstToken, firstTokenByModel } = settings.timeouts;
-    this.firstTokenMs =
-      mayRetry && call.isStream ? firstTokenMsOf(call.model, firstToken, firstTokenByModel) : Infinity;
+    const isAwaited = mayRetry && call.isStream;
+    this.firstTokenMs = isAwaited ? firstTokenMsOf(call.model, firstToken, firstTokenByModel) : Infinity;
   }
 
   /** Rejects as fetch does: when the caller aborts, there is no connection, or no head of an answer comes in time. */
   async run(): Promise<AttemptResult> {
     const { end, settings } = this;
     try {
-      this.headTimer = this.timer(settings.timeouts.firstByte, () => {
-        return new DOMException('The answer did not begin in time', 'TimeoutError');
-      });
+      const lateHead = (): unknown => new DOMException('The answer did not begin in time', 'TimeoutError');
+      this.headTimer = this.timer(settings.timeouts.firstByte, lateHead);
       this.tokenTimer = this.timer(this.firstTokenMs, () => tooLate);
       const response = await this.send();
       end.signal.throwIfAborted();

@@ -1,35 +1,14 @@
 /** A call as options see it: target, headers without control headers, the body's model. It is parsed at most once. */
-import { controlHeaders } from '../adapters/http/index.js';
+import { type AdapterGate, type Classification, controlHeaders, type PlacementHints } from '../adapters/http/index.js';
 import { bodyBytes, isReplayable } from '../base/request-body.js';
 import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
+import { type FlowRequest, type Outcome, tokenEstimator } from '../index.js';
 
-interface BodyFacts {
-  readonly model?: unknown;
-  readonly stream?: unknown;
-  readonly n?: unknown;
-  readonly max_tokens?: unknown;
-  readonly max_completion_tokens?: unknown;
-  readonly max_output_tokens?: unknown;
-}
-
+type BodyFacts = NonNullable<ReturnType<typeof fieldsOf>>;
 const noFacts: BodyFacts = {};
 /** What fetch reads of its options and of a Request; `dispatcher` is undici's. */
-const initMembers = [
-  'method',
-  'headers',
-  'body',
-  'referrer',
-  'referrerPolicy',
-  'mode',
-  'credentials',
-  'cache',
-  'redirect',
-  'integrity',
-  'keepalive',
-  'signal',
-  'duplex',
-  'dispatcher',
-] as const;
+const initMembers = /* @__PURE__ */ `method headers body referrer referrerPolicy mode credentials cache redirect
+  integrity keepalive signal duplex dispatcher`.split(/\s+/);
 const unknownBodyBytes = 65_536;
 
 export class FetchCall {
@@ -153,4 +132,30 @@ function parsed(text: string): BodyFacts {
 export function callerSignal(own: AbortSignal | undefined, context: AbortSignal | undefined): AbortSignal | undefined {
   if (own === undefined || context === undefined || own === context) return own ?? context;
   return AbortSignal.any([own, context]);
+}
+
+const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
+
+/** What every call tells of itself; `inputTokens`: of the prompt, as far as the call knows. */
+export interface CallFacts extends Pick<FlowRequest, 'byteSize' | 'signal'> {
+  readonly inputTokens?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+}
+
+/** Asks whenever called. Tokens are those that the host names, else those of `estimate`, else the call's. */
+export function turnFor<R extends FlowRequest & PlacementHints>(
+  flow: AdapterGate<R>,
+  named: Classification,
+  call: Omit<R, keyof Classification> & CallFacts,
+  estimate: (() => number | undefined) | undefined,
+): () => Promise<Outcome> {
+  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = named;
+  const { maxOutputTokens } = call;
+  const inputTokens = tokens === undefined && estimate === undefined ? call.inputTokens : undefined;
+  const booked =
+    inputTokens === undefined ? (tokens ?? estimate?.()) : estimateTokens({ inputTokens, maxOutputTokens });
+  const hints = { ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset };
+  const request = { ...call, ...hints, inputTokens, tokens: booked } as unknown as R;
+  const key = { fairnessId, priority };
+  return async () => flow.enter?.(request, key) ?? flow.enqueue(request, key);
 }

@@ -69,16 +69,13 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
   clock?: Clock | undefined;
 }
 
+type Spans = Readonly<Record<'firstToken' | 'firstByte' | 'idle', number>>;
+
 /** The options with their defaults, spans of time in ms; Infinity: no bound. */
 export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' | 'timeouts' | 'clock'> {
   readonly usage: boolean;
   readonly retry: { readonly max: number; readonly maxWaitMs: number };
-  readonly timeouts: {
-    readonly firstToken: number;
-    readonly firstTokenByModel: Readonly<Record<string, number>>;
-    readonly firstByte: number;
-    readonly idle: number;
-  };
+  readonly timeouts: Spans & { readonly firstTokenByModel: Readonly<Record<string, number>> };
   readonly clock: Clock;
 }
 
@@ -105,7 +102,7 @@ const retrySchema = s.object({
 });
 const never = { max: 0, maxWaitMs: 0 };
 
-const optionsSchema: Schema<FetchSettings> = s.object({
+export const optionsSchema: Schema<FetchSettings> = s.object({
   fetch: s.optional(s.callable<Fetch>()),
   classify: s.optional(s.callable<NonNullable<FlowFetchOptions['classify']>>()),
   context: contextOption,
@@ -137,10 +134,4 @@ export function checkGate(gate: Partial<AdapterGate> | null | undefined, subject
   if (typeof gate?.enqueue === 'function') return;
   const expected = 'a FlowController, or what has its enqueue';
   throw new FlowConfigError(subject, [{ path: 'flow', expected, got: describeValue(gate) }]);
-}
-
-/** @throws FlowConfigError that lists every problem. */
-export function checkOptions(gate: Partial<AdapterGate> | null | undefined, options: FlowFetchOptions): FetchSettings {
-  checkGate(gate, 'flowFetch');
-  return s.parse(optionsSchema, options, 'flowFetch options');
 }

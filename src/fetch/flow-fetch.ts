@@ -10,12 +10,12 @@ import { toHttpResponse } from '../adapters/http/index.js';
 import { describeValue } from '../base/faults/flow-config-error.js';
 import { pause } from '../base/pause.js';
 import { promptTokens } from '../base/prompt-tokens.js';
+import * as s from '../base/schema/schema.js';
 import { type Drop, FlowConfigError, FlowControlError, type Lease, type Outcome } from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
-import { FetchCall } from './fetch-call.js';
+import { FetchCall, turnFor } from './fetch-call.js';
 import type { CallContext, Fetch, FetchSettings, FlowFetchOptions } from './fetch-options.js';
-import { checkOptions } from './fetch-options.js';
-import { turnFor } from './turn.js';
+import { checkGate, optionsSchema } from './fetch-options.js';
 
 /** The request that policies see, in `item.request`: the call in `req`, its model and its size. */
 export interface FetchRequest extends HttpFlowRequest<FetchCall> {
@@ -42,15 +42,16 @@ export interface FlowFetch extends Fetch {
 
 /**
  * A fetch for the clients of model APIs. It waits for a lease, sends the request, to the lease's endpoint where there
- * is a pool, and passes the answer on as it comes while it reads its usage. The seat is given back when the body has
- * ended, was cancelled or failed. A drop is an answer of the error contract with `Retry-After` and `retry-after-ms`, so
- * that the client's own retries work. A caller that aborts gets its own reason, as from fetch.
+ * is a pool, and passes the answer on while it reads its usage. The seat is given back when the body has ended, was
+ * cancelled or failed. A drop is an answer of the error contract, so that the client's own retries work. A caller that
+ * aborts gets its own reason, as from fetch.
  * @throws FlowConfigError for options that cannot be right.
  * @example
  * const openai = new OpenAI({ fetch: flowFetch(flow, { classify: () => ({ fairnessId: tenant.id, priority: 10 }) }) });
  */
 export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOptions = {}): FlowFetch {
-  const settings = checkOptions(flow, options);
+  checkGate(flow, 'flowFetch');
+  const settings = s.parse(optionsSchema, options, 'flowFetch options');
   const counts = { unread: 0, retried: 0 };
   // The clients of all providers find the message there; Dynamo's contract has a body of its own.
   const { body = settings.contract === 'dynamo' ? undefined : 'openai' } = settings;
@@ -126,12 +127,7 @@ function leave(call: FetchCall): never {
   throw reason;
 }
 
-function turnOf(
-  flow: AdapterGate<FetchRequest>,
-  call: FetchCall,
-  settings: FetchSettings,
-  context: CallContext | undefined,
-): () => Promise<Outcome> {
+function turnOf(flow: AdapterGate<FetchRequest>, call: FetchCall, settings: FetchSettings, context?: CallContext) {
   const { byteSize, signal, model, maxOutputTokens, body } = call;
   const inputTokens = model === undefined || typeof body !== 'string' ? undefined : promptTokens(body, byteSize);
   const facts = { byteSize, signal, model, inputTokens, maxOutputTokens, req: call };

@@ -1,6 +1,5 @@
 /**
- * One HTTP request, as a proxy tells of it on a stream of its own: parts come in, answers go out. It knows nothing of
- * gRPC.
+ * One HTTP request, as a proxy tells of it on a stream of its own: parts come in, answers go out. No gRPC is here.
  *
  *     headers ─► body ─► deciding ─► answered ─► over        of the request
  *                 413    400 429 503    │  evicted
@@ -202,10 +201,8 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     this.phase = 'over';
     this.status = status;
     this.isRefused = true;
-    const mutation = { setHeaders: setting(headers) };
-    this.sink.write({
-      immediateResponse: { status: { code: status }, headers: mutation, body: Buffer.from(body), details },
-    });
+    const answer = { headers: { setHeaders: setting(headers) }, body: Buffer.from(body), details };
+    this.sink.write({ immediateResponse: { status: { code: status }, ...answer } });
     this.finish(false);
     this.sink.end();
   }
@@ -296,10 +293,8 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
       if (passed.length > 0 || endOfStream) writePieces(this.sink, 'responseBody', passed, endOfStream, facts);
     } else {
       const response = passed === body ? undefined : { bodyMutation: { body: passed } };
-      this.sink.write({
-        responseBody: { response },
-        dynamicMetadata: endOfStream ? this.reader?.facts?.() : undefined,
-      });
+      const dynamicMetadata = endOfStream ? this.reader?.facts?.() : undefined;
+      this.sink.write({ responseBody: { response }, dynamicMetadata });
     }
     if (endOfStream) this.finish(true);
   }
@@ -332,14 +327,10 @@ function faultOf({ requestBodyMode, responseBodyMode }: Modes): string | undefin
   return `processing_mode: expected FULL_DUPLEX_STREAMED or BUFFERED bodies; got ${got}`;
 }
 
+type BodyPart = 'requestBody' | 'responseBody';
+
 /** Facts go with the last piece. */
-function writePieces(
-  sink: ExtProcSink,
-  part: 'requestBody' | 'responseBody',
-  bytes: Uint8Array,
-  isEnd: boolean,
-  facts?: Struct,
-): void {
+function writePieces(sink: ExtProcSink, part: BodyPart, bytes: Uint8Array, isEnd: boolean, facts?: Struct): void {
   for (let at = 0; at === 0 || at < bytes.length; at += longestPiece) {
     const body = bytes.length <= longestPiece ? bytes : bytes.subarray(at, at + longestPiece);
     const isLast = at + longestPiece >= bytes.length;

@@ -1,7 +1,13 @@
 /** Flow control for the streams of a proxy: each request is held until it is dispatched, and told its endpoint. */
 import { letProcessEnd } from '../../base/clock.js';
-import type { Drop, EndpointPool, EndpointView, Lease } from '../../index.js';
-import { FlowControlError, subsetHint } from '../../index.js';
+import {
+  type Drop,
+  type EndpointPool,
+  type EndpointView,
+  FlowControlError,
+  type Lease,
+  subsetHint,
+} from '../../index.js';
 import type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { flowKeyFromHeaders } from '../http/flow-key-from-headers.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
@@ -55,10 +61,8 @@ const resourceExhausted = 8;
  * const server = await serveExtProc(handler, { port: 9002 });
  */
 export function flowControl(flow: ExtProcGate, options: ExtProcOptions): ExtProcHandler {
-  const { pool, maxEndpoints, rank, facts, received, responding, ended, failed, ...rest } = options;
-  const { maxReadingBytes, maxStreams = 50_000, receiveTimeoutMs = 60_000, ...ofAdapter } = rest;
-  const hooks = { pool, maxEndpoints, rank, facts, received, responding, ended, failed, maxReadingBytes };
-  const decider = new Decider(flow, hooks, ofAdapter);
+  const { maxStreams = 50_000, receiveTimeoutMs = 60_000, ...rest } = options;
+  const decider = new Decider(flow, rest);
   return function open(sink) {
     const stream = new ExtProcStream(sink, decider);
     if (++decider.streams > maxStreams) stream.end(resourceExhausted, `more than ${maxStreams} streams are open`);
@@ -70,11 +74,6 @@ export function flowControl(flow: ExtProcGate, options: ExtProcOptions): ExtProc
   };
 }
 
-type Hooks = Pick<
-  ExtProcOptions,
-  'pool' | 'maxEndpoints' | 'rank' | 'facts' | 'received' | 'responding' | 'ended' | 'failed' | 'maxReadingBytes'
->;
-
 const bySubset = subsetHint({ heedsPorts: true });
 
 const byLoad: Ranking = (endpoints) =>
@@ -84,17 +83,16 @@ class Decider implements ExtProcDecider {
   readonly maxRequestBytes: number;
   streams = 0;
   private readingBytes = 0;
-  private readonly hooks: Hooks;
-  private readonly options: FlowControlOptions<ExtProcRequest>;
+  private readonly hooks: ExtProcOptions;
   private readonly control: HttpFlowControl<ExtProcRequest, ExtProcRequest>;
 
-  constructor(flow: ExtProcGate, hooks: Hooks, options: FlowControlOptions<ExtProcRequest>) {
-    const { maxRequestBytes = 16_777_216, skip = ({ hasNoBody }) => hasNoBody } = options;
-    this.hooks = hooks;
-    this.options = options;
+  constructor(flow: ExtProcGate, options: ExtProcOptions) {
+    this.hooks = options;
+    const { pool, maxEndpoints, rank, facts, received, responding, ended, failed, maxReadingBytes, ...rest } = options;
+    const { maxRequestBytes = 16_777_216, skip = ({ hasNoBody }) => hasNoBody } = rest;
     this.maxRequestBytes = maxRequestBytes;
     const classify = (request: ExtProcRequest): Classification => this.classify(request);
-    this.control = new HttpFlowControl(flow, { ...options, skip, classify });
+    this.control = new HttpFlowControl(flow, { ...rest, skip, classify });
   }
 
   reserve(bytes: number): boolean {
@@ -146,7 +144,7 @@ class Decider implements ExtProcDecider {
   }
 
   private classify(request: ExtProcRequest): Classification {
-    const { trust = false, classify, objectives, defaultFairnessId, sessionHeaders } = this.options;
+    const { trust = false, classify, objectives, defaultFairnessId, sessionHeaders } = this.hooks;
     const isTrusted = (typeof trust === 'function' ? trust(request) : trust) === true;
     const key =
       classify?.(request) ??
@@ -157,14 +155,13 @@ class Decider implements ExtProcDecider {
 
   /** The answer to a request for which the proxy allows none of the endpoints: waiting would not help. */
   private unplaced(stream: ExtProcStream): HttpErrorResponse | undefined {
-    const { endpoints } = this.hooks.pool;
-    if (stream.subset === undefined || endpoints.length === 0 || this.allowed(stream).length > 0) return undefined;
-    return this.noEndpoints();
+    const { length } = this.hooks.pool.endpoints;
+    return length === 0 || this.allowed(stream).length > 0 ? undefined : this.noEndpoints();
   }
 
   private noEndpoints(): HttpErrorResponse {
     const drop: Drop = { type: 'RejectedOther', reason: 'no-endpoints', fairnessId: '', priority: 0, queuedMs: 0 };
-    return toHttpResponse(drop, this.options);
+    return toHttpResponse(drop, this.hooks);
   }
 
   private allowed({ subset }: ExtProcRequest): readonly EndpointView[] {

@@ -28,9 +28,8 @@ export type FlowControlPlugin = (instance: FastifyHost, options: object, done: (
 
 /**
  * A plugin that holds requests until they are dispatched, on the instance that registers it and all within. Handlers
- * find `request.flow` with the lease and a signal that aborts when the client leaves; the lease is released when the
- * response ends, however it ends. Dropped requests are answered by the error contract, or reach the error handler with
- * `onDrop: 'throw'`.
+ * find `request.flow` with the lease and a signal that aborts when the client leaves; the lease is released at the end
+ * of the response. Dropped requests are answered by the error contract, or go to the error handler (`onDrop: 'throw'`).
  * @throws FlowConfigError for options that cannot be right.
  * @example
  * app.register(flowControl(flow, { classify: (request) => ({ fairnessId: request.tenant, priority: 0 }) }));
@@ -49,32 +48,24 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
     else follow(verdict, request, reply, done);
   }
 
-  function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+  function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) {
     switch (verdict.type) {
       case 'pass':
-        if (verdict.flow === undefined) return void done();
+        if (verdict.flow === undefined) return done();
         request.flow = verdict.flow;
         // It is set on reply.raw and not on the reply, because handlers that stream write to reply.raw.
         setFlowHeaders(reply.raw, verdict.flow);
-        enter(request, verdict.flow, done);
-        return;
+        if (control.context !== undefined) entered.set(request, verdict.flow);
+        return control.enter(verdict.flow, done);
       case 'reject':
-        send(reply, verdict.response);
-        return;
+        return send(reply, verdict.response);
       case 'fail':
-        done(verdict.error as Error);
-        return;
+        return done(verdict.error as Error);
       case 'gone':
-        // The client is gone, so nothing is answered. It is for programs that log responses; otherwise they would log
-        // 200.
+        // Nothing is answered. It is for programs that log responses; otherwise they would log 200.
         if (!reply.raw.headersSent) reply.code(503);
         reply.hijack();
     }
-  }
-
-  function enter(request: FastifyRequest, flow: RequestFlow, done: () => void): void {
-    if (control.context !== undefined) entered.set(request, flow);
-    control.enter(flow, done);
   }
 
   /** A body is parsed by events of its socket, which know nothing of the request's context. */

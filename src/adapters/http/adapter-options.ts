@@ -53,8 +53,7 @@ export interface ContextScope {
 export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<FlowKeyOptions, 'trust'> {
   /**
    * Whether the flow headers of a request may be believed. Say true only where a proxy of your own sets them and
-   * removes what clients send: otherwise clients name any tenant and any objective. They are never forwarded, believed
-   * or not.
+   * removes what clients send: otherwise clients name any tenant and any objective. They are never forwarded.
    * @default false
    */
   trust?: boolean | ((subject: Subject) => boolean) | undefined;
@@ -63,9 +62,8 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   /** Bytes that count, from 0. @default Content-Length up to `readAheadBytes`; without a length `unknownBodyBytes` */
   byteSize?: ((subject: Subject) => number) | undefined;
   /**
-   * How much of a body may arrive, and counts, while its request waits. A client may announce more and never send it;
-   * this takes nothing from others. Where the platform receives bodies itself (fetch runtimes), and for calls that go
-   * out, all is booked.
+   * How much of a body may arrive, and counts, while its request waits: what is announced and never sent takes nothing
+   * from others. On fetch runtimes, which receive bodies themselves, and for calls that go out, all is booked.
    * @default 2097152
    */
   readAheadBytes?: number | undefined;
@@ -73,8 +71,8 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   maxRequestBytes?: number | undefined;
   /**
    * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time
-   * in which the handler does not read, and time after the response has begun, does not count. Then it is answered 408
-   * and `lease.signal` aborts. HTTP/1 only, and not in fetch runtimes, which receive bodies themselves. @default 30_000
+   * in which the handler does not read, or after the response has begun, does not count. Then it is answered 408 and
+   * `lease.signal` aborts. HTTP/1 only. @default 30_000
    */
   uploadIdleMs?: number | undefined;
   /** The least rate of such an upload after `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
@@ -88,19 +86,13 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
   /**
-   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many more may wait in their band. It is off by
-   * default, because it tells every client how much others have waiting. Bands without `maxRequests` send no header.
-   * @default false
+   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many more may wait in their band: every client
+   * learns how much others have waiting. Bands without `maxRequests` send no header. @default false
    */
   bandHeadroom?: boolean | undefined;
-  /**
-   * An `AsyncLocalStorage` for handlers, where `flowFetch` and `flowMiddleware` find flow, session and signal. It is
-   * empty for requests that `skip` leaves out.
-   */
+  /** An `AsyncLocalStorage` for handlers, where `flowFetch` and `flowMiddleware` find flow, session and signal. */
   context?: ContextScope | undefined;
-  /**
-   * True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same.
-   */
+  /** True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed, too. */
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
@@ -116,21 +108,11 @@ const waiting = s.object({
 } satisfies Record<keyof WaitingOptions<never>, unknown>);
 
 const optionsSchema = s.object({
-  trust: s.optional(
-    atOnce(
-      'true, false or a function that answers at once',
-      (given) => typeof given === 'boolean' || isFunction(given),
-    ),
-  ),
-  objectives: s.optional(
-    s.value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null),
-  ),
+  trust: s.optional(atOnce('true, false or a function that answers at once', (given) => isFlag(given, isFunction))),
+  objectives: s.optional(s.value('a Map or an object of priorities by name', isTable)),
   defaultFairnessId: s.optional(s.text('a string that is not empty')),
   sessionHeaders: s.optional(
-    s.value(
-      'true, false or a list of header names',
-      (given): given is unknown => typeof given === 'boolean' || isListOfNames(given),
-    ),
+    s.value('true, false or a list of header names', (given): given is unknown => isFlag(given, isListOfNames)),
   ),
   classify: aFunction,
   byteSize: aFunction,
@@ -193,4 +175,12 @@ function isListOfNames(value: unknown): boolean {
 
 function isFunction(value: unknown): boolean {
   return typeof value === 'function';
+}
+
+function isFlag(value: unknown, orElse: (value: unknown) => boolean): boolean {
+  return typeof value === 'boolean' || orElse(value);
+}
+
+function isTable(value: unknown) {
+  return typeof value === 'object' && value !== null;
 }

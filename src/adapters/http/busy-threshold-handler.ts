@@ -80,13 +80,11 @@ class Rejection {
  * Answers `GET` with the thresholds of all models, and `POST { model, …thresholds }` by moving those given; a POST
  * without any reads those of its model. Null or missing leaves a threshold as it is. Errors come as `{ "error": … }`:
  * 400 bad JSON or a number out of range, 403 not authorized, 404 an update of an unknown model, 405, 413, 415, 422 a
- * missing or mistyped field. Differs from Dynamo: it must be told who is authorized, and a moved threshold counts at
- * once.
+ * missing or mistyped field. Differs from Dynamo: it must be told who is authorized; a moved threshold counts at once.
  * @throws FlowConfigError
  * @example
- * const handle = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => isOperator(headers)
- * }); const { status, headers, body } = await handle({ method: request.method, headers: request.headers, body: await
- * request.text() });
+ * const handle = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => mayMove(headers) });
+ * const { status, headers, body } = await handle({ method, headers: request.headers, body: await request.text() });
  */
 export function busyThresholdHandler(options: BusyThresholdHandlerOptions): BusyThresholdHandler {
   const { models, authorize, maxBodyLength } = s.parse(optionsSchema, options, 'busyThresholdHandler');

@@ -13,8 +13,7 @@ export interface HttpErrorMapping {
 /**
  * - `gateway-api`: the table of the Gateway API inference extension: an expired TTL is 503, shutting down is 500.
  * - `llm-d`: what llm-d-router answers today: an expired TTL is 429 (503 without endpoints), shutting down is 503.
- * - `dynamo`: Dynamo's 503 for overload, with its flat body; `dynamoContract(529)` and `dynamoBody` for its later
- *   releases.
+ * - `dynamo`: Dynamo's 503 for overload, with its flat body; later releases: `dynamoContract(529)` and `dynamoBody`.
  * - a function: your own.
  */
 export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) => HttpErrorMapping);
@@ -50,9 +49,8 @@ export const overloadCodes: readonly string[] = [
 export const laterOverloadStatus = 529;
 
 /**
- * An error contract for clients of Dynamo. Drops because of load, an expired TTL among them, get `overloadStatus`.
- * Faults get 500, requests that became void while they waited 403, and the rest 503. Give it together with
- * `body: dynamoBody`. Source: Dynamo, request rejection.
+ * An error contract for clients of Dynamo, for use with `body: dynamoBody`. Drops because of load, an expired TTL among
+ * them, get `overloadStatus`; faults 500, void requests 403, the rest 503. Source: Dynamo, request rejection.
  * @example
  * const overloadStatus = dynamoOverloadStatus(process.env.DYN_HTTP_OVERLOAD_STATUS_CODE);
  * toHttpResponse(drop, { contract: dynamoContract(overloadStatus), body: dynamoBody });
@@ -101,9 +99,8 @@ function checkedMapping(mapping: HttpErrorMapping): HttpErrorMapping {
 /** The answer of a host's function, checked before it is sent. @throws FlowConfigError */
 export function sendable<A>(answer: A, isRight: boolean, path: string, what: string): A {
   if (isRight) return answer;
-  throw new FlowConfigError('flowControl', [
-    { path, expected: `${what}, and header values of text`, got: describeValue(answer) },
-  ]);
+  const expected = `${what}, and header values of text`;
+  throw new FlowConfigError('flowControl', [{ path, expected, got: describeValue(answer) }]);
 }
 
 export function isHeaderText(text: unknown): boolean {

@@ -16,17 +16,15 @@ export interface FlowKeyOptions {
   /** The priorities that names of objectives stand for. @default none: every request has priority 0 */
   objectives?: Objectives | undefined;
   /**
-   * Whether the headers may be believed. Say true only where a gateway, an identity provider or a proxy of your own
-   * sets them and removes what clients send: otherwise a client names any tenant and any objective it likes.
-   * @default false: all headers are ignored
+   * Whether the headers may be believed. Say true only where a proxy of your own sets them and removes what clients
+   * send: otherwise a client names any tenant and any objective. @default false: all headers are ignored
    */
   trust?: boolean | undefined;
   /** The fairness ID of requests that name none. @default 'default-flow' */
   defaultFairnessId?: string | undefined;
   /**
    * Whether requests without a fairness ID go by their agents' `agentSessionHeaders`; a list comes before those. Every
-   * session is a flow then: a user with many sessions has many shares. Believed only with `trust`.
-   * @default false
+   * session is a flow then: a user with many has many shares. Believed only with `trust`. @default false
    */
   sessionHeaders?: boolean | readonly string[] | undefined;
 }
@@ -44,19 +42,11 @@ export interface HeaderFlowKey {
 
 /**
  * Reads fairness ID, objective, SLO, longest wait and endpoint subset. Without a fairness ID it is the agent's session
- * if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not in `objectives`,
- * priority 0.
+ * if `sessionHeaders` says so, else the default flow; without an objective of `objectives` the priority is 0.
  */
 export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOptions = {}): HeaderFlowKey {
   const { objectives, trust = false, defaultFairnessId = 'default-flow', sessionHeaders = false } = options;
-  if (!trust)
-    return {
-      fairnessId: defaultFairnessId,
-      priority: 0,
-      sloTtftMs: undefined,
-      maxWaitMs: undefined,
-      endpointSubset: undefined,
-    };
+  if (!trust) return { fairnessId: defaultFairnessId, priority: 0, ...untold };
   return {
     fairnessId:
       headerValue(headers, fairnessIdHeader) ??
@@ -68,6 +58,8 @@ export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOption
     endpointSubset: headerText(headers, endpointSubsetHeader),
   };
 }
+
+const untold = { sloTtftMs: undefined, maxWaitMs: undefined, endpointSubset: undefined };
 
 /** The time-to-first-token target, ms; 0 is one. Undefined without a decimal number from 0 to about 292 years. */
 export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined {
@@ -112,9 +104,6 @@ export function agentIdentity(
   headers: HeaderSource,
   additionalSessionHeaders: readonly string[] = [],
 ): string | undefined {
-  for (const name of additionalSessionHeaders) {
-    const identity = headerValue(headers, [name.toLowerCase()]);
-    if (identity !== undefined) return identity;
-  }
-  return headerValue(headers, agentSessionHeaders);
+  const added = additionalSessionHeaders.map((name) => headerValue(headers, [name.toLowerCase()]));
+  return added.find((identity) => identity !== undefined) ?? headerValue(headers, agentSessionHeaders);
 }

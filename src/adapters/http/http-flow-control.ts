@@ -24,9 +24,14 @@ import {
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { lifeSigns } from './life-signs.js';
-import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
 import { leasedContext, RequestFlow } from './request-flow.js';
-import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
+import {
+  bandHeadroomHeaders,
+  type HttpErrorResponse,
+  slowUploadResponse,
+  toHttpResponse,
+  tooLargeResponse,
+} from './to-http-response.js';
 
 /**
  * The framework's next step.
@@ -40,6 +45,7 @@ export type Verdict =
   | { readonly type: 'reject'; readonly response: HttpErrorResponse }
   | { readonly type: 'fail'; readonly error: unknown }
   | { readonly type: 'gone' };
+type Judged = Verdict | Promise<Verdict>;
 
 /** `Subject` is what options see of a request, `Req` what policies see. */
 export class HttpFlowControl<Subject, Req> {
@@ -69,7 +75,7 @@ export class HttpFlowControl<Subject, Req> {
   }
 
   /** The verdict itself, or a promise of it, which never rejects, for a request that has to wait. */
-  judge(subject: Subject, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
+  judge(subject: Subject, exchange: Exchange<Req>): Judged {
     let classification: Classification | undefined;
     let byteSize: number;
     try {
@@ -85,25 +91,13 @@ export class HttpFlowControl<Subject, Req> {
     }
     const { maxRequestBytes } = this.options;
     if (maxRequestBytes !== undefined && exchange.bodyBytes(0) > maxRequestBytes) {
-      return {
-        type: 'reject',
-        response: this.closing(tooLargeResponse(maxRequestBytes, this.options.body), exchange, false),
-      };
+      const response = tooLargeResponse(maxRequestBytes, this.options.body);
+      return { type: 'reject', response: this.closing(response, exchange, false) };
     }
     const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } =
       classification;
-    const { req } = exchange;
-    const times = { ttlMs, maxWaitMs, sloTtftMs };
-    const request: HttpFlowRequest<Req> = {
-      byteSize,
-      signal: undefined,
-      tokens,
-      ...times,
-      affinityKey,
-      sessionId,
-      endpointSubset,
-      req,
-    };
+    const told = { tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset };
+    const request: HttpFlowRequest<Req> = { ...told, byteSize, signal: undefined, req: exchange.req };
     return this.ask(request, { fairnessId, priority }, exchange, subject);
   }
 
@@ -127,12 +121,7 @@ export class HttpFlowControl<Subject, Req> {
     }
   }
 
-  private ask(
-    request: HttpFlowRequest<Req>,
-    key: FlowKey,
-    exchange: Exchange<Req>,
-    subject: Subject,
-  ): Verdict | Promise<Verdict> {
+  private ask(request: HttpFlowRequest<Req>, key: FlowKey, exchange: Exchange<Req>, subject: Subject): Judged {
     const lifetime = new RequestLifetime(exchange, this.options.releaseOn !== 'manual');
     if (lifetime.isOver) return gone;
     let asked = request;
@@ -171,10 +160,8 @@ export class HttpFlowControl<Subject, Req> {
     if (this.uploads !== undefined && isBodyComing(exchange)) this.watchUpload(lifetime, this.uploads);
     exchange.proceed?.();
     const context = this.context === undefined ? undefined : leasedContext(lease, hints);
-    return {
-      type: 'pass',
-      flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context, this.options.body),
-    };
+    const headroom = this.headroom?.(lease.priority);
+    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, headroom, context, this.options.body) };
   }
 
   private reject(drop: Drop, exchange: Exchange<Req>): Verdict {

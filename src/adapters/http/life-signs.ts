@@ -1,7 +1,4 @@
-/**
- * What a client reads while its request waits, and in place of an answer that comes when the stream has begun: in the
- * words of three interfaces.
- */
+/** What a client reads while it waits, and in place of an answer that comes late: in the words of three interfaces. */
 import { type HeaderSource, headerText } from '../../base/headers/header-source.js';
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import type { WaitExplanation } from '../../types/index.js';
@@ -100,10 +97,8 @@ function eventsOf(dialect: Dialect, status: number, retry_after_ms: number | und
   // Who asked for a stream and is answered in whole gets it as one event.
   if (status < 400) return `${text.replace(/^/gm, 'data: ')}\n\n`;
   const body = fieldsOf(parseJson(text));
-  const given = fieldsOf(body?.error) ?? {
-    message: body?.detail ?? (text || `status ${status}`),
-    code: String(status),
-  };
+  const message = body?.detail ?? (text || `status ${status}`);
+  const given = fieldsOf(body?.error) ?? { message, code: String(status) };
   const error = { type: 'server_error', param: null, ...given, status, retry_after_ms };
   if (dialect === 'openai') return eventOf({ ...body, error });
   if (dialect === 'responses') return eventOf({ sequence_number: 0, ...error, error, type: 'error' }, 'error');

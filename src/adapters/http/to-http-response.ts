@@ -1,8 +1,8 @@
-/** The response that a dropped request gets. */
+/** The responses of requests that were dropped, and of those that fail by themselves. */
 import { bandHeadroomHeader, droppedReasonHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import { isRefusal } from '../../base/headers/retry-after.js';
 import { type Drop, explainDrop } from '../../index.js';
-import { dynamoBody, type ErrorBody, formatBody, problemType } from './error-body.js';
+import { dynamoBody, type ErrorBody, errorObject, formatBody, plainBody, problemType } from './error-body.js';
 import { type ErrorContract, mapDrop } from './error-contract.js';
 
 /** OpenAI's clients obey no longer wait, and try again at once; Anthropic's sleep through any. */
@@ -55,17 +55,10 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   const isBudget = cause === 'budget';
   const resets_at = isBudget && retryAfterMs > 0 ? Math.ceil((Date.now() + retryAfterMs) / 1000) : undefined;
   const { type: outcome, reason, priority } = drop;
-  const { contentType, body } = formatBody(
-    { ...problemType(status), status, detail, code, outcome, reason, priority, resets_at },
-    drop,
-    format,
-  );
-
-  const headers: Record<string, string> = {
-    'content-type': contentType,
-    'cache-control': 'no-store',
-    ...queueDurationHeaders(drop),
-  };
+  const problem = { ...problemType(status), status, detail, code, outcome, reason, priority, resets_at };
+  const { contentType, body } = formatBody(problem, drop, format);
+  const sent = { 'content-type': contentType, 'cache-control': 'no-store' };
+  const headers: Record<string, string> = { ...sent, ...queueDurationHeaders(drop) };
   if (droppedReason !== undefined) headers[droppedReasonHeader] = droppedReason;
   if (retryAfterSeconds !== undefined && isRefusal(status)) {
     const drawn = random();
@@ -88,6 +81,30 @@ export function bandHeadroomHeaders(headroom: number | undefined): Record<string
   return headroom === undefined ? {} : { [bandHeadroomHeader]: String(headroom) };
 }
 
+/** The request announces a larger body than the host takes. */
+export function tooLargeResponse(maxRequestBytes: number, format: ErrorBody | undefined): HttpErrorResponse {
+  const detail = `A request may have at most ${maxRequestBytes} bytes.`;
+  return faultResponse(413, 'Content Too Large', detail, 'ERR_FLOW_REQUEST_TOO_LARGE', format);
+}
+
+/** The client does not send what it announced. */
+export function slowUploadResponse(format: ErrorBody | undefined): HttpErrorResponse {
+  const detail = 'The request was not received in time.';
+  return faultResponse(408, 'Request Timeout', detail, 'ERR_FLOW_UPLOAD_TIMEOUT', format);
+}
+
+/** The model server gave no answer to the request that `relay` passes on. */
+export function noAnswerResponse(format: ErrorBody | undefined): HttpErrorResponse {
+  return faultResponse(502, 'Bad Gateway', 'No answer from the model server.', 'ERR_FLOW_NO_ANSWER', format);
+}
+
+/** No drops: no limit was reached. A body format of the host's own is for drops: such hosts get problem details. */
+function faultResponse(status: number, title: string, detail: string, code: string, format: ErrorBody | undefined) {
+  const problem = { type: 'about:blank', title, status, detail, code, error: errorObject({ status, detail, code }) };
+  const { contentType, body } = plainBody(problem, format === 'openai' ? 'openai' : 'problem');
+  return { status, headers: { 'content-type': contentType, 'cache-control': 'no-store' }, body };
+}
+
 /** The value of the queue-duration header. Sub-millisecond waits read 0. */
 export function queueDuration({ queuedMs }: { readonly queuedMs: number }): string {
   return String(Math.trunc(queuedMs));
@@ -96,8 +113,7 @@ export function queueDuration({ queuedMs }: { readonly queuedMs: number }): stri
 /** Up to a fifth more, a second at least: clients told the same number would all come back in the same second. */
 function jittered(seconds: number, draw: number): string {
   const whole = Math.floor(seconds);
-  const mostMore = Math.ceil(whole / 5);
-  return String(whole + Math.floor((mostMore + 1) * draw));
+  return String(whole + Math.floor((Math.ceil(whole / 5) + 1) * draw));
 }
 
 /** As much more, in ms: clients that read this header are spread within the second, too. */

@@ -6,13 +6,9 @@ import { relay as relayOnNode } from '../node/relay.js';
 import type { KoaContext } from './flow-control.js';
 
 /**
- * Sends what `fetch` answers, as `relay` of `headgate/node` does; Koa's own response is switched off. Middleware in
- * front can no longer change the response. Koa tells `app.on('error')` of connections that broke (`ECONNRESET`), as it
- * does of every response.
- * @example
- * app.use(async (ctx) => {
- *   await relay(fetch(url, { signal: ctx.state.flow.signal }), ctx);
- * });
+ * Sends what `fetch` answers, as `relay` of `headgate/node` does; Koa's own response is switched off, and middleware in
+ * front cannot change it. `app.on('error')` is told of connections that broke (`ECONNRESET`), as of every response.
+ * @example app.use((ctx) => relay(fetch(url, { signal: ctx.state.flow.signal }), ctx));
  */
 export function relay(
   upstream: UpstreamAnswer | PromiseLike<UpstreamAnswer>,

@@ -1,5 +1,5 @@
 /** The controller's events on `node:diagnostics_channel`, for tools that find them by name. */
-import { type Channel, channel } from 'node:diagnostics_channel';
+import { channel } from 'node:diagnostics_channel';
 import * as s from '../../base/schema/schema.js';
 import type { FlowController, FlowEvents, FlowRequest } from '../../index.js';
 
@@ -27,8 +27,7 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
 };
 
 /**
- * Publishes every event on the channel `headgate:<event>`, such as `headgate:dropped`. While nobody subscribes to a
- * channel an event costs its payload and one question.
+ * Publishes every event on the channel `headgate:<event>`. Without subscribers it costs its payload and one question.
  * @throws FlowConfigError for something else than a FlowController
  * @example
  * publishDiagnostics(flow);
@@ -36,18 +35,15 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
  */
 export function publishDiagnostics<R extends FlowRequest>(flow: ObservedFlow<R>): { stop(): void } {
   s.parse(s.objectWith<ObservedFlow<R>>('a FlowController', 'on'), flow, 'publishDiagnostics');
-  const stops = Object.keys(events).map((event) =>
-    publish(flow, event as keyof FlowEvents, channel(`headgate:${event}`)),
-  );
+  const stops = Object.keys(events).map((event) => {
+    const to = channel(`headgate:${event}`);
+    return flow.on(event as keyof FlowEvents, (payload) => {
+      if (to.hasSubscribers) to.publish({ ...payload, flow });
+    });
+  });
   return {
     stop() {
       for (const stop of stops) stop();
     },
   };
-}
-
-function publish<R extends FlowRequest>(flow: ObservedFlow<R>, event: keyof FlowEvents, to: Channel): () => void {
-  return flow.on(event, (payload) => {
-    if (to.hasSubscribers) to.publish({ ...payload, flow });
-  });
 }

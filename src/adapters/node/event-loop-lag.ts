@@ -1,9 +1,6 @@
 /**
- * Saturation of this process: how late its event loop is, and how busy. For the gateway itself, or a worker that shares
- * a process with it.
- *
- * Invariant: it measures from its creation, or a new subscription, until `close()` or the end of the last subscription,
- * and never keeps the process alive.
+ * Saturation of this process: how late its event loop is, and how busy. Invariant: it measures from its creation, or a
+ * new subscription, until `close()` or the end of the last subscription, and never keeps the process alive.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import * as s from '../../base/schema/schema.js';
@@ -56,8 +53,7 @@ const type = 'event-loop-lag-detector';
 /**
  * `max(p99 lag / lagTargetMs, utilization / utilizationTarget)` of each interval, smoothed: fast upward, slowly
  * downward. Lag alone misses a loop that is busy in small slices; utilization alone misses one long block. The same for
- * any pool but the empty one. O(1). A block that begins within `resolutionMs` of a sample shows in the utilization
- * only.
+ * any pool but the empty one. O(1). A block that begins within `resolutionMs` of a sample shows in utilization alone.
  * @throws FlowConfigError
  */
 export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDetector {
@@ -92,8 +88,7 @@ export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDet
     if (timer !== undefined) return;
     histogram.enable();
     sinceStart = performance.eventLoopUtilization();
-    // After a block a timer of ours may run before the histogram's own, and the reset would lose the block: look when
-    // all timers have run.
+    // After a block this timer may run before the histogram's own, and the reset would lose the block: look after all.
     timer = setInterval(() => setImmediate(look).unref(), intervalMs).unref();
   }
 

@@ -17,8 +17,7 @@ export type FlowControlMiddleware = (req: NodeRequest, res: NodeResponse, next: 
  * @throws FlowConfigError for options that cannot be right.
  * @example
  * const limit = flowControl(flow, { classify: (req) => ({ fairnessId: tenantOf(req), priority: 0 }) });
- * createServer((req, res) => limit(req, res, (error) => (error ? fail(res, error) : handle(res,
- * flowOf(req).signal)))).listen(8080);
+ * createServer((req, res) => limit(req, res, (error) => (error ? fail(res, error) : handle(req, res)))).listen(8080);
  */
 export function flowControl<Req extends NodeRequest = NodeRequest>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
@@ -32,14 +31,11 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
         if (verdict.flow === undefined) return next();
         req.flow = verdict.flow;
         setFlowHeaders(res, verdict.flow);
-        control.enter(verdict.flow, next);
-        return;
+        return control.enter(verdict.flow, next);
       case 'reject':
-        respond(req, res, verdict.response);
-        return;
+        return respond(req, res, verdict.response);
       case 'fail':
-        next(verdict.error);
-        return;
+        return next(verdict.error);
       case 'gone':
         // It is for programs that log responses; otherwise they would log 200.
         if (!res.headersSent) res.statusCode = 503;
@@ -54,14 +50,12 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
 }
 
 /**
- * The lease, the signal and the waiting time of a request behind `flowControl`: the `req.flow` of hosts whose requests
- * have no type of their own for it.
+ * Lease, signal and waiting time of a request behind `flowControl`, for hosts without a type for `req.flow`.
  * @throws FlowConfigError when no flow control stands before the handler, or it skipped the request
  */
 export function flowOf(req: NodeRequest): RequestFlow {
   const { flow }: WithFlow<NodeRequest> = req;
   if (flow !== undefined) return flow;
-  throw new FlowConfigError('flowOf', [
-    { path: 'req.flow', expected: 'a request that flowControl let pass with a lease', got: 'nothing' },
-  ]);
+  const expected = 'a request that flowControl let pass with a lease';
+  throw new FlowConfigError('flowOf', [{ path: 'req.flow', expected, got: 'nothing' }]);
 }

@@ -9,10 +9,9 @@ interface Connected {
 }
 
 /**
- * For `trust`: whether the connection comes from one of these addresses or ranges (CIDR), IPv4 or IPv6. An IPv4 address
- * that a socket for both families writes as `::ffff:10.0.0.5` counts as `10.0.0.5`. The zone of a link-local address
- * (`fe80::1%eth0`) is not looked at, so no range may name one. It looks at the socket, never at a header, because
- * clients write those. Uses `net.BlockList` of Node. Cost: O(ranges) for each request.
+ * For `trust`: whether the connection comes from one of these addresses or ranges (CIDR), IPv4 or IPv6;
+ * `::ffff:10.0.0.5` counts as `10.0.0.5`. Zones of link-local addresses (`fe80::1%eth0`) are not looked at, so no range
+ * may name one. It looks at the socket, never at headers, which clients write. Cost: O(ranges) for each request.
  * @throws FlowConfigError for what is no address or range
  * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });
  */
@@ -35,9 +34,8 @@ function add(list: BlockList, range: string, index: number): void {
   const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : NaN;
   if (family === 0 || more.length > 0 || !(prefix <= longest)) {
     const expected = 'an IPv4 or IPv6 address, or a range such as "10.0.0.0/8", without a zone';
-    throw new FlowConfigError('fromAddresses', [
-      { path: `[${index}]`, expected, got: JSON.stringify(range) ?? String(range) },
-    ]);
+    const got = JSON.stringify(range) ?? String(range);
+    throw new FlowConfigError('fromAddresses', [{ path: `[${index}]`, expected, got }]);
   }
   list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
 }

@@ -7,7 +7,6 @@ export type { EventLoopLagDetector, EventLoopLagOptions, EventLoopSample } from 
 export { eventLoopLag, eventLoopLagPlugin } from './event-loop-lag.js';
 export { type FlowControlMiddleware, flowControl, flowOf } from './flow-control.js';
 export { fromAddresses } from './from-addresses.js';
-export type { NodeRequest, NodeResponse } from './node-request.js';
+export { type NodeRequest, type NodeResponse, stripRequestHeaders } from './node-request.js';
 export { onResponseEnd } from './on-response-end.js';
 export { relay } from './relay.js';
-export { stripRequestHeaders } from './strip-request-headers.js';

@@ -8,10 +8,15 @@ import type { Asked, LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { showLife } from './begun-answer.js';
-import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
+import {
+  http2StreamOf,
+  isFlowHeader,
+  type NodeRequest,
+  type NodeResponse,
+  stripRequestHeaders,
+} from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
 import { abortResponse, dropLateWrites, ignoreLateErrors, mustAbortResponse, respond } from './respond.js';
-import { isFlowHeader, stripRequestHeaders } from './strip-request-headers.js';
 
 const over: UploadState = { type: 'over' };
 const unread: UploadState = { type: 'unread' };
@@ -50,9 +55,8 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   /**
-   * Every request pays for this pass over the raw headers. Comparing lengths and first letters leaves next to nothing
-   * to lower-case. Node makes the object `req.headers` when it is first read, which not every handler does (bench:
-   * http).
+   * Every request pays for this pass over the raw headers; comparing lengths and first letters leaves next to nothing
+   * to lower-case. Node makes `req.headers` when it is first read, which not every handler does (bench: http).
    */
   private read(name: string, value: string): void {
     switch (name.length) {
@@ -120,9 +124,8 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   /**
-   * Lets Node read the body ahead, up to the bytes that were booked for it. Node stops reading from a connection whose
-   * body nobody takes. It then does not notice that the client has left, and a request with a large prompt would wait
-   * although nobody needs it. HTTP/2 goes on reading by itself, as far as its window.
+   * Lets Node read the body ahead, up to the bytes that were booked for it: where nobody takes a body Node stops to
+   * read, and does not notice that the client has left. HTTP/2 goes on reading by itself, as far as its window.
    */
   wait(bookedBytes: number): void {
     const { incoming } = this;

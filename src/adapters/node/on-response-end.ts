@@ -2,8 +2,7 @@
  * Finds out when a response is over, whatever ended it. The one place that knows which events Node really sends:
  * `close` of the response tells of every end but these.
  * - One that came before anybody listened: the state is looked at first.
- * - HTTP/1: a response that was pipelined behind another never hears that its connection closed (Node 20 and 22): the
- *   socket tells.
+ * - HTTP/1: a response pipelined behind another never hears that its connection closed (Node 20, 22): the socket tells.
  * - HTTP/2: a response without a body to a request whose upload goes on; and a stream that the client closed without an
  *   error while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
@@ -97,9 +96,8 @@ let timer: ReturnType<typeof setInterval> | undefined;
 
 /**
  * Finds HTTP/2 streams that are over although Node does not say so. When a client closes a stream with NO_ERROR while
- * data waits to be sent, Node (20 to 24) neither sends that data nor ends the stream. A client could hold leases that
- * way, by asking, not reading, and closing. No event tells of it, so open streams are looked at once a second, and one
- * that was stuck twice is destroyed, which makes Node say `close`. O(1), and O(open streams) once a second.
+ * data waits to be sent, Node (20 to 24) neither sends it nor ends the stream, and leases would be held. No event tells
+ * of it: once a second open streams are looked at, and one that was stuck twice is destroyed: Node then says `close`.
  */
 export function destroyIfStuck(stream: ServerHttp2Stream): void {
   if (known.has(stream)) return;

@@ -1,7 +1,6 @@
 /**
- * Streams an upstream's answer to the client. Invariant: the promise never rejects. When the client, the upstream or
- * the lease ends, the others end too. No stream is left without a listener for its errors, and no upstream works when
- * nobody reads.
+ * Streams an upstream's answer to the client. Invariant: the promise never rejects; when the client, the upstream or
+ * the lease ends, the others end too; no stream is without a listener for errors, and no upstream works for nobody.
  *
  *   fetch(url, { signal }) ──► status, headers ──► chunk by chunk, paused while the client does not read ──► end
  *         │ rejected                                  │ client left · evicted: the body is cancelled
@@ -11,8 +10,8 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
 import { type RelayEnd, type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
-import { noAnswerResponse } from '../http/request-faults.js';
 import type { RequestFlow, WithFlow } from '../http/request-flow.js';
+import { noAnswerResponse } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
 import { abortResponse, ignoreLateErrors, respond } from './respond.js';
@@ -35,8 +34,7 @@ export async function relay(
 ): Promise<RelayEnd> {
   ignoreLateErrors(res);
   try {
-    const answer = await upstream;
-    return await send(answer, req, res, options);
+    return await send(await upstream, req, res, options);
   } catch (error) {
     const flow = flowIn(req);
     if (isOver(req, res) || flow?.signal.aborted === true) return ended(flow);
@@ -47,16 +45,11 @@ export async function relay(
   }
 }
 
-function send(
-  answer: UpstreamAnswer,
-  req: NodeRequest,
-  res: NodeResponse,
-  { onChunk, onError }: RelayOptions,
-): Promise<RelayEnd> {
+function send(answer: UpstreamAnswer, req: NodeRequest, res: NodeResponse, { onChunk, onError }: RelayOptions) {
   // After a redirect to nowhere, or 204, there is none.
   const body = Readable.fromWeb((answer.body as ReadableStream | null) ?? new Blob([]).stream());
   const flow = flowIn(req);
-  return new Promise((resolve) => {
+  return new Promise<RelayEnd>((resolve) => {
     let hasFailed = false;
     const fail = (error: unknown): void => {
       if (hasFailed || flow?.signal.aborted === true) return;
@@ -68,7 +61,7 @@ function send(
     body.on('error', fail);
     onResponseEnd(req, res, (isSent) => {
       body.destroy();
-      resolve(isSent && !hasFailed ? 'sent' : hasFailed ? 'upstream-failed' : ended(flow));
+      resolve(hasFailed ? 'upstream-failed' : isSent ? 'sent' : ended(flow));
     });
     if (isOver(req, res)) return;
     begin(answer, res);
@@ -77,8 +70,7 @@ function send(
       try {
         onChunk?.(chunk);
       } catch (error) {
-        fail(error);
-        return;
+        return fail(error);
       }
       // Both protocols write alike; their types do not.
       if (!(res as ServerResponse).write(chunk)) body.pause();

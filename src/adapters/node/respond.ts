@@ -34,8 +34,7 @@ export function abortResponse(outgoing: NodeResponse): void {
 
 /**
  * True where a request must not be answered, but broken off: HTTP/2 on Node 20, before its body was read to the end.
- * Node 20 damaged its heap and died ("corrupted size vs. prev_size") where streams were answered in the middle of
- * uploads; a reset leaves nothing to be sent.
+ * Node 20 damaged its heap and died where streams were answered amid uploads; a reset leaves nothing to be sent.
  */
 export function mustAbortResponse(req: NodeRequest): boolean {
   return isNode20 && !req.complete && http2StreamOf(req)?.endAfterHeaders === false;
@@ -53,9 +52,8 @@ export function ignoreLateErrors(res: NodeResponse): void {
 }
 
 /**
- * Makes the response of a handler that was answered for take what the handler still writes, and drop it. Its header
- * methods would throw otherwise, in a handler that knows of no reason why; and error handling behind it would destroy
- * the connection under the answer.
+ * Makes the response of a handler that was answered for take what the handler still writes, and drop it. Its methods
+ * would throw otherwise, and error handling behind it would destroy the connection under the answer.
  */
 export function dropLateWrites(res: NodeResponse): void {
   ignoreLateErrors(res);

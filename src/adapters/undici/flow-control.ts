@@ -12,32 +12,24 @@ export interface FlowContext {
 }
 
 /**
- * An interceptor that holds a call until it is dispatched. The lease is in the `context` of the result. It is released
- * when the response has arrived or has failed. With `releaseOn: 'manual'` the caller releases it, and can first report
- * the usage that the response tells. Calls that are aborted leave the queue at once; an eviction aborts the call. A
- * dropped call fails with a FlowControlError, or with `onDrop: 'respond'` gets the answer of the error contract as its
- * response.
+ * An interceptor that holds a call until it is dispatched. The lease is in the `context` of the result, and is released
+ * when the response has arrived or has failed; with `releaseOn: 'manual'` by the caller, who can report usage first.
+ * Calls that are aborted leave the queue at once; an eviction aborts the call. A dropped call fails with a
+ * FlowControlError, or with `onDrop: 'respond'` gets the answer of the error contract as its response.
  * @throws FlowConfigError for options that cannot be right.
  * @example
- * const agent = new Agent().compose(flowControl(flow, { classify: ({ path }) => ({ fairnessId: path, priority: 0 })
- * })); await request('http://model-server/v1/completions', { dispatcher: agent, method: 'POST', body });
+ * const dispatcher = new Agent().compose(flowControl(flow, { classify: ({ path }) => ({ fairnessId: path }) }));
+ * await request('http://model-server/v1/completions', { dispatcher, method: 'POST', body });
  */
 export function flowControl(
   flow: AdapterGate<HttpFlowRequest<Dispatcher.DispatchOptions>>,
   options: Omit<FlowControlOptions<Dispatcher.DispatchOptions>, 'context' | 'waiting'> = {},
 ): Dispatcher.DispatcherComposeInterceptor {
   if ('context' in options) {
-    const issue = {
-      path: 'context',
-      expected: 'no such option: a call has no handler that would run in it',
-      got: 'one',
-    };
-    throw new FlowConfigError('flowControl options', [issue]);
+    const expected = 'no such option: a call has no handler that would run in it';
+    throw new FlowConfigError('flowControl options', [{ path: 'context', expected, got: 'one' }]);
   }
-  const control = new HttpFlowControl<Dispatcher.DispatchOptions, Dispatcher.DispatchOptions>(flow, {
-    ...options,
-    onDrop: options.onDrop ?? 'throw',
-  });
+  const control = new HttpFlowControl(flow, { ...options, onDrop: options.onDrop ?? 'throw' });
   return (dispatch) =>
     function flowControlDispatch(opts, handler) {
       const call = new OutboundCall(opts, handler, dispatch);

@@ -9,21 +9,29 @@ import type { EventEmitter } from 'node:events';
 import { STATUS_CODES } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
+import { controlHeaders } from '../../base/headers/header-names.js';
+import {
+  type HeaderRecord,
+  type HeaderSource,
+  headerValue,
+  stripFlowHeaders,
+} from '../../base/headers/header-source.js';
 import { bodyBytes } from '../../base/request-body.js';
 import { whenAborted as whenSignalAborted } from '../../base/when-aborted.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
-import { type DispatchHeaders, flattened, readable, stripped } from './dispatch-headers.js';
 
 type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
-type Parameter<Name extends keyof Handler, Index extends number> = Parameters<NonNullable<Handler[Name]>>[Index];
+type Given<Name extends keyof Handler> = Parameters<NonNullable<Handler[Name]>>;
 
+type GivenHeaders = Dispatcher.DispatchOptions['headers'];
 /** Undici's own type has no read-only forms. */
-type UndiciHeaders = NonNullable<Dispatcher.DispatchOptions['headers']> | null;
+type UndiciHeaders = NonNullable<GivenHeaders> | null;
+/** The forms that can be read more than once. */
+type DispatchHeaders = HeaderRecord | string[] | null;
 
 /** It is the handler of the dispatcher below, too: it passes everything to the caller, and learns of the end. */
 export class OutboundCall implements Exchange<Dispatcher.DispatchOptions>, Handler {
@@ -91,17 +99,10 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions>, Handl
   }
 
   follow(verdict: Verdict): void {
-    switch (verdict.type) {
-      case 'pass':
-        if (verdict.flow === undefined) this.hasRoom = this.dispatch(this.req, this.handler);
-        else this.start(verdict.flow);
-        return;
-      case 'reject':
-        this.respond(verdict.response);
-        return;
-      case 'fail':
-        this.fail(verdict.error);
-    }
+    if (verdict.type === 'reject') this.respond(verdict.response);
+    else if (verdict.type === 'fail') this.fail(verdict.error);
+    else if (verdict.type === 'pass' && verdict.flow !== undefined) this.start(verdict.flow);
+    else if (verdict.type === 'pass') this.hasRoom = this.dispatch(this.req, this.handler);
   }
 
   onRequestStart(controller: Controller, context: object | undefined): void {
@@ -110,38 +111,29 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions>, Handl
     this.handler.onRequestStart?.(controller, { ...context, flow: this.leased });
   }
 
-  onRequestUpgrade(
-    controller: Controller,
-    statusCode: number,
-    headers: Parameter<'onRequestUpgrade', 2>,
-    socket: Parameter<'onRequestUpgrade', 3>,
-  ): void {
+  onRequestUpgrade(...given: Given<'onRequestUpgrade'>): void {
     // From here on the call is only a socket.
+    const socket = given[3];
     this.stopWork = (reason) => void socket.destroy(reason);
     socket.once('close', () => this.end(socket.errored === null, socket.errored));
-    this.handler.onRequestUpgrade?.(controller, statusCode, headers, socket);
+    this.handler.onRequestUpgrade?.(...given);
   }
 
   onResponseStarted(): void {
     this.handler.onResponseStarted?.();
   }
 
-  onResponseStart(
-    controller: Controller,
-    statusCode: number,
-    headers: Parameter<'onResponseStart', 2>,
-    statusMessage?: string,
-  ): void {
-    this.handler.onResponseStart?.(controller, statusCode, headers, statusMessage);
+  onResponseStart(...given: Given<'onResponseStart'>): void {
+    this.handler.onResponseStart?.(...given);
   }
 
-  onResponseData(controller: Controller, chunk: Parameter<'onResponseData', 1>): void {
+  onResponseData(controller: Controller, chunk: Buffer): void {
     this.handler.onResponseData?.(controller, chunk);
   }
 
-  onResponseEnd(controller: Controller, trailers: Parameter<'onResponseEnd', 1>): void {
+  onResponseEnd(...given: Given<'onResponseEnd'>): void {
     this.end(true);
-    this.handler.onResponseEnd?.(controller, trailers);
+    this.handler.onResponseEnd?.(...given);
   }
 
   /** Comes after `onResponseEnd` when that threw, as undici's own retry does. */
@@ -255,4 +247,35 @@ function whenBodyFails(body: unknown, fail: (error: Error) => void): () => void 
   if (!isStream(body)) return () => {};
   body.on('error', fail);
   return () => body.off('error', fail);
+}
+
+/** Pairs, which may come from an iterator, as a flat list; everything else as it is. */
+function flattened(headers: GivenHeaders): DispatchHeaders {
+  if (headers === undefined || headers === null || Array.isArray(headers)) return headers ?? null;
+  if (!(Symbol.iterator in headers)) return headers as HeaderRecord;
+  return [...(headers as Iterable<[string, string | readonly string[] | undefined]>)].flatMap(([name, value]) =>
+    value === undefined ? [] : [value].flat().flatMap((text) => [name, text]),
+  );
+}
+
+function readable(headers: DispatchHeaders): HeaderSource {
+  if (headers === null) return {};
+  if (!Array.isArray(headers)) return headers;
+  return {
+    get(wanted: string): string | null {
+      const values = headers.filter((_, i) => i % 2 === 1 && headers[i - 1]!.toLowerCase() === wanted);
+      return values.length === 0 ? null : values.join(', ');
+    },
+  };
+}
+
+/** Without the flow headers; the same object when there are none. */
+function stripped(headers: DispatchHeaders): DispatchHeaders {
+  if (headers === null) return null;
+  if (Array.isArray(headers)) return headers.filter((_, i) => !isControl(headers[i - (i % 2)]!));
+  return Object.keys(headers).some(isControl) ? stripFlowHeaders(headers) : headers;
+}
+
+function isControl(name: string): boolean {
+  return controlHeaders.has(name.toLowerCase());
 }

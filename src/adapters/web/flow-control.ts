@@ -22,8 +22,7 @@ const flows = new WeakMap<Request, RequestFlow>();
  * @throws FlowConfigError for options that cannot be right.
  * @example
  * const inTurn = flowControl(flow, { classify: (request) => ({ fairnessId: tenantOf(request) }) });
- * export const POST = (request) => inTurn(request, async (request, { signal }) => Response.json(await answer(request,
- * signal)));
+ * export const POST = (request) => inTurn(request, async (request, { signal }) => respond(request, signal));
  */
 export function flowControl(
   flow: AdapterGate<HttpFlowRequest<Request>>,
@@ -73,9 +72,8 @@ export function flowControl(
 export function flowOf(request: Request): RequestFlow {
   const flow = flowIn(request);
   if (flow !== undefined) return flow;
-  throw new FlowConfigError('flowOf', [
-    { path: 'request', expected: 'the request that flowControl gave to its handler', got: 'another' },
-  ]);
+  const expected = 'the request that flowControl gave to its handler';
+  throw new FlowConfigError('flowOf', [{ path: 'request', expected, got: 'another' }]);
 }
 
 /** Undefined on requests that were skipped. */

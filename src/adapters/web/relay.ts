@@ -1,7 +1,7 @@
 /** An upstream's answer as the response of a handler. */
 import { type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
-import { noAnswerResponse } from '../http/request-faults.js';
 import type { RequestFlow } from '../http/request-flow.js';
+import { noAnswerResponse } from '../http/to-http-response.js';
 import { flowIn } from './flow-control.js';
 
 export interface RelayedParts {
@@ -29,32 +29,26 @@ export async function relay(
 export async function relayedParts(
   upstream: UpstreamAnswer | PromiseLike<UpstreamAnswer>,
   flow: RequestFlow | undefined,
-  { onChunk, onError }: RelayOptions,
+  options: RelayOptions,
 ): Promise<RelayedParts> {
   const signal = flow?.signal;
   try {
     const answer = await upstream;
     const headers = new Headers();
     for (const [name, value] of relayedHeaders(answer)) for (const each of [value].flat()) headers.append(name, each);
-    const body =
-      answer.body === null ? null : quiet(answer.body as ReadableStream<Uint8Array>, signal, onChunk, onError);
+    const body = answer.body && quiet(answer.body as ReadableStream<Uint8Array>, signal, options);
     return { body, status: answer.status, headers };
   } catch (error) {
     // The adapter answers for who was evicted, and nobody reads the answer to who left.
     if (signal?.aborted === true) return { body: null, status: 503, headers: new Headers() };
-    onError?.(error);
+    options.onError?.(error);
     const { body, status, headers } = noAnswerResponse(flow?.errorBody);
     return { body, status, headers: new Headers(headers) };
   }
 }
 
 /** The body, which reports its failure unless it failed because nobody wants it any more. */
-function quiet(
-  body: ReadableStream<Uint8Array>,
-  signal: AbortSignal | undefined,
-  onChunk: RelayOptions['onChunk'],
-  onError: RelayOptions['onError'],
-): ReadableStream<Uint8Array> {
+function quiet(body: ReadableStream<Uint8Array>, signal: AbortSignal | undefined, { onChunk, onError }: RelayOptions) {
   const reader = body.getReader();
   return new ReadableStream<Uint8Array>(
     {

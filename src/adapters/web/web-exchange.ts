@@ -1,7 +1,6 @@
 /**
- * A request and a response of a fetch runtime. The runtime does not tell when a response ends. A client that leaves
- * shows as an abort of the request's signal, or as a cancelled body. Every other end is found by reading the body
- * through.
+ * A request and a response of a fetch runtime, which does not tell when a response ends. A client that leaves shows as
+ * an abort of the request's signal, or as a cancelled body. Every other end is found by reading the body through.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { controlHeaders } from '../../base/headers/header-names.js';
@@ -96,9 +95,7 @@ export class WebExchange implements Exchange<Request> {
     if (body !== null && this.done !== undefined && this.req.method !== 'HEAD') {
       this.body = watchedBody(body, this.bodyEnded, this.awaitReader);
       body = this.body.stream;
-    } else {
-      this.end(true);
-    }
+    } else this.end(true);
     const headers = new Headers(response.headers);
     for (const [name, value] of Object.entries(this.headersToAdd)) headers.set(name, value);
     return new Response(body, { status: response.status, statusText: response.statusText, headers });

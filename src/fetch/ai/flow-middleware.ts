@@ -3,7 +3,6 @@ import {
   type AdapterGate,
   type Classification,
   type ErrorResponseOptions,
-  type HttpErrorResponse,
   toHttpResponse,
 } from '../../adapters/http/index.js';
 import { isRefusal } from '../../base/headers/retry-after.js';
@@ -11,12 +10,10 @@ import { promptTokens, tokensOfMedium } from '../../base/prompt-tokens.js';
 import * as s from '../../base/schema/schema.js';
 import type { Drop, Duration, FlowRequest, Lease, Outcome } from '../../index.js';
 import { FlowControlError, realClock } from '../../index.js';
-import { callerSignal } from '../fetch-call.js';
+import { type CallFacts, callerSignal, turnFor } from '../fetch-call.js';
 import type { CallContext, ContextStorage } from '../fetch-options.js';
 import { checkGate, contextOption, longestIdleMs, responseShape } from '../fetch-options.js';
-import { LeaseEnd } from '../lease-end.js';
-import { leasedStream } from '../leased-stream.js';
-import { type CallFacts, turnFor } from '../turn.js';
+import { LeaseEnd, leasedStream } from '../lease-end.js';
 import type { CallParams, GenerateResult, Model, StreamPart, StreamResult } from './language-model.js';
 import { streamUsage, usageOf } from './language-model.js';
 
@@ -85,13 +82,8 @@ const optionsSchema = s.object({
  */
 export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMiddlewareOptions = {}): FlowMiddleware {
   checkGate(flow, 'flowMiddleware');
-  const {
-    classify,
-    context,
-    estimate,
-    maxRetries,
-    idleTimeout: idleMs,
-  } = s.parse(optionsSchema, options, 'flowMiddleware options');
+  const settings = s.parse(optionsSchema, options, 'flowMiddleware options');
+  const { classify, context, estimate, maxRetries, idleTimeout: idleMs } = settings;
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {
@@ -113,7 +105,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
     for (let retries = 0; ; retries++) {
       if (outcome.type !== 'Dispatched') {
         if (outcome.reason === 'cancelled') signal?.throwIfAborted();
-        throw callError(outcome, toHttpResponse(outcome, options));
+        throw callError(outcome, options);
       }
       const { lease, queuedMs } = outcome;
       const end = new LeaseEnd<T>(lease, signal);
@@ -127,7 +119,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
           if (!lease.isEvicted) throw error;
           const { fairnessId, priority } = lease;
           const drop = { type: 'EvictedOther', reason: 'evicted', fairnessId, priority, queuedMs } as const;
-          throw callError(drop, toHttpResponse(drop, options));
+          throw callError(drop, options);
         }
         outcome = await lease.requeue();
       }
@@ -180,15 +172,11 @@ function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | und
 const markers = ['vercel.ai.error', 'vercel.ai.error.AI_APICallError'].map((name) => Symbol.for(name));
 
 /** A FlowControlError with the members of an APICallError, so that the SDK's own retries work. */
-function callError(drop: Drop, response: HttpErrorResponse): FlowControlError {
-  const error = new FlowControlError(drop, response);
+function callError(drop: Drop, options: ErrorResponseOptions): FlowControlError {
+  const error = new FlowControlError(drop, toHttpResponse(drop, options));
   for (const marker of markers) Object.defineProperty(error, marker, { value: true });
-  return Object.assign(error, {
-    url: 'headgate:',
-    requestBodyValues: {},
-    responseHeaders: error.headers,
-    isRetryable: isRefusal(error.status),
-  });
+  const outward = { responseHeaders: error.headers, isRetryable: isRefusal(error.status) };
+  return Object.assign(error, { url: 'headgate:', requestBodyValues: {}, ...outward });
 }
 
 interface ProviderError {
@@ -200,8 +188,6 @@ interface ProviderError {
 /** The answer of a server behind a provider's error; undefined for errors of another kind. */
 function answerIn(error: unknown) {
   if (!(error instanceof Error) || !('statusCode' in error) || !Number.isInteger(error.statusCode)) return undefined;
-  const { statusCode, responseHeaders = {}, responseBody } = error as unknown as ProviderError;
-  return statusCode >= 100 && statusCode <= 599
-    ? { status: statusCode, headers: responseHeaders, body: responseBody }
-    : undefined;
+  const { statusCode: status, responseHeaders: headers = {}, responseBody: body } = error as unknown as ProviderError;
+  return status >= 100 && status <= 599 ? { status, headers, body } : undefined;
 }

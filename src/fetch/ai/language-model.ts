@@ -44,11 +44,7 @@ export interface Model {
 }
 
 /** The consumption of the call; figures that the provider does not tell are left out. */
-export function usageOf({ inputTokens, outputTokens }: ModelUsage): {
-  promptTokens?: number;
-  completionTokens?: number;
-  cachedPromptTokens?: number;
-} {
+export function usageOf({ inputTokens, outputTokens }: ModelUsage): Parameters<Lease['report']>[0] {
   const input = typeof inputTokens === 'object' ? inputTokens : { total: inputTokens, cacheRead: undefined };
   const output = typeof outputTokens === 'object' ? outputTokens.total : outputTokens;
   return {
