@@ -23,15 +23,15 @@ import { discardBody, type Fetch, replayableInput, signalOf } from './sent-again
 export interface BatchDispatcherOptions extends RetryPolicy {
   /** Sends one request. @default the platform's fetch */
   fetch?: Fetch | undefined;
-  /** Requests in flight at the start, 1 or more. @default 1 */
+  /** Requests in flight at the start. @default 1 */
   initial?: number | undefined;
   /** The most requests in flight, whatever headroom is reported, an integer from 1 up. @default 64 */
   max?: number | undefined;
   /** The growth of the window with each window of answers, above 0. @default 1 */
   increase?: number | undefined;
-  /** The part of the window that one refusal or several at a time leave, above 0 and below 1. @default 0.5 */
+  /** The part of the window that a refusal leaves, above 0 and below 1. @default 0.5 */
   decrease?: number | undefined;
-  /** The pause after an answer of no headroom while nothing is in flight; ms above 0. @default 1000 */
+  /** The pause after an answer of no headroom; ms above 0. @default 1000 */
   probeMs?: number | undefined;
   /** How often a request is sent at most, an integer from 1 up. @default 10 */
   maxAttempts?: number | undefined;

@@ -9,7 +9,7 @@ import { type Fetch, signalOf } from './sent-again.js';
 export interface FirstTokenTimeouts {
   /** For every request for a stream. @default Infinity */
   firstToken?: number | undefined;
-  /** For single models, by the name in a JSON body: reasoning models think for longer. */
+  /** By the model in a JSON body. */
   firstTokenByModel?: Readonly<Record<string, number>> | undefined;
 }
 

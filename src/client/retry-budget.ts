@@ -5,9 +5,9 @@ import { numberFrom } from './option-schemas.js';
 export interface RetryBudgetOptions {
   /** Retries that every request earns, from 0 up. @default 0.1: one retry for ten requests */
   ratio?: number | undefined;
-  /** Retries that every second earns, from 0 up, so that a client with few requests can retry at all. @default 1 */
+  /** Retries that every second earns, from 0 up. @default 1 */
   minPerSecond?: number | undefined;
-  /** Retries that can be saved up, 1 or more; the budget starts with that many. @default 10 */
+  /** Retries that can be saved up, 1 or more, and are there at the start. @default 10 */
   capacity?: number | undefined;
 }
 

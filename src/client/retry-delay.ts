@@ -17,11 +17,11 @@ export interface RetryPolicy {
   rejected?: Backoff | undefined;
   /** After an eviction, which threw work away. @default fullJitter({ initialMs: 4000, maxMs: 30_000 }) */
   evicted?: Backoff | undefined;
-  /** The longest `Retry-After` that is waited for, ms from 0 up; a longer one goes to the caller. @default 60_000 */
+  /** The longest `Retry-After` that is waited for, ms from 0 up. @default 60_000 */
   maxRetryAfterMs?: number | undefined;
   /** Source of the jitter, 0 <= value < 1. @default Math.random */
   random?: (() => number) | undefined;
-  /** The time of day for a `Retry-After` that is a date, when the response has no `Date`. @default Date.now */
+  /** The time of day for a `Retry-After` that is a date. @default Date.now */
   nowEpochMs?: (() => number) | undefined;
 }
 

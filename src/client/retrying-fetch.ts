@@ -16,11 +16,11 @@ export const platformFetch: Fetch = (input, init) => globalThis.fetch(input, ini
 export interface RetryOptions extends RetryPolicy {
   /** How often a request is sent at most, an integer from 1 up. @default 4 */
   maxAttempts?: number | undefined;
-  /** No retry begins later than this after the call, ms from 0 up; an attempt that runs goes on. @default 120_000 */
+  /** No retry begins later than this after the call, ms from 0 up. @default 120_000 */
   deadlineMs?: number | undefined;
   /** The limit on retries. @default retryBudget(), one for each fetch that is made here */
   budget?: RetryBudget | undefined;
-  /** A stream without a content token in time, held until then, is asked for again, within budget. @default none */
+  /** A stream without a content token in time is asked for again, within budget. @default none */
   timeouts?: FirstTokenTimeouts | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;

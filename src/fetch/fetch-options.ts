@@ -21,18 +21,18 @@ export interface CallContext extends Partial<Classification> {
 export interface FetchTimeouts {
   /** A stream without a content token for so long, held until then, is asked for again by `retry.max`. @default none */
   firstToken?: Duration | undefined;
-  /** The same for single models, by the name in the request: reasoning models think for longer. */
+  /** The same by the model in the request: reasoning models think for longer. */
   firstTokenByModel?: Readonly<Record<string, Duration>> | undefined;
-  /** From dispatch to the answer's head; for a stream's last attempt in place of `firstToken`. @default none */
+  /** To the answer's head; for a stream's last attempt in place of `firstToken`. @default none */
   firstByte?: Duration | undefined;
   /** The longest silence of an answer on either side; then it is broken off. @default 5 minutes */
   idle?: Duration | undefined;
 }
 
 export interface FetchRetry {
-  /** How often a request goes through the gate again, an integer from 0 up; 0 is never. @default 1 */
+  /** How often a request goes through the gate again, an integer from 0 up. @default 1 */
   max?: number | undefined;
-  /** The longest wait that a refusal may ask for, ms; others are the caller's. @default 60_000 */
+  /** The longest wait that a refusal may ask for, ms. @default 60_000 */
   maxWaitMs?: number | undefined;
 }
 
@@ -46,13 +46,13 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
   fetch?: Fetch | undefined;
   /** Names the flow; what it leaves out is `context`'s. Synchronous; exceptions reject. @default `default-flow`, 0 */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
-  /** Where `classify` is not at hand: an `AsyncLocalStorage` with tenant, priority, signal; an adapter's `context`. */
+  /** An `AsyncLocalStorage` with tenant, priority, signal, such as an adapter's `context`. */
   context?: ContextStorage<CallContext> | undefined;
-  /** True for calls that need no lease: they go to `fetch` at once, with all of their headers. @default none does */
+  /** True for calls without a lease: they go to `fetch` at once, with all headers. @default none does */
   skip?: ((call: FetchCall) => boolean) | undefined;
   /** Tokens to book; undefined books none. @default a JSON body's prompt at four bytes a token, and its answer */
   estimate?: ((call: FetchCall) => number | undefined) | undefined;
-  /** Whether answers are read for their usage while they pass. @default true */
+  /** Whether answers are read for their usage. @default true */
   usage?: boolean | undefined;
   /** When a request is sent again without the caller's doing. `false` is never. */
   retry?: FetchRetry | false | undefined;
@@ -61,9 +61,9 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
   onDrop?: 'respond' | 'throw' | undefined;
   /** An endpoint's URL. @default path and query of the call at its `url` or `address` label, else at its id */
   route?: ((endpoint: EndpointView, call: FetchCall) => string | URL) | undefined;
-  /** Headers for an endpoint of the pool, beside the caller's and in their place: its API key. */
+  /** Headers for an endpoint, in place of the caller's: its API key. */
   headersFor?: ((endpoint: EndpointView, call: FetchCall) => Readonly<Record<string, string>>) | undefined;
-  /** Has an endpoint avoided that refused because of load, for as long as it says, or 5 s. */
+  /** Has an endpoint avoided that refused for load, as long as it says, or 5 s. */
   pool?: MarkablePool | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;

@@ -62,17 +62,17 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   /** Bytes that count, from 0. @default Content-Length up to `readAheadBytes`; without a length `unknownBodyBytes` */
   byteSize?: ((subject: Subject) => number) | undefined;
   /**
-   * How much of a body may arrive, and counts, while its request waits: what is announced and never sent takes nothing
+   * How much of a body may arrive, and counts, while its request waits. What is announced and never sent takes nothing
    * from others. On fetch runtimes, which receive bodies themselves, and for calls that go out, all is booked.
    * @default 2097152
    */
   readAheadBytes?: number | undefined;
-  /** A larger Content-Length gets 413 before anything else; integer bytes from 1 up. @default none does */
+  /** A larger Content-Length gets 413; integer bytes from 1 up. @default none does */
   maxRequestBytes?: number | undefined;
   /**
-   * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time
-   * in which the handler does not read, or after the response has begun, does not count. Then it is answered 408 and
-   * `lease.signal` aborts. HTTP/1 only. @default 30_000
+   * How long a client with a seat may be silent before its body has arrived, ms above 0. Time in which the handler does
+   * not read, or after the response has begun, does not count. Then it gets 408; `lease.signal` aborts. HTTP/1 only.
+   * @default 30_000
    */
   uploadIdleMs?: number | undefined;
   /** The least rate of such an upload after `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
@@ -81,13 +81,13 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   waiting?: WaitingOptions<Subject> | undefined;
   /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;
-  /** `respond`: the adapter answers a drop. `throw`: the host's error handling gets it. @default 'respond' */
+  /** `respond`: the adapter answers. `throw`: the host's error handling gets it. @default 'respond' */
   onDrop?: 'respond' | 'throw' | undefined;
-  /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
+  /** `manual`: the handler calls `lease.release()`, for longer work. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
   /**
-   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many more may wait in their band: every client
-   * learns how much others have waiting. Bands without `maxRequests` send no header. @default false
+   * Whether `x-llm-d-flow-band-headroom-requests` says how many more may wait in the band. Every client then learns how
+   * much others have waiting. Bands without `maxRequests` send no header. @default false
    */
   bandHeadroom?: boolean | undefined;
   /** An `AsyncLocalStorage` for handlers, where `flowFetch` and `flowMiddleware` find flow, session and signal. */

@@ -30,15 +30,15 @@ export interface ModelRequest
 }
 
 export interface FlowMiddlewareOptions extends ErrorResponseOptions {
-  /** Names the flow, at once; the rest comes from `providerOptions.headgate`, else from `context`. */
+  /** Names the flow; the rest comes from `providerOptions.headgate`, else `context`. */
   classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
-  /** An `AsyncLocalStorage` with tenant, priority and a signal that aborts the call, such as an adapter's `context`. */
+  /** An `AsyncLocalStorage` with tenant, priority, signal, such as an adapter's `context`. */
   context?: ContextStorage<CallContext> | undefined;
   /** Tokens to book for a call. @default the prompt at four letters a token, and the answer */
   estimate?: ((params: CallParams) => number | undefined) | undefined;
   /** How often an evicted or put-off call waits again, an integer from 0 up. @default 1 */
   maxRetries?: number | undefined;
-  /** The longest silence of a stream; then it is broken off, and the seat comes back. @default 5 minutes */
+  /** The longest silence of a stream; then it is broken off. @default 5 minutes */
   idleTimeout?: Duration | undefined;
 }
 

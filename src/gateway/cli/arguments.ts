@@ -9,9 +9,8 @@ export type Command =
   | { readonly name: 'wrong'; readonly problem: string };
 
 /** The kinds of files that editors can check. */
-export type SchemaKind = 'gateway' | 'endpoint-picker' | 'scenario';
-
-const schemaKinds: readonly SchemaKind[] = ['gateway', 'endpoint-picker', 'scenario'];
+const schemaKinds = ['gateway', 'endpoint-picker', 'scenario'] as const;
+export type SchemaKind = (typeof schemaKinds)[number];
 
 export interface GatewayArguments {
   readonly config: string;
@@ -28,18 +27,10 @@ export interface CheckArguments {
   readonly modules: readonly string[];
 }
 
-export interface SimulateArguments {
-  readonly file: string | undefined;
-  readonly compare: readonly string[];
-  readonly sweep: readonly string[];
-  readonly find: string | undefined;
-  readonly soThat: string | undefined;
-  readonly from: string | undefined;
-  readonly seed: string | undefined;
-  readonly seeds: string | undefined;
-  readonly html: string | undefined;
-  readonly json: boolean;
-  readonly skipBadLines: boolean;
+export interface SimulateArguments
+  extends Readonly<Record<'file' | 'find' | 'soThat' | 'from' | 'seed' | 'seeds' | 'html', string | undefined>>,
+    Readonly<Record<'compare' | 'sweep', Files>>,
+    Readonly<Record<'json' | 'skipBadLines', boolean>> {
   /** Our names of columns by those of the log; undefined: as the format says. */
   readonly columns: Readonly<Record<string, string>> | undefined;
 }

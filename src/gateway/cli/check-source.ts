@@ -1,7 +1,6 @@
 /** Checks a file: its faults, its warnings, and the settings in effect. */
 import { loadConfig } from '../../config/index.js';
-import type { ConfigIssue, FlowControllerOptions, PluginRegistry } from '../../index.js';
-import { EndpointPool, FlowConfigError, resolveOptions } from '../../index.js';
+import { type ConfigIssue, EndpointPool, FlowConfigError, type PluginRegistry, resolveOptions } from '../../index.js';
 import { loadEppConfig } from '../epp/epp-config.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective-settings.js';
@@ -63,6 +62,6 @@ function checkGateway(text: string, registry: PluginRegistry | undefined): Findi
   };
 }
 
-function resolve(options: FlowControllerOptions): ReturnType<typeof resolveOptions> {
+function resolve(options: GatewayConfig['flow']): ReturnType<typeof resolveOptions> {
   return resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
 }

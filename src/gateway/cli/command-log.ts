@@ -41,11 +41,7 @@ export class CommandLog {
     } else {
       for (const { path, expected, got } of issues) this.log('error', 'fault', { file, path, expected, got });
     }
-    this.log('error', event, {
-      file,
-      problems: issues.length || undefined,
-      error: issues.length > 0 ? undefined : message,
-    });
+    this.log('error', event, { file, ...(issues.length > 0 ? { problems: issues.length } : { error: message }) });
   }
 
   flush(): void {
@@ -90,9 +86,7 @@ interface BufferedWriter {
 }
 
 /**
- * Writes to standard error in larger pieces, because a write is a system call, which blocks the event loop, and a busy
- * gateway writes a line for every request.
- *
+ * Writes in larger pieces, because each write to standard error is a system call, which blocks the event loop.
  * Invariant: lines keep their order; what is held is written at the latest after `everyMs`, and when the process ends.
  */
 export function bufferedWriter(write: (text: string) => void): BufferedWriter {

@@ -71,12 +71,10 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
     ...(config.bandHeadroom && { 'answers tell': 'the room left in the band' }),
     'shared by replicas': sharedBy(config),
   };
+  const servers = upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const);
   return [
     { section: 'Gateway', entries: Object.entries(entries) },
-    {
-      section: 'Upstreams',
-      entries: upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const),
-    },
+    { section: 'Upstreams', entries: servers },
   ];
 }
 

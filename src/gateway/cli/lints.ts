@@ -13,8 +13,9 @@ const terminationGraceMs = 30_000;
 
 /** One sentence for each finding. */
 export type Lints = Generator<string, void, undefined>;
+type Objectives = ReadonlyMap<string, number>;
 
-export function* flowLints(options: Resolved, objectives: ReadonlyMap<string, number>): Lints {
+export function* flowLints(options: Resolved, objectives: Objectives): Lints {
   yield* limitLints(options);
   yield* ttlLints(options);
   yield* bandLints(options, objectives);
@@ -36,7 +37,7 @@ function* ttlLints({ bands }: Resolved): Lints {
       yield `band ${priority} lets requests wait ${ms(requestTtlMs)}; clients of OpenAI's interface give up after ${ms(clientTimeoutMs)} in all`;
 }
 
-function* bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<string, number>): Lints {
+function* bandLints({ bands, eviction }: Resolved, objectives: Objectives): Lints {
   const known = new Set(bands.map(({ priority }) => priority));
   for (const [name, priority] of objectives)
     if (!known.has(priority))
@@ -50,10 +51,7 @@ function* bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<strin
 const longBacklog = 100;
 
 /** A backlog of negative priority fills the pool, and higher ones wait for its answers (docs/simulator.md, row S8). */
-function* headroomLints(
-  { bands, mode, usageLimitPolicy, eviction }: Resolved,
-  objectives: ReadonlyMap<string, number>,
-): Lints {
+function* headroomLints({ bands, mode, usageLimitPolicy, eviction }: Resolved, objectives: Objectives): Lints {
   if (mode === 'admission' || eviction !== undefined || usageLimitPolicy.type !== 'static-usage-limit-policy') return;
   const isShared = bands.length > 1 || [...objectives.values()].some((priority) => priority >= 0);
   for (const { priority, limits, saturationDetector } of bands)
@@ -67,7 +65,7 @@ const deepQueue = 2;
 /** `silentDepth`: what a file means that does not name the threshold. */
 export function* depthLints(
   { bands, saturationDetector }: Resolved,
-  objectives: ReadonlyMap<string, number>,
+  objectives: Objectives,
   text: string,
   silentDepth: number,
 ): Lints {
@@ -131,11 +129,8 @@ function* sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): L
     yield `sharedState has ${leases.replicas} replicas for a limit of ${limit}: some get nothing, and their requests wait`;
 }
 
-function* metricsLints(
-  { scrape, upstreams, admin }: GatewayConfig,
-  { saturationDetector }: Resolved,
-  text: string,
-): Lints {
+function* metricsLints(config: GatewayConfig, { saturationDetector }: Resolved, text: string): Lints {
+  const { scrape, upstreams, admin } = config;
   const isAsked = scrape !== undefined && upstreams.some(({ metrics }) => metrics !== 'none');
   if (saturationDetector.needsPool === true && !isAsked)
     yield `${saturationDetector.type} reads what servers report, but none is asked (scrape, upstreams[].metrics)`;

@@ -10,7 +10,9 @@ async function main(): Promise<number> {
       process.stdout.write(help);
       return 0;
     case 'version':
-      process.stdout.write(`${version()}\n`);
+      process.stdout.write(
+        `${JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version}\n`,
+      );
       return 0;
     case 'gateway':
       return (await import('./commands.js')).runGateway(command);
@@ -28,19 +30,10 @@ async function main(): Promise<number> {
   }
 }
 
-function version(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  return version;
-}
-
 /** Files are read by the package `yaml`, which is optional for the library. */
 function isYamlMissing(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    error.code === 'ERR_MODULE_NOT_FOUND' &&
-    error.message.includes("'yaml'")
-  );
+  const { code, message = '' }: { code?: string; message?: string } = Object(error);
+  return code === 'ERR_MODULE_NOT_FOUND' && message.includes("'yaml'");
 }
 
 main().then(
@@ -50,9 +43,8 @@ main().then(
     if (status === 0) setImmediate(() => process.exit());
   },
   (error: unknown) => {
-    process.stderr.write(
-      isYamlMissing(error) ? 'headgate: expected the package yaml: npm install yaml\n' : `${String(error)}\n`,
-    );
+    const advice = 'headgate: expected the package yaml: npm install yaml';
+    process.stderr.write(`${isYamlMissing(error) ? advice : String(error)}\n`);
     process.exitCode = 1;
   },
 );

@@ -13,14 +13,11 @@ export async function probe(text: string, registry?: PluginRegistry): Promise<st
 
 async function whyAbsent({ id, url, healthPath }: GatewayConfig['upstreams'][number], timeoutMs: number) {
   try {
-    const answer = await fetch(url + (healthPath ?? '/v1/models'), {
-      signal: AbortSignal.timeout(timeoutMs),
-      redirect: 'manual',
-    });
+    const signal = AbortSignal.timeout(timeoutMs);
+    const answer = await fetch(url + (healthPath ?? '/v1/models'), { signal, redirect: 'manual' });
     await answer.body?.cancel();
-    return healthPath === undefined || answer.ok
-      ? []
-      : [`upstream ${id} is ill: ${healthPath} answers ${answer.status}`];
+    if (healthPath === undefined || answer.ok) return [];
+    return [`upstream ${id} is ill: ${healthPath} answers ${answer.status}`];
   } catch (error) {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
     return [`upstream ${id} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`];
@@ -44,8 +41,7 @@ async function withoutLoad({ upstreams: configs, scrape, flow, hasDefaultDetecto
   await new Promise<void>((resolve) => {
     let left = pool.endpoints.length;
     const done = (): void => {
-      left--;
-      if (left <= 0) resolve();
+      if (--left <= 0) resolve();
     };
     if (left === 0) resolve();
     scraper.on('failed', ({ endpoint, error }) => {

@@ -19,9 +19,8 @@ async function check(file: string, modules: readonly string[], asksServers: bool
   try {
     text = readSource(file);
   } catch (error) {
-    return faulty([
-      { path: '', expected: 'a file that can be read', got: error instanceof Error ? error.message : String(error) },
-    ]);
+    const got = error instanceof Error ? error.message : String(error);
+    return faulty([{ path: '', expected: 'a file that can be read', got }]);
   }
   let registry: PluginRegistry;
   try {
@@ -52,11 +51,8 @@ function renderCheck(file: string, { kind, faults, warnings, effective }: CheckR
   if (faults.length > 0) {
     lines.push(...wrap(`${file}: ${kind} with ${counted(faults.length, 'fault')}`, ''), '');
     for (const { path, expected, got } of faults) {
-      lines.push(
-        ...wrap(`- ${path || 'the file'}`, '  '),
-        ...wrap(`  expected ${expected}`, '    '),
-        ...wrap(`  got ${got}`, '    '),
-      );
+      const said = [`  expected ${expected}`, `  got ${got}`].flatMap((line) => wrap(line, '    '));
+      lines.push(...wrap(`- ${path || 'the file'}`, '  '), ...said);
     }
     return `${lines.join('\n')}\n`;
   }
@@ -64,11 +60,8 @@ function renderCheck(file: string, { kind, faults, warnings, effective }: CheckR
   if (warnings.length > 0) lines.push('', 'Warnings', ...warnings.flatMap((warning) => wrap(`- ${warning}`, '  ')));
   for (const { section, entries } of effective) {
     const width = Math.min(Math.max(0, ...entries.map(([name]) => name.length)), 24);
-    lines.push(
-      '',
-      section,
-      ...entries.flatMap(([name, value]) => wrap(`  ${name.padEnd(width)}  ${value}`, ' '.repeat(width + 4))),
-    );
+    const rows = entries.flatMap(([name, text]) => wrap(`  ${name.padEnd(width)}  ${text}`, ' '.repeat(width + 4)));
+    lines.push('', section, ...rows);
   }
   return `${lines.join('\n')}\n`;
 }

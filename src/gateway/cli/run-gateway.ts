@@ -8,9 +8,8 @@ import { runService, type ServiceCommand } from './run-service.js';
 const mostChanges = 20;
 
 /**
- * V8 puts what has lived long into the old part of the heap at once. In a gateway that is a guess from a few slow
- * requests, and then each request keeps all that it refers to until the whole heap is collected, which takes a fifth
- * of the time (bench: gateway).
+ * V8 puts what has lived long into the old part of the heap at once. Here it guesses so from a few slow requests, and
+ * each request then keeps what it refers to until the whole heap is collected: a fifth of the time (bench: gateway).
  */
 setFlagsFromString('--no-allocation-site-pretenuring');
 

@@ -41,9 +41,9 @@ export interface EppSettings {
 /** The table of the section, with the flag of llm-d that says the same. */
 export const eppSettings: s.Schema<EppSettings> = s.object({
   host: row('The address to listen on.', s.optional(s.text(), '0.0.0.0')),
-  port: row('Where proxies ask, `--grpc-port`.', port(9002)),
-  healthPort: row('Where health is asked, `--grpc-health-port`.', port(9003)),
-  metricsPort: row('Where `/metrics` and `/readyz` are, `--metrics-port`.', port(9090)),
+  port: row('For proxies, `--grpc-port`.', port(9002)),
+  healthPort: row('For health, `--grpc-health-port`.', port(9003)),
+  metricsPort: row('For `/metrics` and `/readyz`, `--metrics-port`.', port(9090)),
   tls: option('PEM files, `--cert-path`; plain text without it.', tls),
   poolName: row('The label `inference_pool`, `--pool-name`.', s.optional(s.text(), 'pool')),
   trust: row('Whether the proxy removes flow headers of clients.', s.optional(s.flag(), false)),
@@ -51,7 +51,7 @@ export const eppSettings: s.Schema<EppSettings> = s.object({
   maxRequestBytes: row('A longer body gets 413.', s.optional(s.quantity('16Mi'), 16_777_216)),
   emitScores: row('Whether proxies are told scores, `--emit-endpoint-scores`.', s.optional(s.flag(), false)),
   endpoints: option('The servers, instead of `file-discovery`.', byName),
-  drain: row('How long requests may wait at the end.', s.optional(s.duration('5s'), 5_000)),
+  drain: row('How long requests may wait then.', s.optional(s.duration('5s'), 5_000)),
   drainStreams: row('How long answers may take then, `--drain-timeout`.', s.optional(s.duration('30s'), 30_000)),
   logRequests: row('Whether requests are logged.', s.optional(s.flag(), true)),
 });

@@ -22,7 +22,7 @@ const rankPattern = { type: 'string', pattern: '^\\w{1,24}$' };
 const rankName = s.value('a name of up to 24 letters, not one that is read', isRankField, rankPattern);
 const rankField = s.object({
   field: row('The field of the body.', rankName),
-  map: row('Names of `objectives`, each with its number.', s.record(s.number())),
+  map: row('Its number for each of `objectives`.', s.record(s.number())),
 });
 const rank = s.element<FileRank>(
   (given, report) => {
@@ -94,11 +94,11 @@ const fallback = s.value('"safe", "closed", or a limit: an integer from 0 up', i
 
 /** The priority of a name that was not given stays open until the objectives are known. */
 const sender = {
-  tenant: row('The fairness ID of the sender.', nameOf('a tenant')),
-  objective: option('A name of `objectives`, which stands for a priority.', nameOf('an objective')),
+  tenant: row('Its fairness ID.', nameOf('a tenant')),
+  objective: option('A name of `objectives`.', nameOf('an objective')),
   priority: option('The priority, instead of an objective.', s.integer()),
-  maxPriority: option('The highest that requests may ask for.', s.integer()),
-  trusted: row('Whether its flow headers are believed: for gateways and proxies of your own.', offByDefault),
+  maxPriority: option('The highest that it may ask for.', s.integer()),
+  trusted: row('Whether its flow headers are believed.', offByDefault),
 };
 
 const openTelemetry = s.object({
@@ -109,10 +109,7 @@ const openTelemetry = s.object({
 });
 
 const scrape = s.object({
-  enabled: option(
-    'Ask the servers for their load. Without it: if the section is there, or the detector needs it.',
-    s.flag(),
-  ),
+  enabled: option('Ask for load. Without it: if the section is there, or the detector needs it.', s.flag()),
   interval: row('From question to question.', span('50ms')),
   idleInterval: row('The same while no request waits or runs.', span('1s')),
   timeout: row('For the whole answer.', span('1s')),
@@ -123,48 +120,41 @@ const scrape = s.object({
 const health = s.object({
   interval: row('From check to check.', span('2s')),
   timeout: row('For the answer of a check.', span('1s')),
-  failures: option('Checks in a row that must fail until a server gets no work.', count, 3),
-  successes: option('Checks in a row that must succeed until it gets work again.', count, 1),
-  whenAllSilent: option('When no server answers: each keeps its work, or all are ill.', s.oneOf('keep', 'ill'), 'keep'),
+  failures: option('Failed checks in a row until it gets no work.', count, 3),
+  successes: option('Good checks in a row until it gets work again.', count, 1),
+  whenAllSilent: option('When none answers: each keeps its work, or all are ill.', s.oneOf('keep', 'ill'), 'keep'),
 });
 
 const timeouts = s.object({
   connect: row('Until a server takes the connection.', span('5s')),
-  upload: row('The longest silence of a client that sends a body.', span('10s')),
-  firstToken: option(
-    'From the seat to the first content token of a stream; then another server is asked.',
-    s.positiveDuration('5s'),
-  ),
-  firstTokenByModel: option(
-    'The same by the model that the server is asked for.',
-    s.record(s.positiveDuration('60s')),
-    {},
-  ),
-  firstByte: row('From the request to the head of the answer.', span('5m')),
-  idle: row('Between two pieces of an answer, to either side.', span('60s')),
+  upload: row('The longest silence while a body is sent.', span('10s')),
+  firstToken: option('To the first content token; then another server is asked.', s.positiveDuration('5s')),
+  firstTokenByModel: option('The same by model, as servers know it.', s.record(s.positiveDuration('60s')), {}),
+  firstByte: row('To the head of the answer.', span('5m')),
+  idle: row('Between two pieces of an answer.', span('60s')),
   total: row('From the seat to the end of the answer.', span('30m')),
 });
 
 const limits = s.object({
   maxRequestBytes: row('The longest body.', bytes('8Mi')),
-  maxReadingBytes: row('All bodies that are being received; a sender gets a quarter.', bytes('256Mi')),
+  maxReadingBytes: row('Bodies being received; a sender gets a quarter.', bytes('256Mi')),
   maxHeaderBytes: row('The headers of a request.', bytes('16Ki')),
-  minUploadRate: row('Bytes in a second; slower clients are not waited for.', bytes('4Ki')),
-  maxConnections: option('Open connections of clients; more are closed.', count, 16_384),
+  minUploadRate: row('Bytes a second; slower clients are cut.', bytes('4Ki')),
+  maxConnections: option('Open connections; more are closed.', count, 16_384),
 });
 
 const retry = s.object({
-  enabled: row('Send a request again that no server has answered.', onByDefault),
-  max: option('How often a request is sent again.', s.integer({ from: 0, to: 100 }), 1),
-  maxBodyBytes: row('The longest body that is kept to be sent again.', bytes('1Mi')),
-  avoidFor: row('How long a server that refused, or cannot be reached, gets nothing.', span('5s')),
+  enabled: row('Send a request again that none has answered.', onByDefault),
+  max: option('How often it is sent again.', s.integer({ from: 0, to: 100 }), 1),
+  maxBodyBytes: row('The longest body kept for it.', bytes('1Mi')),
+  avoidFor: row('How long a server that failed gets nothing.', span('5s')),
 });
 
 const pictures = s.value('a formula like "pixels(750)", or tokens', isPictureTokens);
 const models = s.object({
-  aliases: option('Names that clients use, and those that the servers know.', s.record(nameOf('a model')), {}),
-  list: option('What `/v1/models` lists; without it, what the servers list.', s.list(nameOf('a model'))),
-  pictures: option('How pictures count, by the name servers know; `*`: others.', s.record(pictures), {}),
+  aliases: option('Names of clients, with those of servers.', s.record(nameOf('a model')), {}),
+  list: option('What `/v1/models` lists; without it, what servers list.', s.list(nameOf('a model'))),
+  pictures: option('How pictures count, by model; `*`: others.', s.record(pictures), {}),
 });
 
 const waiting = s.object({
@@ -173,18 +163,18 @@ const waiting = s.object({
   every: row('From sign to sign.', span('10s')),
   position: row('Signs tell place and time.', offByDefault),
   informational: row('Others get `102 Processing`.', offByDefault),
-  json: option('`whitespace`: other answers begin with spaces, and 200.', s.oneOf('whitespace')),
+  json: option('`whitespace`: others begin with spaces, and 200.', s.oneOf('whitespace')),
 });
 
 const cors = s.object({
-  origins: row('The origins whose scripts may call, or `"*"`.', origins),
-  maxAge: option('How long browsers remember the answer.', s.duration('10m'), '10m'),
+  origins: row('Those that may call.', origins),
+  maxAge: option('How long browsers remember it.', s.duration('10m'), '10m'),
 });
 
 const drain = s.object({
-  delay: option('How long SIGTERM still takes requests while `/readyz` says 503.', s.duration('3s'), '3s'),
-  waiting: row('How long what waits is dispatched then.', span('5s')),
-  streams: row('How long answers may take to end.', span('20s')),
+  delay: option('How long requests still come while `/readyz` says 503.', s.duration('3s'), '3s'),
+  waiting: row('How long what waits is dispatched.', span('5s')),
+  streams: row('How long answers may take.', span('20s')),
 });
 
 const log = s.object({
@@ -201,7 +191,7 @@ function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
     nodes: row('Their URLs, with their passwords.', urls),
   });
   const tls = s.object({
-    ca: option('The authority of the store; those of Node without it.', aSecret),
+    ca: option('Its authority; those of Node without it.', aSecret),
     cert: option('That of the gateway, if asked for.', aSecret),
     key: option('Its key.', aSecret),
     serverName: option('The name in its certificate; its host without it.', s.text()),
@@ -214,22 +204,19 @@ function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
     password: option('Its password, if no URL has it.', aSecret),
     tls: option('For `rediss://…`, in PEM.', section(tls)),
     pool: option('Replicas of one name share the limit; `gateway` without it.', nameOf('the pool')),
-    replica: option(
-      'The name of this replica, kept over restarts; found or random without it.',
-      nameOf('this replica'),
-    ),
-    prefix: option('The beginning of all keys in the store.', s.text('the beginning of all keys')),
+    replica: option('Its name, kept over restarts; found or random without it.', nameOf('this replica')),
+    prefix: option('Before all keys.', s.text('the beginning of all keys')),
     maxConcurrency: option('Requests in flight of all replicas.', count),
     maxTokens: option('Tokens in flight of all replicas.', count),
     endpointConcurrency: option('Requests in flight of each upstream of weight 1.', count),
     quotas: option('A `quota-detector` counts for all replicas; true without it.', s.flag()),
-    replicas: option('How many replicas there are, to start without the store.', count),
+    replicas: option('How many there are, to start without the store.', count),
     maxShare: option('The most that one replica may get.', count),
     fallback: option('What holds after a lease without the store; `safe` without it.', fallback),
     refreshInterval: option('Between two calls; `1s` without it.', s.positiveDuration('1s')),
     leaseDuration: option('How long an answer holds; `5s` without it.', s.positiveDuration('5s')),
-    drainDuration: option('How long a silent replica keeps its seats; `60s` without it.', s.positiveDuration('60s')),
-    forgetAfter: option('How long after that its safe share; `10m` without it.', s.positiveDuration('10m')),
+    drainDuration: option('How long silent replicas keep seats; `60s` without it.', s.positiveDuration('60s')),
+    forgetAfter: option('Then their safe share; `10m` without it.', s.positiveDuration('10m')),
     callTimeout: option('For a call to the store; `50ms` without it.', s.positiveDuration('50ms')),
   });
 }
@@ -237,10 +224,10 @@ function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
 /** What operators reach, and what they need for it. */
 function operatorTables(aSecret: Schema<string>) {
   const admin = s.object({
-    host: option('The address for operators; that of `listen` without it.', s.text()),
-    port: option('The port for operators; that of `listen` without it.', port),
-    token: option('The bearer token of operators.', aSecret),
-    hosts: option('Names by which operators may ask, besides addresses and `localhost`.', s.list(hostName), []),
+    host: option('Its address; that of `listen` without it.', s.text()),
+    port: option('Its port; that of `listen` without it.', port),
+    token: option('Their bearer token.', aSecret),
+    hosts: option('Names to ask by, besides addresses and `localhost`.', s.list(hostName), []),
   });
   const inspector = s.object({
     path: option('Where the page is.', path, '/inspector'),
@@ -249,7 +236,7 @@ function operatorTables(aSecret: Schema<string>) {
   });
   const demand = s.object({
     path: option('Where autoscalers ask.', path, '/demand'),
-    token: option('A token that opens this and nothing else.', aSecret),
+    token: option('A token for this alone.', aSecret),
   });
   return { admin, inspector, demand };
 }
@@ -266,20 +253,17 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const upstream = s.object({
     id: row('Its name, in logs and metrics.', nameOf('a model server')),
     url: row('The base URL, without `/v1`.', url),
-    labels: option('Labels for filters; `model` may list several: `a, b`.', s.record(s.text()), {}),
-    weight: option('Its capacity: one of weight 3 has three times the seats.', s.aboveZero(), 1),
-    metrics: option('Which metrics it has; `none`: it is not asked. Found out without it.', s.oneOf(...profiles)),
+    labels: option('Labels for filters; `model` may list several.', s.record(s.text()), {}),
+    weight: option('Its capacity: 3 has three times the seats.', s.aboveZero(), 1),
+    metrics: option('Its metrics; `none`: not asked. Found out without it.', s.oneOf(...profiles)),
     priority: option('How it is told ranks; `auto`: by its `metrics`.', rank),
-    healthPath: option('Answers 2xx while it is well; without it, it is not checked.', path),
+    healthPath: option('Answers 2xx while it is well; else not checked.', path),
     apiKey: option('Sent to it as `Authorization: Bearer …`.', aSecret),
   });
   const key = s.object({ key: row('What the client sends.', aSecret), ...sender });
   const auth = s.object({
     keys: option('The keys that are known.', section(s.list(section(key)), 'an array'), []),
-    anonymous: option(
-      'The sender without a known key; where there are keys and not this, they are rejected.',
-      s.object(sender),
-    ),
+    anonymous: option('Whoever has no known key; rejected where only keys are here.', s.object(sender)),
   });
   const sharedState = sharedStateTable(aSecret);
   const listen = s.object({
@@ -289,36 +273,29 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   return s.object({
     listen: row('Where clients reach the gateway.', listen),
     admin: row('Where operators reach it, and what they need.', s.orEmpty(section(admin))),
-    inspector: option('The page that shows the queue; off without the section.', section(inspector)),
-    demand: row('What is asked for, for autoscalers.', s.orEmpty(section(demand))),
-    openTelemetry: option('OpenTelemetry; off without the section.', openTelemetry),
+    inspector: option('The page that shows the queue; off without it.', section(inspector)),
+    demand: row('For autoscalers.', s.orEmpty(section(demand))),
+    openTelemetry: option('OpenTelemetry; off without it.', openTelemetry),
     upstreams: row('The model servers.', s.list(upstream)),
     scrape: row('How servers are asked for their load.', s.orEmpty(scrape)),
     health: row('Checks of servers that have a `healthPath`.', s.orEmpty(health)),
     timeouts: row('How long each part of a request may take.', s.orEmpty(timeouts)),
     limits: row('What clients may send.', s.orEmpty(limits)),
     waiting: row('Signs of life for clients that wait.', s.orEmpty(waiting)),
-    forwarded: option(
-      '`X-Forwarded-…`: set to what the gateway sees, or passed on as they came.',
-      s.oneOf('set', 'pass'),
-      'set',
-    ),
-    retry: row('Requests that no server answered are sent to another one.', s.orEmpty(retry)),
-    auth: row('Who may send; without keys everybody is the tenant `default-flow`.', s.orEmpty(section(auth))),
+    forwarded: option('`X-Forwarded-…`: set, or passed on as they came.', s.oneOf('set', 'pass'), 'set'),
+    retry: row('Requests that none answered go to another.', s.orEmpty(retry)),
+    auth: row('Who may send; without keys everybody is `default-flow`.', s.orEmpty(section(auth))),
     objectives: option('Names of priorities.', s.record(s.integer()), {}),
     serviceTiers: option('Objectives by `service_tier`.', s.record(nameOf('an objective')), {}),
     models: row('Names of models.', s.orEmpty(models)),
-    cors: option('Scripts of other origins; without the section none may call.', cors),
+    cors: option('Scripts of other origins; without it none may call.', cors),
     drain: row('What SIGTERM waits for.', s.orEmpty(drain)),
     log: row('What is logged.', s.orEmpty(log)),
     contract: option('How drops are answered.', s.oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api'),
-    bandHeadroom: row('Answers say how many requests more may wait in their band.', offByDefault),
-    sharedState: option('Limits of all replicas together; without the section each has its own.', sharedState),
-    plugins: row(
-      'Policies and detectors, as in an EndpointPickerConfig, and modules of your own.',
-      s.anything(plugins),
-    ),
+    bandHeadroom: row('Answers say how many more may wait in their band.', offByDefault),
+    sharedState: option('Limits of all replicas; without it each has its own.', sharedState),
+    plugins: row('As in an EndpointPickerConfig, and modules of your own.', s.anything(plugins)),
     saturationDetector: row('The older place for `flowControl.saturationDetector`.', s.anything(saturationDetector)),
-    flowControl: row('Bands, limits and policies, as in an EndpointPickerConfig.', s.anything(flowControl)),
+    flowControl: row('As in an EndpointPickerConfig.', s.anything(flowControl)),
   });
 }

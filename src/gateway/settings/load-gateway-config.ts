@@ -5,8 +5,7 @@ import { Problems } from '../../base/problems.js';
 import * as s from '../../base/schema/schema.js';
 import { loadSections } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
-import type { Constraint, FlowControllerOptions, PluginRegistry, SaturationDetector } from '../../index.js';
-import { defaultRegistry } from '../../index.js';
+import { type Constraint, defaultRegistry, type PluginRegistry, type SaturationDetector } from '../../index.js';
 import { fileSchema, sharedStateSchema } from './file-schema.js';
 import type { FileSender, FileSharedState, GatewayConfig, GatewayFile, SenderConfig } from './gateway-config.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
@@ -80,17 +79,12 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, probl
 }
 
 /** Bodies wait in the memory of this process, so a file without a limit must not mean all of it. */
-function withFiniteBytes(options: FlowControllerOptions): FlowControllerOptions {
+function withFiniteBytes(options: GatewayConfig['flow']): GatewayConfig['flow'] {
   return { ...options, limits: { ...options.limits, maxBytes: 2 ** 30 } };
 }
 
 function checkNames({ upstreams, auth }: GatewayFile, problems: Problems): void {
-  const checkUnique = (
-    names: readonly string[],
-    path: (index: number) => string,
-    expected: string,
-    shows: boolean,
-  ): void => {
+  const checkUnique = (names: readonly string[], path: (index: number) => string, expected: string, shows: boolean) => {
     for (const [index, name] of names.entries()) {
       const first = names.indexOf(name);
       if (first < index) problems.add(path(index), expected, shows ? JSON.stringify(name) : `that of ${path(first)}`);
@@ -126,12 +120,8 @@ function priorityOf(objective: string, at: string, { objectives }: GatewayFile, 
   return objectives[objective] ?? 0;
 }
 
-function senderOf(
-  { tenant, objective, priority, maxPriority, trusted }: FileSender,
-  at: string,
-  file: GatewayFile,
-  problems: Problems,
-): SenderConfig {
+function senderOf(sender: FileSender, at: string, file: GatewayFile, problems: Problems): SenderConfig {
+  const { tenant, objective, priority, maxPriority, trusted } = sender;
   if (objective !== undefined && priority !== undefined)
     problems.add(at, 'only one of "objective" and "priority"', 'both');
   const named = objective === undefined ? 0 : priorityOf(objective, `${at}.objective`, file, problems);
@@ -160,34 +150,27 @@ function resolve(
   again: () => FileSharedState | undefined,
   problems: Problems,
 ): Omit<GatewayConfig, keyof Flow | 'warnings'> {
-  const { admin, inspector, auth, scrape, openTelemetry, cors, ...settled } = file;
+  const { admin, inspector, auth, scrape, ...settled } = file;
+  const { host = file.listen.host, port, ...operators } = admin;
   const { enabled = needsScraping, ...scraping } = scrape;
   const sharedState = readSharedState(file.sharedState, again, problems);
   const keys = auth.keys.map(({ key, ...who }, index) => {
     return { key, ...senderOf(who, `auth.keys[${index}]`, file, problems) };
   });
+  const tiers = Object.entries(file.serviceTiers).map(([tier, objective]) => {
+    return [tier, priorityOf(objective, `serviceTiers.${tier}`, file, problems)];
+  });
   const anonymous = auth.anonymous ?? (keys.length === 0 ? everybody : undefined);
   return {
     ...settled,
-    admin: {
-      listen: admin.port === undefined ? undefined : { host: admin.host ?? file.listen.host, port: admin.port },
-      token: admin.token,
-      hosts: admin.hosts,
-    },
+    admin: { ...operators, listen: port === undefined ? undefined : { host, port } },
     upstreams: file.upstreams.map((upstream, i) => {
       return { ...upstream, priority: rankOf(`upstreams[${i}].priority.map`, upstream, file, problems) };
     }),
-    serviceTiers: Object.fromEntries(
-      Object.entries(file.serviceTiers).map(([tier, objective]) => [
-        tier,
-        priorityOf(objective, `serviceTiers.${tier}`, file, problems),
-      ]),
-    ),
+    serviceTiers: Object.fromEntries(tiers),
     inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
-    openTelemetry,
     scrape: enabled ? { ...scraping, idleInterval: Math.max(scraping.idleInterval, scraping.interval) } : undefined,
     auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, problems) },
-    cors,
     sharedState,
   };
 }

@@ -23,9 +23,8 @@ const optionsSchema = s.object({
 });
 
 /**
- * Imports the modules that a gateway file names (`plugins: ./policies.mjs`, or such an entry of the list), and adds
- * what they export as `default` or `plugins`: one or several of what `definePlugin` returns. A module is imported once
- * in the life of a process.
+ * Imports the modules that a gateway file names (`plugins: ./policies.mjs`, or such an entry of the list), once in the
+ * life of a process, and adds what they export as `default` or `plugins`: what `definePlugin` returns, or a list of it.
  * @throws (rejects) FlowConfigError that lists every module that cannot be used
  * @example
  * const registry = await importPlugins(source, { from: dirname(path) });
@@ -35,17 +34,12 @@ export async function importPlugins(
   source: string | object,
   options: ImportPluginsOptions = {},
 ): Promise<PluginRegistry> {
-  const {
-    from = process.cwd(),
-    modules,
-    registry = defaultRegistry(),
-  } = s.parse(optionsSchema, options, 'importPlugins');
+  const settings = s.parse(optionsSchema, options, 'importPlugins');
+  const { from = process.cwd(), modules, registry = defaultRegistry() } = settings;
+  const all = [...modules.map(asked), ...modulesOf(readOneObject(source, () => {})?.plugins)];
   const problems = new Problems();
   let grown = registry;
-  for (const { path, name, needsPlugins } of [
-    ...modules.map(asked),
-    ...modulesOf(readOneObject(source, () => {})?.plugins),
-  ]) {
+  for (const { path, name, needsPlugins } of all) {
     try {
       const definitions = definitionsOf(await import(specifierOf(name, from)));
       if (definitions.length > 0) grown = grown.add(...definitions);

@@ -28,16 +28,16 @@ export function answerOptions(
   cors: CorsConfig | undefined,
   req: IncomingMessage,
   res: ServerResponse,
-  methods: string,
+  allow: string,
 ): void {
   const { origin } = req.headers;
   if (cors !== undefined && origin !== undefined && isAllowed(cors, origin)) {
     const asked = req.headers['access-control-request-headers'];
-    res.setHeader('access-control-allow-methods', methods);
+    res.setHeader('access-control-allow-methods', allow);
     if (asked !== undefined) res.setHeader('access-control-allow-headers', asked);
     res.setHeader('access-control-max-age', Math.floor(cors.maxAge / 1000));
   }
-  res.writeHead(204, { allow: methods }).end();
+  res.writeHead(204, { allow }).end();
 }
 
 function isAllowed({ origins }: CorsConfig, origin: string): boolean {

@@ -36,10 +36,9 @@ export async function loadCel(): Promise<typeof import('@marcbachmann/cel-js').p
 }
 
 /**
- * Makes clients that queue nothing while they have no connection. The attempts to connect are half a second apart, then
- * up to two, with jitter. They are at most a third of `leaseMs` apart, because a store that comes back empty waits one
- * lease for the calls of all replicas. If nothing comes on a connection for a lease although something was asked, it is
- * closed, because a machine that is lost sends no end.
+ * Makes clients that queue nothing while they have no connection. Attempts to connect are half a second apart, then up
+ * to two, with jitter, and at most a third of `leaseMs`: a store that comes back empty waits one lease for the calls of
+ * all replicas. A connection on which nothing comes for a lease is closed: a machine that is lost sends no end.
  * @throws (rejects) FlowConfigError when none of the clients is installed
  */
 export async function loadStoreClient(leaseMs: number): Promise<(address: StoreAddress) => StoreClient> {

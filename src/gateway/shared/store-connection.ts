@@ -1,9 +1,6 @@
 /**
- * The connection of a gateway to its store, by the client that is installed: to one server, to a cluster, or to the
- * primary that Sentinels name.
- *
- * Invariant: another address, or another secret, makes another client. It takes over once it is connected, and then the
- * one before it ends, when its calls are over.
+ * The connection of a gateway to its store, by the client that is installed. Invariant: another address, or another
+ * secret, makes another client. It takes over once it is connected; the one before it ends when its calls are over.
  */
 import { Listeners } from '../../base/listeners.js';
 import { redisStore, type Store } from '../../redis/index.js';
@@ -11,6 +8,8 @@ import { loadStoreClient } from './optional-peers.js';
 import type { StoreAddress, StoreClient } from './store-clients.js';
 
 type Made = StoreClient & { readonly store: Store };
+/** Reads the address anew, with secrets that may have changed; undefined while it cannot be read. */
+type Again = () => StoreAddress | undefined;
 
 /** From one look at files with secrets to the next. */
 const lookMs = 1_000;
@@ -34,12 +33,7 @@ export class StoreConnection {
   private next: Made | undefined = undefined;
   private readonly looking: NodeJS.Timeout;
 
-  private constructor(
-    address: StoreAddress,
-    again: () => StoreAddress | undefined,
-    leaseMs: number,
-    make: StoreConnection['make'],
-  ) {
+  private constructor(address: StoreAddress, again: Again, leaseMs: number, make: StoreConnection['make']) {
     this.make = make;
     this.leaseMs = leaseMs;
     this.address = address;
@@ -47,18 +41,9 @@ export class StoreConnection {
     this.looking = setInterval(() => this.follow(again()), lookMs).unref();
   }
 
-  /**
-   * Does not wait for the store. `again` reads the address anew, with secrets that may have changed; undefined while it
-   * cannot be read.
-   * @throws (rejects) FlowConfigError when none of the clients is installed
-   */
-  static async open(
-    address: StoreAddress,
-    again: () => StoreAddress | undefined,
-    leaseMs: number,
-  ): Promise<StoreConnection> {
-    const make = await loadStoreClient(leaseMs);
-    return new StoreConnection(address, again, leaseMs, make);
+  /** Does not wait for the store. @throws (rejects) FlowConfigError when none of the clients is installed */
+  static async open(address: StoreAddress, again: Again, leaseMs: number): Promise<StoreConnection> {
+    return new StoreConnection(address, again, leaseMs, await loadStoreClient(leaseMs));
   }
 
   /** Nothing happens while the address is the same. */

@@ -6,12 +6,9 @@ import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../s
 export interface BucketOptions extends StoreOptions {
   /** All replicas with this name share them. */
   readonly name: string;
-  /**
-   * Replicas that share them; a function is asked each time. More replicas than this may together go over a limit by a
-   * chunk each. @default 2
-   */
+  /** Replicas that share them; more may go over a limit by a chunk each. @default 2 */
   readonly replicas?: number | (() => number) | undefined;
-  /** Whether keys hold a hash of the payer's, or the group's, name, and not the name. @default false */
+  /** Whether keys hold hashes of names of payers or groups. @default false */
   readonly hashKeys?: boolean | undefined;
   /** While the store is away, `share`: limit / replicas; `full`: all of it in each replica. @default 'share' */
   readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;

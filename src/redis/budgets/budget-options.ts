@@ -19,7 +19,7 @@ export interface SharedBudget<R = unknown> {
   readonly per?: Duration | undefined;
   /** The amount that may be spent at once, above 0. @default `limit` */
   readonly burst?: number | undefined;
-  /** `requests`: 1 each; `tokens`: the request's `tokens`, then what it reported; or a function. @default 'requests' */
+  /** `requests`: 1 each; `tokens`: the request's `tokens`, then what it reported. @default 'requests' */
   readonly cost?: 'requests' | 'tokens' | BudgetCost<R> | undefined;
 }
 
@@ -48,8 +48,7 @@ const perRequest: BudgetCost = () => 1;
 const perToken: BudgetCost = (request, _key, usage) => {
   if (usage !== undefined && usage.promptTokens + usage.completionTokens > 0)
     return usage.promptTokens + usage.completionTokens;
-  const tokens: unknown =
-    typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
+  const tokens: unknown = Object(request).tokens;
   return typeof tokens === 'number' ? tokens : 0;
 };
 

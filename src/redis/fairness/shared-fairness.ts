@@ -21,11 +21,11 @@ import { exchangeScript } from './exchange-script.js';
 export interface SharedFairnessOptions extends StoreOptions {
   /** Replicas with this name exchange what their flows received. */
   readonly name: string;
-  /** From one exchange to the next, give or take a tenth. @default '1s' */
+  /** From exchange to exchange, give or take a tenth. @default '1s' */
   readonly interval?: Duration | undefined;
-  /** Whether the store sees a hash of fairness IDs, and not the names. @default false */
+  /** Whether the store sees hashes of fairness IDs. @default false */
   readonly hashKeys?: boolean | undefined;
-  /** The most waiting flows of one exchange; the rest takes part later. An integer from 1 up. @default 2000 */
+  /** The most waiting flows of one exchange. An integer from 1 up. @default 2000 */
   readonly maxFlows?: number | undefined;
 }
 

@@ -7,29 +7,29 @@ import type { LeaseClientSettings } from './lease-client.js';
 import type { ReplicaName } from './replica-name.js';
 
 export interface LeaseOptions extends StoreOptions {
-  /** The name of the pool: all replicas with this name share one limit. */
+  /** All replicas with this name share one limit. */
   pool: string;
   /**
-   * The name of this replica, kept over restarts. Found is HEADGATE_REPLICA, else the pod's name, or the host's with
-   * NODE_APP_INSTANCE or PORT. @default found, or random
+   * Its name, kept over restarts. Found is HEADGATE_REPLICA, else the pod's name, or the host's with NODE_APP_INSTANCE
+   * or PORT. @default found, or random
    */
   replica?: string | undefined;
-  /** This replica's part beside others of weight 1 while seats are short; an integer from 1 up. @default 1 */
+  /** Its part beside others of weight 1; an integer from 1 up. @default 1 */
   weight?: number | undefined;
-  /** The most that this replica ever uses, say ⌈1.5 · limit / replicas⌉: bounds a split store. @default no bound */
+  /** The most that it ever uses: bounds a split store. @default no bound */
   maxShare?: number | undefined;
   /**
-   * The limit after a lease without an answer: a share that fits all (`safe`), 0 (`closed`), or a number. Such limits
-   * of several replicas may add up to more than the pool has. @default 'safe'
+   * After a lease without an answer: a share that fits all (`safe`), 0 (`closed`), or a number. Numbers of several
+   * replicas may add up to more than the pool has. @default 'safe'
    */
   fallback?: LeaseFallback | undefined;
-  /** Expected replicas: one without the store begins with ⌊limit / replicas⌋ after a lease. @default it waits */
+  /** Without the store one begins with ⌊limit / replicas⌋ after a lease. @default it waits */
   replicas?: number | undefined;
   /** The longest time from one call to the next; up to a tenth less. @default '1s' */
   refreshInterval?: Duration | undefined;
   /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
   leaseDuration?: Duration | undefined;
-  /** How long a silent replica's seats stay reserved: the longest request, say p99.9. @default '60s' */
+  /** How long a silent replica's seats stay reserved. @default '60s' */
   drainDuration?: Duration | undefined;
   /** How long its safe share stays reserved after that. @default '10m' */
   forgetAfter?: Duration | undefined;
@@ -43,17 +43,11 @@ const fallback: Schema<LeaseFallback> = s.element((given, report) => {
 });
 
 /** The options with their defaults and units resolved. */
-export interface ParsedLeaseOptions extends StoreSettings {
-  readonly pool: string;
-  readonly replica?: string | undefined;
-  readonly weight: number;
-  readonly maxShare?: number | undefined;
+export interface ParsedLeaseOptions
+  extends StoreSettings,
+    Readonly<Pick<LeaseOptions, 'pool' | 'replica' | 'maxShare' | 'replicas'>>,
+    Readonly<Record<'weight' | 'refreshInterval' | 'leaseDuration' | 'drainDuration' | 'forgetAfter', number>> {
   readonly fallback: LeaseFallback;
-  readonly replicas?: number | undefined;
-  readonly refreshInterval: number;
-  readonly leaseDuration: number;
-  readonly drainDuration: number;
-  readonly forgetAfter: number;
 }
 
 export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<ParsedLeaseOptions[K]> } = {
@@ -81,22 +75,10 @@ export function checkTiming({ refreshInterval, leaseDuration, callTimeout }: Par
   if (issues.length > 0) throw new FlowConfigError(where, issues);
 }
 
-export function leaseSettings(
-  { pool, clock, random, ...spans }: ParsedLeaseOptions,
-  name: ReplicaName,
-): LeaseClientSettings {
-  return {
-    refreshMs: spans.refreshInterval,
-    leaseMs: spans.leaseDuration,
-    drainMs: finite(spans.drainDuration),
-    forgetMs: finite(spans.forgetAfter),
-    timeoutMs: spans.callTimeout,
-    name,
-    incarnation: newReplicaId(),
-    where: `pool "${pool}"`,
-    clock,
-    random,
-  };
+export function leaseSettings(options: ParsedLeaseOptions, name: ReplicaName): LeaseClientSettings {
+  const { pool, clock, random, refreshInterval: refreshMs, leaseDuration: leaseMs, callTimeout: timeoutMs } = options;
+  const spans = { refreshMs, leaseMs, drainMs: finite(options.drainDuration), forgetMs: finite(options.forgetAfter) };
+  return { ...spans, timeoutMs, name, incarnation: newReplicaId(), where: `pool "${pool}"`, clock, random };
 }
 
 const longestMs = 7 * 86_400_000;

@@ -19,17 +19,17 @@ export type HealthFetch = (
 ) => Promise<{ readonly ok: boolean; readonly status: number; readonly body?: { cancel(): Promise<void> } | null }>;
 
 export interface HealthOptions {
-  /** From one round of questions to the next. A server that has not answered yet is left out. @default 2000 */
+  /** From round to round. A server that has not answered yet is left out. @default 2000 */
   intervalMs?: number | undefined;
-  /** How long an answer may take, ms; at least twice the median of the others' last answers. @default 1000 */
+  /** How long an answer may take, ms; at least twice the median. @default 1000 */
   timeoutMs?: number | undefined;
   /** Checks that fail in a row before a server is ill. @default 3, as kubelet's failureThreshold */
   failures?: number | undefined;
   /** Checks that succeed in a row before it is ready again. @default 1, as kubelet's successThreshold */
   successes?: number | undefined;
   /**
-   * A server that is silent while no other answers well: `keep` it, as checks may be at fault, or take it for `ill`.
-   * That may empty the pool. Source: Envoy's panic threshold. @default 'keep'
+   * When none answers well: `keep` those that are silent, or take them for `ill`. Checks may be at fault, and the pool
+   * is empty then. Source: Envoy's panic threshold. @default 'keep'
    */
   whenAllSilent?: 'keep' | 'ill' | undefined;
   /** Where endpoints are asked, at the label `address` or else at the `id`. @default '/health' */

@@ -13,30 +13,29 @@ export interface ScrapeWarning {
 }
 
 export interface ScrapeOptions {
-  /** From the start of an endpoint's scrape to the next, or its end if later. @default 50, as llm-d's router */
+  /** From scrape to scrape. @default 50, as llm-d's router */
   intervalMs?: number | undefined;
   /**
    * True while no request needs the servers: they are asked every `idleIntervalMs` then. Asked at each scrape; an
-   * exception counts as false. Call `scraper.wake()` when that ends, or the next question comes late.
-   * @default nothing runs or waits in controllers of the pool; never without one. It wakes up by itself.
+   * exception is false. When that ends call `scraper.wake()`. @default nothing runs or waits in controllers of the pool
    */
   isIdle?: (() => boolean) | undefined;
   /**
-   * Interval while idle, for all endpoints together; `intervalMs` or less turns it off. Until the next question is due
-   * and the detector's threshold has passed metrics stay fresh: a server that dies is trusted so long. @default 1000
+   * Interval while idle, for all together; `intervalMs` or less: off. Metrics stay fresh until the next question is due
+   * and the detector's threshold has passed: a server that dies is trusted so long. @default 1000
    */
   idleIntervalMs?: number | undefined;
   /** How long an answer may take, to its last byte. @default 1000 */
   timeoutMs?: number | undefined;
-  /** Scrapes at once, over all endpoints; the others wait in turn. @default 64 */
+  /** Scrapes at once. @default 64 */
   concurrency?: number | undefined;
   /** Share of the interval by which each scrape is early or late, 0…1. @default 0.1 */
   jitter?: number | undefined;
-  /** The longest of the doubling intervals at which a failing endpoint is asked. @default 1000 */
+  /** The longest of the doubling intervals for a failing endpoint. @default 1000 */
   maxBackoffMs?: number | undefined;
   /** Longest answer. @default 4194304 */
   maxResponseBytes?: number | undefined;
-  /** Where endpoints without the label `metricsUrl` show their metrics. @default '/metrics' */
+  /** Where endpoints without the label `metricsUrl` are asked. @default '/metrics' */
   path?: string | undefined;
   /** In place of labels and `path`; undefined = this endpoint is not scraped. */
   urlOf?: ((endpoint: EndpointView) => string | URL | undefined) | undefined;
@@ -63,10 +62,8 @@ export type ScrapeSettings = {
   readonly [K in Exclude<keyof ScrapeOptions, Absent>]-?: NonNullable<ScrapeOptions[K]>;
 } & Pick<ScrapeOptions, Absent>;
 
-const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<string, string>> =>
-  typeof candidate === 'object' &&
-  candidate !== null &&
-  Object.values(candidate).every((entry) => typeof entry === 'string');
+const isRecordOfTexts = (given: unknown): given is Readonly<Record<string, string>> =>
+  typeof given === 'object' && given !== null && Object.values(given).every((entry) => typeof entry === 'string');
 
 const scrapeOptions = s.object({
   intervalMs: s.optional(s.aboveZero(), 50),

@@ -14,8 +14,7 @@ import {
 } from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';
 import { ProgressLine } from './progress.js';
-import { runFind } from './run-find.js';
-import { runSweep } from './run-sweep.js';
+import { runFind, runSweep } from './run-search.js';
 import { type NamedScenario, readScenario } from './scenario-files.js';
 
 /** Returns the exit status: 1 for wrong input, and for a condition that no value meets. */
@@ -24,35 +23,29 @@ export function runSimulate(given: SimulateArguments): number {
     return run(given);
   } catch (error) {
     if (error instanceof FlowConfigError) {
-      const lines = error.issues.map(
-        ({ path, expected, got }) => `- ${path === '' ? '' : `${path}\n  `}expected ${expected}\n  got ${got}`,
+      const { issues } = error;
+      const lines = issues.map(
+        ({ path, expected, got }) => `\n- ${path === '' ? '' : `${path}\n  `}expected ${expected}\n  got ${got}`,
       );
-      process.stderr.write(
-        `headgate simulate: ${error.issues.length === 1 ? 'a fault' : `${error.issues.length} faults`}\n${lines.join('\n')}\n`,
-      );
-      return 1;
-    }
-    if (error instanceof Error && 'code' in error) {
+      const faults = issues.length === 1 ? 'a fault' : `${issues.length} faults`;
+      process.stderr.write(`headgate simulate: ${faults}${lines.join('')}\n`);
+    } else if (error instanceof Error && 'code' in error) {
       process.stderr.write(`headgate simulate: ${error.message}\n`);
-      return 1;
-    }
-    throw error;
+    } else throw error;
+    return 1;
   }
 }
 
 function run(given: SimulateArguments): number {
-  const scenarios = withOwnNames(
-    [given.file, ...given.compare].map((file) => ({ file, ...readScenario(file, given) })),
-  );
+  const files = [given.file, ...given.compare];
+  const scenarios = withOwnNames(files.map((file) => ({ file, ...readScenario(file, given) })));
   for (const { name, warnings } of scenarios)
     for (const warning of warnings) process.stderr.write(`${name}: ${warning}\n`);
   const [first] = scenarios as [NamedScenario, ...NamedScenario[]];
   const seeds = Number(given.seeds ?? 1);
   const progress = new ProgressLine(process.stderr);
-  const { find, soThat } = given;
-  if (find !== undefined && soThat !== undefined)
-    return runFind(seeded(first, given), find, soThat, seeds, progress, given.json);
-  if (given.sweep.length > 0) return runSweep(seeded(first, given), given.sweep, seeds, progress, given.json);
+  if (given.find !== undefined) return runFind(seeded(first, given), given, seeds, progress);
+  if (given.sweep.length > 0) return runSweep(seeded(first, given), given, seeds, progress);
   const ran = scenarios.map((scenario, index) => {
     const { name, options, recorded } = seeded(scenario, given);
     const onProgress = (done: number): void => progress.show(name, (index + done) / scenarios.length);

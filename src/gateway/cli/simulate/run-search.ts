@@ -1,16 +1,13 @@
-/** `--find PATH --so-that CONDITION`: the range of values that will do, and the curve that says why. */
+/** Several runs: `--sweep`, and `--find PATH --so-that CONDITION`. */
 import { FlowConfigError } from '../../../index.js';
 import * as simulator from '../../../simulator/index.js';
+import type { SimulateArguments } from '../arguments.js';
 import type { ProgressLine } from './progress.js';
 import type { NamedScenario } from './scenario-files.js';
-import { type Cell, table } from './table.js';
 
-interface Range {
-  readonly path: string;
-  readonly from: number;
-  readonly to: number;
-  readonly isInteger: boolean;
-}
+type Cell = string | { readonly measure: simulator.Measure; readonly value: number };
+
+type Range = Pick<Parameters<typeof simulator.findValue>[0], 'from' | 'to' | 'isInteger'> & { readonly path: string };
 
 interface Trial {
   /** One for each condition, on average over the seeds. */
@@ -30,14 +27,9 @@ interface Search {
 /** A guess of how many values are tried, for the progress line. */
 const usualTrials = 20;
 
-export function runFind(
-  scenario: NamedScenario,
-  find: string,
-  soThat: string,
-  seeds: number,
-  progress: ProgressLine,
-  json: boolean,
-): number {
+/** The range of values that will do, and the curve that says why. */
+export function runFind(scenario: NamedScenario, given: SimulateArguments, seeds: number, line: ProgressLine): number {
+  const { find = '', soThat = '', json } = given;
   const range = readRange(find);
   const { path, ...values } = range;
   const conditions = simulator.withServedDefault(simulator.parseConditions(soThat));
@@ -48,12 +40,11 @@ export function runFind(
   const found = simulator.findValue({
     ...values,
     miss(value) {
-      const { options } = simulator.loadScenario(simulator.withScenarioValue(scenario.source, path, value), {
-        readFile: scenario.readFile,
-      });
+      const source = simulator.withScenarioValue(scenario.source, path, value);
+      const { options } = simulator.loadScenario(source, { readFile: scenario.readFile });
       const trial = trials.size;
       const onProgress = (done: number): void =>
-        progress.show(`${path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
+        line.show(`${path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
       const results = simulator.simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
       for (const { classes, tenants } of results)
         for (const name of Object.keys({ ...classes, ...tenants })) names.add(name);
@@ -64,7 +55,7 @@ export function runFind(
       return simulator.worstMiss(conditions, results);
     },
   });
-  progress.clear();
+  line.clear();
   if (json) {
     const curve = found.curve.map((tried) => ({ ...tried, fails: trials.get(tried.value)?.fails }));
     process.stdout.write(`${JSON.stringify({ path, soThat: textOf(conditions), ...found, curve })}\n`);
@@ -116,4 +107,48 @@ function readRange(text: string): Range {
   if (path !== '' && Number(from) < Number(to))
     return { path, from: Number(from), to: Number(to), isInteger: !from.includes('.') && !to.includes('.') };
   throw new FlowConfigError('--find', [{ path: '', expected: 'PATH or PATH=FROM..TO', got: JSON.stringify(text) }]);
+}
+
+/** One line for each combination of values. */
+export function runSweep(scenario: NamedScenario, given: SimulateArguments, seeds: number, line: ProgressLine): number {
+  const axes = given.sweep.map(simulator.parseSweepAxis);
+  const all = simulator.combinations(axes);
+  const points = all.map((values, index) => {
+    let { source } = scenario;
+    for (const [axis, { path }] of axes.entries()) source = simulator.withScenarioValue(source, path, values[axis]);
+    const { options } = simulator.loadScenario(source, { readFile: scenario.readFile });
+    const seed = scenario.options.seed;
+    const onProgress = (done: number): void => line.show('sweep', (index + done) / all.length);
+    return { values, results: simulator.simulateSeeds({ ...options, seed }, seeds, { onProgress }) };
+  });
+  line.clear();
+  if (given.json) {
+    process.stdout.write(`${JSON.stringify({ paths: axes.map(({ path }) => path), points })}\n`);
+    return 0;
+  }
+  const measures = measuresFor(points.flatMap(({ results }) => results)).map(simulator.parseMeasure);
+  const rows = points.map(({ values, results }) => [
+    ...values.map(String),
+    ...measures.map((measure) => ({ measure, value: simulator.spreadOf(measure, results).mean })),
+  ]);
+  process.stdout.write(table([...axes.map(({ path }) => path), ...measures.map(({ text }) => text)], rows));
+  return 0;
+}
+
+/** The measures of a line: first tokens of each class, and what the whole run came to. */
+function measuresFor(results: readonly simulator.SimulationResult[]): string[] {
+  const classes = [...new Set(results.flatMap((result) => Object.keys(result.classes)))];
+  const some = ['goodput', 'dropped', 'tokensPerSecond', 'utilization'];
+  return [...classes.slice(0, 4).map((name) => `ttft.p99(${name})`), ...some];
+}
+
+/** All columns to the right, under their heads. */
+function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const texts = rows.map((row) =>
+    row.map((cell) => (typeof cell === 'string' ? cell : simulator.formatFigure(cell.value, cell.measure.unit))),
+  );
+  const widths = head.map((name, index) => Math.max(name.length, ...texts.map((row) => (row[index] ?? '').length)));
+  return [head, ...texts]
+    .map((row) => `${row.map((cell, index) => cell.padStart(widths[index] ?? 0)).join('  ')}\n`)
+    .join('');
 }
