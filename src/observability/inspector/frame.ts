@@ -6,7 +6,7 @@
 import type { ControllerOverview, DropReason, FlowStats, OutcomeType } from '../../index.js';
 import type { QuotaFigure, SessionFigures, ShadowFigures } from '../../types/index.js';
 import { type History, spanMs } from './history.js';
-import { type NameOf, shortenName } from './names.js';
+import { mostNeedy, type NameOf, pick, shortenName } from './names.js';
 import type { FrameShared } from './shared-limits.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
 
@@ -171,8 +171,8 @@ export function toFrame(
   nowMs: number,
   shared: FrameShared | null,
 ): InspectorFrame {
-  const { atMs, stats, pool, bands, sessions, oldestLease, limits, arrivedPerSecond, dispatchedPerSecond } = overview;
-  const { state, saturation, waiting, waitingBytes, inFlight, pluginErrors, outcomes, shadow } = stats;
+  const { atMs, stats, pool, bands, sessions = null, oldestLease, limits, timeToDrainMs = null } = overview;
+  const { saturation, waiting, shadow } = stats;
   const spans = history?.spans(stats) ?? [];
   const frameBands = bands.map((band, index): FrameBand => {
     const gate = stateOf(band, overview, bands.slice(0, index));
@@ -180,82 +180,60 @@ export function toFrame(
   });
   const highest = frameBands.find((band) => band.waiting > 0);
   return {
-    atMs,
+    ...pick(stats, 'state', 'saturation', 'waiting', 'waitingBytes', 'inFlight', 'pluginErrors'),
+    ...pick(overview, 'atMs', 'waitingTokens', 'arrivedPerSecond', 'dispatchedPerSecond'),
+    ...pick(overview, 'otherBands', 'otherEndpoints'),
     intervalMs,
-    state,
-    saturation,
     gate: highest?.gate ?? (pool?.endpoints === 0 ? 'no-endpoints' : saturation >= 1 ? 'full' : 'open'),
-    isGrowing: isGrowing({ waiting, arrivedPerSecond, dispatchedPerSecond }),
-    waiting,
-    waitingTokens: overview.waitingTokens,
-    waitingBytes,
-    inFlight,
-    arrivedPerSecond,
-    dispatchedPerSecond,
-    timeToDrainMs: overview.timeToDrainMs ?? null,
-    pluginErrors,
+    isGrowing: isGrowing({ ...overview, waiting }),
+    timeToDrainMs,
     tenants: tenantTable(overview, history?.flows, nameOf, nowMs),
     otherTenants: overview.otherStandings,
-    whole: { ...limits, waiting, bytes: waitingBytes, dropped: history?.droppedAt('global') ?? 0 },
+    whole: { ...limits, waiting, bytes: stats.waitingBytes, dropped: history?.droppedAt('global') ?? 0 },
     bands: frameBands,
-    otherBands: overview.otherBands,
     endpoints: overview.endpoints.map((endpoint) => frameEndpoint(endpoint, atMs)),
-    otherEndpoints: overview.otherEndpoints,
     quotas: quotaTable(overview),
-    sessions: sessions ?? null,
+    sessions,
     shared,
     outcomes: {
-      totals: outcomes,
+      totals: stats.outcomes,
       reasons: history?.reasons ?? [],
       bucketMs: history === undefined ? 0 : spanMs,
       buckets: spans.map((span) => span && [span.dispatched, span.rejected, span.evicted]),
       waiting: spans.map((span) => span?.waiting ?? null),
     },
-    slowest: overview.waits.map(({ fairnessId, priority, waitedMs, ahead, estimatedWaitMs, decidedBy, text }) => ({
-      flow: nameOf(fairnessId),
-      priority,
-      waitedMs,
-      ahead: ahead ?? null,
-      estimatedWaitMs: estimatedWaitMs ?? null,
-      decidedBy,
-      why: text,
-    })),
+    slowest: overview.waits.map((wait) => {
+      const { fairnessId, ahead = null, estimatedWaitMs = null, text: why } = wait;
+      return {
+        flow: nameOf(fairnessId),
+        ...pick(wait, 'priority', 'waitedMs', 'decidedBy'),
+        ahead,
+        estimatedWaitMs,
+        why,
+      };
+    }),
     shadow: shadow === undefined ? null : shadowOf(shadow),
-    oldestLease:
-      oldestLease === undefined
-        ? null
-        : { flow: nameOf(oldestLease.fairnessId), heldMs: oldestLease.heldMs, isOverdue: oldestLease.isOverdue },
+    oldestLease: oldestLease
+      ? { flow: nameOf(oldestLease.fairnessId), ...pick(oldestLease, 'heldMs', 'isOverdue') }
+      : null,
   };
 }
 
 function frameBand(band: BandOf, gate: GateState, nameOf: NameOf, dropped: number): FrameBand {
-  const { priority, waiting, inFlight, held, saturation, ceiling, fairness, ordering } = band;
-  const { arrivedPerSecond, dispatchedPerSecond, otherFlows, otherWaiting } = band;
+  const { limits, ceiling, timeToDrainMs = null, flows } = band;
   return {
-    priority,
-    waiting,
-    inFlight,
-    held,
-    maxRequests: band.limits.maxRequests,
-    saturation,
+    ...pick(band, 'priority', 'waiting', 'inFlight', 'held', 'saturation', 'fairness', 'ordering'),
+    ...pick(band, 'arrivedPerSecond', 'dispatchedPerSecond', 'otherFlows', 'otherWaiting'),
+    maxRequests: limits.maxRequests,
     ceiling: Math.min(ceiling, Number.MAX_SAFE_INTEGER),
     gate,
     dropped,
     isGrowing: isGrowing(band),
-    fairness,
-    ordering,
-    arrivedPerSecond,
-    dispatchedPerSecond,
-    timeToDrainMs: band.timeToDrainMs ?? null,
-    otherFlows,
-    otherWaiting,
-    flows: band.flows.map(({ fairnessId, waiting, waitingBytes, isHeld, isAtCap }) => ({
-      name: nameOf(fairnessId),
-      waiting,
-      bytes: waitingBytes,
-      isHeld,
-      isAtCap,
-    })),
+    timeToDrainMs,
+    flows: flows.map((flow) => {
+      const { fairnessId, waitingBytes: bytes } = flow;
+      return { name: nameOf(fairnessId), ...pick(flow, 'waiting', 'isHeld', 'isAtCap'), bytes };
+    }),
   };
 }
 
@@ -281,13 +259,13 @@ function isGrowing({ waiting, arrivedPerSecond, dispatchedPerSecond }: Traffic):
 }
 
 function frameEndpoint(endpoint: ControllerOverview['endpoints'][number], atMs: number): FrameEndpoint {
-  const { id, inFlightRequests, seats = null, inFlightTokens, isOverloaded, metrics, state, isAvailable } = endpoint;
+  const { id, inFlightRequests: inFlight, seats = null, isOverloaded, metrics, state, isAvailable } = endpoint;
   const trouble = state !== 'ready' ? state : isOverloaded ? 'overloaded' : isAvailable ? null : 'no fresh figures';
   return {
     name: shortenName(id),
-    inFlight: inFlightRequests,
+    inFlight,
     seats,
-    tokens: inFlightTokens,
+    tokens: endpoint.inFlightTokens,
     isOverloaded,
     trouble,
     kvCacheUsage: metrics?.kvCacheUsage ?? null,
@@ -297,21 +275,17 @@ function frameEndpoint(endpoint: ControllerOverview['endpoints'][number], atMs: 
   };
 }
 
-const mostQuotas = 24;
-
 function quotaTable({ quotas }: ControllerOverview): FrameQuotas | null {
   if (quotas === undefined) return null;
   const { quotas: all, refusals, unreported, ignoredReports, ignoredFigures } = quotas;
   const shareOf = ({ used, reserved, limit }: QuotaFigure): number => (used + reserved) / limit;
-  const ranked =
-    all.length <= mostQuotas ? all : [...all].sort((a, b) => b.waitMs - a.waitMs || shareOf(b) - shareOf(a));
+  const shown = mostNeedy(all, (a, b) => b.waitMs - a.waitMs || shareOf(b) - shareOf(a));
   // A group has the name of an endpoint, or of a model that a client made up.
-  const rows = ranked.slice(0, mostQuotas).map((quota) => ({ ...quota, group: shortenName(quota.group) }));
+  const rows = shown.map((quota) => ({ ...quota, group: shortenName(quota.group) }));
   return { rows, others: all.length - rows.length, refusals, unreported, ignored: ignoredReports + ignoredFigures };
 }
 
 function shadowOf(figures: ShadowFigures): InspectorFrame['shadow'] {
-  const { passed, running, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = figures;
-  const dropped = wouldHaveBeenDropped.reduce((sum, { requests }) => sum + requests, 0);
-  return { passed, running, wouldHaveWaited, wouldHaveBeenDropped: dropped, wouldHaveBeenEvicted };
+  const wouldHaveBeenDropped = figures.wouldHaveBeenDropped.reduce((sum, { requests }) => sum + requests, 0);
+  return { ...pick(figures, 'passed', 'running', 'wouldHaveWaited', 'wouldHaveBeenEvicted'), wouldHaveBeenDropped };
 }

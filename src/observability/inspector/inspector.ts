@@ -1,12 +1,13 @@
 /** A live page of one controller: a page, its stream of frames, and the same as JSON, all under one path. */
 import { headerText } from '../../base/headers/header-source.js';
+import * as s from '../../base/schema/schema.js';
 import { explainWait, type FlowController, overviewOf } from '../../index.js';
 import { broadcast } from './broadcast.js';
 import { frameText, toFrame } from './frame.js';
 import { History } from './history.js';
 import { aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
-import { type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
+import { type InspectorOptions, type InspectorRequest, inspectorOptions } from './options.js';
 import { builtPage } from './page/built-page.js';
 import { sharedTable } from './shared-limits.js';
 
@@ -40,7 +41,7 @@ const guards: Readonly<Record<string, string>> = {
  * app.use('/inspector', page.node);
  */
 export function inspector(flow: FlowController<never>, options: InspectorOptions = {}): Inspector {
-  const resolved = resolveInspectorOptions(options);
+  const resolved = s.parse(inspectorOptions, options, 'inspector');
   const { authorize, hosts, intervalMs, maxWatchers, clock } = resolved;
   let history: History | undefined = resolved.history ? new History(flow, clock) : undefined;
   const nameOf = resolved.fairnessIds === 'hidden' ? aliases() : shortenName;

@@ -1,4 +1,4 @@
-/** Names as frames show them: short, and others that stand for fairness IDs where these must not be seen. */
+/** Parts of frames: short names, and others that stand for fairness IDs where these must not be seen; bounded rows. */
 
 /** What stands for a fairness ID. */
 export type NameOf = (fairnessId: string) => string;
@@ -8,6 +8,19 @@ const longestName = 64;
 /** Bounded however long a client made its name. */
 export function shortenName(name: string): string {
   return name.length <= longestName ? name : `${name.slice(0, longestName - 1)}…`;
+}
+
+/** Rows of a table at most. */
+const mostRows = 24;
+
+/** All, or of too many the first by that order. */
+export function mostNeedy<T>(all: readonly T[], order: (a: T, b: T) => number): readonly T[] {
+  return all.length <= mostRows ? all : [...all].sort(order).slice(0, mostRows);
+}
+
+/** The figures of those names, as they are. */
+export function pick<T, K extends keyof T>(from: T, ...names: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, K>;
 }
 
 /** Beyond this the numbering begins anew, so that names cannot be used to fill memory. */

@@ -71,7 +71,7 @@ const hosts = s.element<(host: string) => boolean>((candidate, report) => {
 /** Frames stay small whatever is asked for. */
 const upTo = (to: number) => s.optional(s.integer({ from: 0, to }));
 
-const optionsSchema = s.object({
+export const inspectorOptions: s.Schema<ResolvedInspectorOptions> = s.object({
   authorize: s.optional(
     s.callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look'),
   ),
@@ -91,8 +91,3 @@ const optionsSchema = s.object({
   shared: s.optional(s.callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
   clock: s.optional(s.clock(), realClock),
 } satisfies Record<keyof InspectorOptions, unknown>);
-
-/** @throws FlowConfigError that lists every problem */
-export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
-  return s.parse(optionsSchema, options, 'inspector');
-}

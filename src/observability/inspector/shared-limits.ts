@@ -1,6 +1,6 @@
 /** The table of the parts of shared limits that this replica holds, and the state of the store. */
 import type { LeaseFigures, StoreFigures } from '../../base/lease-figures.js';
-import { shortenName } from './names.js';
+import { mostNeedy, pick, shortenName } from './names.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
 export interface InspectedLease extends LeaseFigures {
@@ -61,7 +61,6 @@ export interface FrameShared {
   };
 }
 
-const mostRows = 24;
 const mostText = 300;
 
 /** Null where nothing is shared, or where that cannot be told. */
@@ -79,11 +78,8 @@ function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
   const [first] = leases;
   const store = first?.store ?? quotas?.store;
   if (store === undefined) return null;
-  const ranked =
-    leases.length <= mostRows
-      ? leases
-      : [...leases].sort((a, b) => b.overAdmission - a.overAdmission || shareOf(b) - shareOf(a));
-  const rows = ranked.slice(0, mostRows).map(toRow);
+  const shareOf = ({ inFlight, limit }: InspectedLease): number => inFlight / limit;
+  const rows = mostNeedy(leases, (a, b) => b.overAdmission - a.overAdmission || shareOf(b) - shareOf(a)).map(toRow);
   const stores = [first?.store, quotas?.store].filter((each) => each !== undefined);
   const sum = (figure: 'calls' | 'misses'): number => stores.reduce((total, each) => total + each[figure], 0);
   const message = stores.find(({ problem }) => problem !== undefined)?.problem?.message;
@@ -93,10 +89,9 @@ function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
     replicas: first?.replicas ?? null,
     overAdmission: leases.reduce((total, { overAdmission }) => total + overAdmission, 0),
     epochChanges: first?.epochChanges ?? 0,
-    quotas:
-      quotas === undefined
-        ? null
-        : { drawn: quotas.status.length, local: quotas.status.filter(({ isLocal }) => isLocal).length },
+    quotas: quotas
+      ? { drawn: quotas.status.length, local: quotas.status.filter(({ isLocal }) => isLocal).length }
+      : null,
     store: {
       latencyMs: store.latencyMs === undefined ? null : Number(store.latencyMs.toFixed(2)),
       calls: sum('calls'),
@@ -107,23 +102,14 @@ function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
   };
 }
 
-function shareOf({ inFlight, limit }: InspectedLease): number {
-  return inFlight / limit;
-}
-
 function toRow(lease: InspectedLease): FrameLease {
-  const { pool, endpoint, unit, cap, inFlight, held, granted, limit, safeShare, leaseAgeMs, overAdmission } = lease;
+  const { pool, endpoint, held, granted, leaseAgeMs } = lease;
   return {
+    ...pick(lease, 'unit', 'cap', 'inFlight', 'limit', 'safeShare', 'overAdmission'),
     name: shortenName(endpoint ?? pool),
-    unit,
     state: stateOf(lease),
-    cap,
-    inFlight,
     others: Math.max(0, held - granted),
-    limit,
-    safeShare,
     ageMs: leaseAgeMs === Infinity ? null : Math.round(leaseAgeMs),
-    overAdmission,
   };
 }
 

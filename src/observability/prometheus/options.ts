@@ -31,27 +31,18 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;
 }
 
-type Checked = Record<keyof PrometheusMetricsOptions, unknown>;
-
+const registerMethods = ['registerMetric', 'removeSingleMetric', 'getSingleMetric'] as const;
 const aFunction = s.callable<(request: never) => string>();
-const texts = s.value(
-  'a list of texts',
-  (given): given is string[] => Array.isArray(given) && given.every((text) => typeof text === 'string'),
-);
+const aPrefix = s.value('letters, digits and underscores, no digit first', (given): given is string => {
+  return typeof given === 'string' && /^(?:[a-zA-Z_]\w*)?$/.test(given);
+});
+const texts = s.value('a list of texts', (given): given is string[] => {
+  return Array.isArray(given) && given.every((text) => typeof text === 'string');
+});
 
-const optionsSchema = s.object({
-  register: s.objectWith<MetricsRegister>(
-    'a Registry of prom-client',
-    'registerMetric',
-    'removeSingleMetric',
-    'getSingleMetric',
-  ),
-  prefix: s.optional(
-    s.value(
-      'letters, digits and underscores, no digit first',
-      (given): given is string => typeof given === 'string' && /^(?:[a-zA-Z_]\w*)?$/.test(given),
-    ),
-  ),
+export const prometheusOptions: s.Schema<object> = s.object({
+  register: s.objectWith<MetricsRegister>('a Registry of prom-client', ...registerMethods),
+  prefix: s.optional(aPrefix),
   inferencePool: s.optional(s.value('text', (given): given is string => typeof given === 'string')),
   fairnessIdLabel: s.optional(s.flag()),
   maxFairnessIds: s.optional(s.positiveInteger()),
@@ -61,16 +52,9 @@ const optionsSchema = s.object({
   modelName: s.optional(aFunction),
   targetModelName: s.optional(aFunction),
   detectors: s.optional(
-    s.value(
-      'a list of detectors, or a function that answers one',
-      (given): given is SaturationDetector[] | (() => SaturationDetector[]) =>
-        Array.isArray(given) || typeof given === 'function',
-    ),
+    s.value('a list of detectors, or a function that answers one', (given): given is object => {
+      return Array.isArray(given) || typeof given === 'function';
+    }),
   ),
   dynamo: s.optional(s.object({ endpoint: s.optional(aFunction) })),
-} satisfies Checked);
-
-/** @throws FlowConfigError that lists every problem */
-export function checkOptions(options: object): void {
-  s.parse(optionsSchema, options, 'prometheusMetrics');
-}
+} satisfies Record<keyof PrometheusMetricsOptions, unknown>);

@@ -1,9 +1,10 @@
 /** A controller's metrics in a registry of prom-client. */
+import * as s from '../../base/schema/schema.js';
 import type { FlowRequest } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
 import { dynamoRejections, families } from './families.js';
 import { FlowMeter, type FlowReadings } from './flow-meter.js';
-import { checkOptions, type PrometheusMetricsOptions } from './options.js';
+import { type PrometheusMetricsOptions, prometheusOptions } from './options.js';
 import { expose } from './scraped-metric.js';
 
 /**
@@ -20,7 +21,7 @@ export function prometheusMetrics<R extends FlowRequest>(
   flow: ObservedFlow<R>,
   options: PrometheusMetricsOptions<R>,
 ): Observation {
-  checkOptions(options);
+  s.parse(prometheusOptions, options, 'prometheusMetrics');
   const { register, prefix = 'inference_extension_', inferencePool = '', dynamo } = options;
   const meter = new FlowMeter(flow, options);
   const undo: (() => void)[] = [() => meter.stop()];

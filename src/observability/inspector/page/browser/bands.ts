@@ -1,8 +1,7 @@
 /** The gate, the figures, and one lane for each band with its flows in line before its gate. */
-import type { FrameBand, FrameWhole, InspectorFrame } from '../../frame.js';
+import type { FrameBand, FrameFlow, FrameWhole, InspectorFrame } from '../../frame.js';
 import {
   byId,
-  copyOf,
   fill,
   keepTints,
   list,
@@ -11,8 +10,10 @@ import {
   more,
   notice,
   part,
+  rows,
   set,
   tell,
+  tinted,
   tintOf,
   write,
 } from './dom.js';
@@ -101,22 +102,12 @@ function limitText(band: FrameBand): string {
 }
 
 /** One flow of a lane, or all those that are not shown. */
-interface LaneFlow {
-  readonly name: string;
-  readonly waiting: number;
-  readonly isHeld: boolean;
-  readonly isAtCap: boolean;
+interface LaneFlow extends Omit<FrameFlow, 'bytes'> {
   readonly tint: string;
 }
 
 function flowsOf(band: FrameBand): LaneFlow[] {
-  const flows: LaneFlow[] = band.flows.map(({ name, waiting, isHeld, isAtCap }) => ({
-    name,
-    waiting,
-    isHeld,
-    isAtCap,
-    tint: tintOf(name),
-  }));
+  const flows: LaneFlow[] = band.flows.map((flow) => ({ ...flow, tint: tintOf(flow.name) }));
   if (band.otherWaiting > 0) {
     const name = band.otherFlows === 1 ? '1 other flow' : `${count(band.otherFlows)} other flows`;
     flows.push({ name, waiting: band.otherWaiting, isHeld: false, isAtCap: false, tint: 'others' });
@@ -149,18 +140,12 @@ function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
   const items = flowsOf(band);
   const keyOf = (flow: LaneFlow): string => (flow.tint === 'others' ? 'others' : `flow ${flow.name}`);
   list(queue, items, keyOf, (flow) => make('i', flow.tint), showBar);
-  list(part(lane, 'flows'), items, keyOf, makeChip, showChip);
+  list(part(lane, 'flows'), items, keyOf, ({ tint }) => tinted('chip', tint), showChip);
 }
 
 function showBar(bar: HTMLElement, flow: LaneFlow): void {
   set(bar, '--grow', flow.waiting);
   mark(bar, 'held', flow.isHeld || flow.isAtCap);
-}
-
-function makeChip(flow: LaneFlow): HTMLElement {
-  const chip = copyOf('chip');
-  part(chip, 'swatch').classList.add(flow.tint);
-  return chip;
 }
 
 function showChip(chip: HTMLElement, flow: LaneFlow): void {
@@ -173,11 +158,11 @@ export function showBands(frame: InspectorFrame): void {
   const longest = Math.max(10, ...frame.bands.map((band) => (band.maxRequests === null ? band.waiting : 0)));
   showWhole(frame.whole);
   keepTints(frame.bands.flatMap(({ flows }) => flows.map(({ name }) => name)));
-  list(
-    byId('lanes'),
+  rows(
+    'lanes',
     frame.bands,
-    (band) => String(band.priority),
-    () => copyOf('lane'),
+    ({ priority }) => String(priority),
+    'lane',
     (lane, band) => showLane(lane, band, longest),
   );
   more('other-bands', frame.otherBands, 'band');

@@ -1,6 +1,6 @@
 /** Longest waits, outcomes over time, endpoints. */
 import type { FrameEndpoint, FrameWait, InspectorFrame } from '../../frame.js';
-import { byId, copyOf, fill, list, make, makeSvg, mark, more, notice, part, set, tell, terms, write } from './dom.js';
+import { byId, fill, list, make, makeSvg, mark, more, notice, part, rows, set, tell, terms, write } from './dom.js';
 import { count, rate, share, time } from './figures.js';
 
 function showWait(row: HTMLElement, { waitedMs, flow, priority, why }: FrameWait): void {
@@ -8,14 +8,7 @@ function showWait(row: HTMLElement, { waitedMs, flow, priority, why }: FrameWait
 }
 
 export function showWaits(frame: InspectorFrame): void {
-  list(
-    byId('waits'),
-    frame.slowest,
-    (_, index) => String(index),
-    () => copyOf('wait'),
-    showWait,
-  );
-  byId('no-waits').hidden = frame.slowest.length > 0;
+  rows('waits', frame.slowest, (_, index) => String(index), 'wait', showWait);
 }
 
 const kinds = ['dispatched', 'rejected', 'evicted'] as const;
@@ -135,12 +128,6 @@ function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
 
 export function showEndpoints(frame: InspectorFrame): void {
   byId('endpoints-section').hidden = frame.endpoints.length === 0;
-  list(
-    byId('endpoints'),
-    frame.endpoints,
-    ({ name }) => name,
-    () => copyOf('endpoint'),
-    showEndpoint,
-  );
+  rows('endpoints', frame.endpoints, ({ name }) => name, 'endpoint', showEndpoint);
   more('other-endpoints', frame.otherEndpoints, 'endpoint');
 }

@@ -26,6 +26,13 @@ export function copyOf(template: string): HTMLElement {
   return element?.cloneNode(true) as HTMLElement;
 }
 
+/** The same for what has a colour: its swatch is tinted. */
+export function tinted(template: string, tint: string): HTMLElement {
+  const copy = copyOf(template);
+  part(copy, 'swatch').classList.add(tint);
+  return copy;
+}
+
 /** What an element has under that name, its `data-part`. */
 export function part(whole: Element, name: string): HTMLElement {
   return whole.querySelector(`[data-part="${name}"]`) as HTMLElement;
@@ -92,6 +99,19 @@ export function list<T, E extends Element>(
     element.remove();
     known.delete(key);
   }
+}
+
+/** The same, each made of the template of that name; `no-ID` is shown while there are none. */
+export function rows<T>(
+  id: string,
+  items: readonly T[],
+  keyOf: (item: T, index: number) => string,
+  template: string,
+  update: (row: HTMLElement, item: T) => void,
+): void {
+  list(byId(id), items, keyOf, () => copyOf(template), update);
+  const none = document.getElementById(`no-${id}`);
+  if (none !== null) none.hidden = items.length > 0;
 }
 
 const tintCount = 12;

@@ -2,12 +2,9 @@
 import type { InspectorFrame } from '../../frame.js';
 import { showBands, showGate, showShadow } from './bands.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
-import { byId, mark, tell, write } from './dom.js';
-import { count } from './figures.js';
-import { showQuotasAndSessions } from './quotas.js';
-import { listenForSearches } from './search.js';
-import { showShared } from './shared-limits.js';
-import { showTenants } from './tenants.js';
+import { byId, mark, notice, tell, write } from './dom.js';
+import { count, time } from './figures.js';
+import { showQuotasAndSessions, showShared, showTenants } from './tables.js';
 
 const retryMs = 5_000;
 const quietMs = 10_000;
@@ -97,5 +94,29 @@ document.addEventListener('visibilitychange', () => {
   }
 });
 
-listenForSearches();
+/** Why one request waits. */
+interface Found {
+  readonly isWaiting: boolean;
+  readonly priority?: number;
+  readonly waitedMs?: number;
+  readonly why?: string;
+}
+
+async function find(id: string): Promise<string> {
+  const answer = await fetch(`?view=find&id=${encodeURIComponent(id)}`);
+  if (!answer.ok) return `The search failed: ${answer.status}.`;
+  const found = (await answer.json()) as Found;
+  if (!found.isWaiting) return 'No request of that ID waits: it runs, has ended, or never came here.';
+  return `Priority ${found.priority}, has waited ${time(found.waitedMs ?? 0)}: ${found.why}`;
+}
+
+byId('search').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const id = (byId('request-id') as HTMLInputElement).value.trim();
+  if (id === '') return;
+  void find(id)
+    .catch(() => 'The search failed: no connection.')
+    .then((text) => notice(byId('found'), text));
+});
+
 open();
