@@ -1,2 +1,2 @@
 /** Randomness that repeats, as the contract suites have it. */
-export { Random } from '../../src/testing/contracts/random.js';
+export { Random } from '../../src/testing/contracts/views.js';

@@ -1,8 +1,4 @@
-/**
- * One frame: an overview as the page and the JSON endpoint show it. Bounded; no payload, no header, no label.
- *
- * Longer than most files, because what a frame says of each part stands beside how it is made.
- */
+/** One frame: an overview as the page and the JSON endpoint show it. Bounded; no payload, no header, no label. */
 import type { ControllerOverview, DropReason, FlowStats, OutcomeType } from '../../index.js';
 import type { QuotaFigure, SessionFigures, ShadowFigures } from '../../types/index.js';
 import { type History, spanMs } from './history.js';
@@ -180,8 +176,8 @@ export function toFrame(
   });
   const highest = frameBands.find((band) => band.waiting > 0);
   return {
-    ...pick(stats, 'state', 'saturation', 'waiting', 'waitingBytes', 'inFlight', 'pluginErrors'),
     ...pick(overview, 'atMs', 'waitingTokens', 'arrivedPerSecond', 'dispatchedPerSecond'),
+    ...pick(stats, 'state', 'saturation', 'waiting', 'waitingBytes', 'inFlight', 'pluginErrors'),
     ...pick(overview, 'otherBands', 'otherEndpoints'),
     intervalMs,
     gate: highest?.gate ?? (pool?.endpoints === 0 ? 'no-endpoints' : saturation >= 1 ? 'full' : 'open'),

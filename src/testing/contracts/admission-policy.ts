@@ -3,8 +3,7 @@ import type { AdmissionPolicy, Usage } from '../../index.js';
 import type { AdmissionView } from '../../types/index.js';
 import { type ContractCase, contract, expectSame, expectThat } from './contract-case.js';
 import { ofController, serveAll } from './controller-fixture.js';
-import { Random } from './random.js';
-import { endpointView, poolView } from './views.js';
+import { endpointView, poolView, Random } from './views.js';
 
 const usages: readonly (Usage | undefined)[] = [
   undefined,

@@ -2,11 +2,9 @@
 import type { EvictionFilter, EvictionOrdering, Lease } from '../../index.js';
 import { concurrencyDetector, inFlightEviction } from '../../index.js';
 import type { InFlightView } from '../../types/index.js';
-import { comparison } from './comparison.js';
-import { type ContractCase, contract, expectSame, expectThat, type Promises } from './contract-case.js';
+import { type ContractCase, comparison, contract, expectSame, expectThat, type Promises } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makeFixture, sabotaged, survival } from './controller-fixture.js';
-import { Random } from './random.js';
-import { endpointView } from './views.js';
+import { endpointView, Random } from './views.js';
 
 /** Few distinct values, so that ties are many; frozen, because views are not to be written to. */
 function randomLeases(seed: number, count: number): InFlightView[] {

@@ -1,10 +1,8 @@
 /** The contract of every ordering policy. */
 import { type FlowControllerOptions, globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
-import { comparison } from './comparison.js';
-import { type ContractCase, contract, expectSame } from './contract-case.js';
+import { type ContractCase, comparison, contract, expectSame } from './contract-case.js';
 import { expectNoFaults, makeFixture, ofController, Valve } from './controller-fixture.js';
-import { Random } from './random.js';
-import { itemView } from './views.js';
+import { itemView, Random } from './views.js';
 
 const none = Infinity;
 

@@ -2,9 +2,8 @@
 import type { PoolView, SaturationDetector } from '../../index.js';
 import { type ContractCase, contract, expectPart, expectThat, subscription } from './contract-case.js';
 import { ofController } from './controller-fixture.js';
-import { Random, repeatedly } from './random.js';
 import { seats } from './seat-listener.js';
-import { endpointView, poolView, randomEndpoints } from './views.js';
+import { endpointView, poolView, Random, randomEndpoints, repeatedly } from './views.js';
 
 const nowMs = 10_000;
 
