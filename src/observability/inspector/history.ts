@@ -8,6 +8,7 @@
  * a whole ring is forgotten, and at most `mostFlows` flows are kept apart: later ones wait until another is forgotten.
  */
 import { letProcessEnd } from '../../base/clock.js';
+import { put } from '../../base/put.js';
 import type { Clock, DropReason, FlowController, FlowStats } from '../../index.js';
 
 export const spanMs = 5_000;
@@ -48,11 +49,7 @@ class Rings<K> {
   }
 
   count(key: K): void {
-    let ring = this.rings.get(key);
-    if (ring === undefined) {
-      ring = new Uint32Array(this.length);
-      this.rings.set(key, ring);
-    }
+    const ring = this.rings.get(key) ?? put(this.rings, key, new Uint32Array(this.length));
     ring[this.current]!++;
   }
 
@@ -86,8 +83,8 @@ export class FlowHistory {
   }
 
   count(kind: keyof FlowCounts, fairnessId: string, priority: number): void {
-    const band = this.bands.get(priority) ?? { served: new Rings(spansOfFlows), dropped: new Rings(spansOfFlows) };
-    this.bands.set(priority, band);
+    const rings = (): Rings<string> => new Rings(spansOfFlows);
+    const band = this.bands.get(priority) ?? put(this.bands, priority, { served: rings(), dropped: rings() });
     if (band[kind].has(fairnessId) || this.sizeOf(kind) < mostFlows) band[kind].count(fairnessId);
   }
 
@@ -125,9 +122,7 @@ export class FlowHistory {
   }
 
   private sizeOf(kind: keyof FlowCounts): number {
-    let size = 0;
-    for (const band of this.bands.values()) size += band[kind].size;
-    return size;
+    return [...this.bands.values()].reduce((size, band) => size + band[kind].size, 0);
   }
 }
 

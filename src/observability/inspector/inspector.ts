@@ -52,10 +52,8 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
     const nowMs = clock.now();
     if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
       const overview = overviewOf(flow, resolved.bounds);
-      frame = {
-        json: frameText(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(resolved.shared))),
-        madeAtMs: nowMs,
-      };
+      const made = toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(resolved.shared));
+      frame = { json: frameText(made), madeAtMs: nowMs };
     }
     return frame.json;
   }

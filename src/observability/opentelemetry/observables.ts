@@ -57,12 +57,8 @@ const makers = {
 
 function single(name: string, unit: string, { kind, help }: Described, read: Read): ObservableFigure {
   const options = { description: help, unit };
-  return {
-    instrument: { name, ...options },
-    hasRows: false,
-    make: (meter) => meter[makers[kind]](name, options),
-    read,
-  };
+  const make: ObservableFigure['make'] = (meter) => meter[makers[kind]](name, options);
+  return { instrument: { name, ...options }, hasRows: false, make, read };
 }
 
 function rows(name: string, unit: string, described: Described, read: Read): ObservableFigure {
@@ -70,15 +66,13 @@ function rows(name: string, unit: string, described: Described, read: Read): Obs
 }
 
 /** By band; by flow where fairness IDs are told. */
-function queue(figureOf: (of: WaitingFigures) => number): Read {
-  return ({ bands }, { fairnessIds, flowAttributes }) =>
-    bands.flatMap((band) => {
-      const rows: Figure[] = [];
-      eachLabelledFlow(band, fairnessIds, (label, of) =>
-        rows.push([figureOf(of), flowAttributes(label, band.priority)]),
-      );
-      return rows;
-    });
+function queue(figure: keyof WaitingFigures): Read {
+  return ({ bands }, { fairnessIds, flowAttributes }) => {
+    const rows: Figure[] = [];
+    for (const band of bands)
+      eachLabelledFlow(band, fairnessIds, (label, of) => rows.push([of[figure], flowAttributes(label, band.priority)]));
+    return rows;
+  };
 }
 
 function attributesOf({ priority, ...others }: RowLabels, { constant, bandAttributes }: Readings): Attributes {
@@ -101,18 +95,8 @@ function ofCatalogue(): ObservableFigure[] {
 }
 
 export const observables: readonly ObservableFigure[] = [
-  rows(
-    'flow_control.queue.size',
-    '{request}',
-    catalogue.queueRequests,
-    queue(({ waiting }) => waiting),
-  ),
-  rows(
-    'flow_control.queue.payload',
-    'By',
-    catalogue.queueBytes,
-    queue(({ waitingBytes }) => waitingBytes),
-  ),
+  rows('flow_control.queue.size', '{request}', catalogue.queueRequests, queue('waiting')),
+  rows('flow_control.queue.payload', 'By', catalogue.queueBytes, queue('waitingBytes')),
   single('flow_control.fairness.index', '1', catalogue.fairnessIndex, (figures, { constant }) => {
     const index = catalogue.fairnessIndex.read(figures);
     return index === undefined ? [] : [[index, constant]];

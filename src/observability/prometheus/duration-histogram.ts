@@ -1,16 +1,13 @@
 /** One series of a histogram: an observation costs an increment. prom-client's own validates and hashes labels. */
+import { put } from '../../base/put.js';
 import type { Labels, Sample } from './scraped-metric.js';
 
 /** The label `le` of each bound and of +Inf, made once for each list of bounds. */
 const bucketLabels = new WeakMap<readonly number[], readonly Labels[]>();
 
 function bucketLabelsOf(bounds: readonly number[]): readonly Labels[] {
-  let labels = bucketLabels.get(bounds);
-  if (labels === undefined) {
-    labels = [...bounds.map(String), '+Inf'].map((le) => ({ le }));
-    bucketLabels.set(bounds, labels);
-  }
-  return labels;
+  const makeLabels = (): Labels[] => [...bounds.map(String), '+Inf'].map((le) => ({ le }));
+  return bucketLabels.get(bounds) ?? put(bucketLabels, bounds, makeLabels());
 }
 
 export class DurationHistogram {

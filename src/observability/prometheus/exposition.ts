@@ -4,6 +4,7 @@
  *
  * Invariant: the parts together are what `register.metrics()` answers. No part has more than 500 samples of headgate.
  */
+import { put } from '../../base/put.js';
 import type { Labels, RegisteredMetric, Sample } from './scraped-metric.js';
 import { printedAtOnce, ScrapedMetric, turnOfItsOwn } from './scraped-metric.js';
 
@@ -67,23 +68,15 @@ async function printsPlainly(register: PrintedRegister & MetricPrinter): Promise
   return (await register.getMetricsAsString?.({ get: async () => probe }))?.endsWith('\nprobe 1') === true;
 }
 
-function lineOf(name: string, { metricName = name, labels, sharedLabels, value }: Sample): string {
-  const own = labels === undefined ? '' : print(labels);
-  const shared = sharedLabels === undefined ? '' : keptText(sharedLabels);
-  const all = own === '' || shared === '' ? own + shared : `${own},${shared}`;
-  return all === '' ? `${metricName} ${number(value)}` : `${metricName}{${all}} ${number(value)}`;
-}
-
-/** Weak: the text goes with its series. */
+/** Of labels that several samples share. Weak: the text goes with its series. */
 const texts = new WeakMap<Labels, string>();
 
-function keptText(labels: Labels): string {
-  let text = texts.get(labels);
-  if (text === undefined) {
-    text = print(labels);
-    texts.set(labels, text);
-  }
-  return text;
+function lineOf(name: string, { metricName = name, labels, sharedLabels, value }: Sample): string {
+  const own = labels === undefined ? '' : print(labels);
+  const shared =
+    sharedLabels === undefined ? '' : (texts.get(sharedLabels) ?? put(texts, sharedLabels, print(sharedLabels)));
+  const all = own === '' || shared === '' ? own + shared : `${own},${shared}`;
+  return all === '' ? `${metricName} ${number(value)}` : `${metricName}{${all}} ${number(value)}`;
 }
 
 function print(labels: Labels): string {

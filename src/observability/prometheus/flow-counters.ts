@@ -7,6 +7,7 @@
  * `other`.
  */
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
+import { put } from '../../base/put.js';
 import type { OutcomeType } from '../../index.js';
 import { cycleDurationBuckets } from '../metrics/duration-buckets.js';
 import { DurationHistogram } from './duration-histogram.js';
@@ -156,10 +157,7 @@ export class FlowCounters {
   rowOf(label: string, priority: number, models: Models): QueueRow {
     const cell = this.cellOf(priority);
     const flow = this.flowNamed(cell, label);
-    const known = flow.rows.get(models.key);
-    if (known !== undefined) return known;
-    const [owner, named] = this.ownerOf('rows', cell, flow, models);
-    return this.rowIn(owner, named);
+    return flow.rows.get(models.key) ?? this.rowIn(...this.ownerOf('rows', cell, flow, models));
   }
 
   resetOutcomes(): void {
@@ -184,15 +182,10 @@ export class FlowCounters {
   private cellOf(priority: number): PriorityCell {
     if (priority === this.lastPriority) return this.lastCell;
     this.lastPriority = priority;
-    this.lastCell = this.cells.get(priority) ?? this.newCell(priority);
+    const known = this.cells.get(priority);
+    if (known !== undefined || this.cells.size >= this.most) this.lastCell = known ?? this.otherPriorities;
+    else this.lastCell = put(this.cells, priority, new PriorityCell(String(priority)));
     return this.lastCell;
-  }
-
-  private newCell(priority: number): PriorityCell {
-    if (this.cells.size >= this.most) return this.otherPriorities;
-    const cell = new PriorityCell(String(priority));
-    this.cells.set(priority, cell);
-    return cell;
   }
 
   private flowOf(cell: PriorityCell, fairnessId: string): FlowCell {
@@ -203,20 +196,13 @@ export class FlowCounters {
 
   /** `name` is empty where fairness IDs are not told. */
   private flowNamed({ flows, label: priority }: PriorityCell, name: string): FlowCell {
-    const known = flows.get(name);
-    if (known !== undefined) return known;
-    const flow = new FlowCell(this.options.fairnessIds === undefined ? { priority } : { fairness_id: name, priority });
-    flows.set(name, flow);
-    return flow;
+    const labels = (): Labels =>
+      this.options.fairnessIds === undefined ? { priority } : { fairness_id: name, priority };
+    return flows.get(name) ?? put(flows, name, new FlowCell(labels()));
   }
 
   /** The flow that a new series goes to: its own, or when there are too many the one that is shared. */
-  private ownerOf(
-    kind: keyof typeof this.counts,
-    cell: PriorityCell,
-    flow: FlowCell,
-    models: Models,
-  ): [FlowCell, Models] {
+  private ownerOf(kind: SeriesKind | 'rows', cell: PriorityCell, flow: FlowCell, models: Models): [FlowCell, Models] {
     if (this.counts[kind] < this.options.maxSeries) return [flow, models];
     const shared = this.flowNamed(cell, this.options.fairnessIds === undefined ? '' : otherLabel);
     return [shared, models === noModels ? noModels : otherModels];
@@ -237,20 +223,17 @@ export class FlowCounters {
       kind === 'durations'
         ? new DurationHistogram({ ...this.rowIn(owner, named).labels, outcome }, queueDurationBuckets)
         : new DurationHistogram({ ...owner.labels, outcome, ...constantIfNamed }, cycleDurationBuckets);
-    owner[kind].set(keyOf(outcome, named), series);
     this.counts[kind]++;
     if (kind === 'durations' && named === noModels && outcome === 'Dispatched') owner.dispatched = series;
-    return series;
+    return put(owner[kind], keyOf(outcome, named), series);
   }
 
   private rowIn(flow: FlowCell, { key, model, target }: Models): QueueRow {
     const known = flow.rows.get(key);
     if (known !== undefined) return known;
     const labels = { ...flow.labels, ...this.options.constant, model_name: model, target_model_name: target };
-    const row = { labels, requests: 0, bytes: 0 };
-    flow.rows.set(key, row);
     this.counts.rows++;
-    return row;
+    return put(flow.rows, key, { labels, requests: 0, bytes: 0 });
   }
 }
 

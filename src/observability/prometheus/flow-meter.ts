@@ -4,6 +4,7 @@
  * Invariant: gauges are what the controller says, so they cannot drift; a scrape never looks at what waits.
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
+import { put } from '../../base/put.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
 import { queueDurationBuckets as defaultBuckets, revocationBuckets } from '../metrics/duration-buckets.js';
 import { counterLags, eachLabelledFlow, type LabelledValue } from '../metrics/labelled-flows.js';
@@ -16,19 +17,7 @@ import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels, Sample } from './scraped-metric.js';
 
 /** What the metrics read of a meter, whatever its requests are. */
-export type FlowReadings = Pick<
-  FlowMeter<never>,
-  | 'pool'
-  | 'poolIfNamed'
-  | 'detectors'
-  | 'tally'
-  | 'confirmedVictims'
-  | 'confirmations'
-  | 'modelRejections'
-  | 'figures'
-  | RowsOf
->;
-type RowsOf = 'queueRows' | 'serviceRows' | 'lagRows' | 'inFlightRows';
+export type FlowReadings = Omit<FlowMeter<never>, 'stop'>;
 
 export interface InFlightRow {
   readonly labels: Labels;
@@ -89,16 +78,13 @@ export class FlowMeter<R extends FlowRequest> {
       queueDurationBuckets: [...queueDurationBuckets],
     });
     this.models = new ModelLabels<R>(options.modelName, options.targetModelName);
-    const rejections =
-      dynamo === undefined ? undefined : new ModelRejections<R>(this.models, dynamo.endpoint, this.poolIfNamed);
+    const rejections = dynamo && new ModelRejections<R>(this.models, dynamo.endpoint, this.poolIfNamed);
     this.modelRejections = rejections;
     this.stops = [
       () => this.stopHearingReleases?.(),
       ...this.count(),
       ...(this.models.areNamed ? this.followModels() : []),
-      ...(rejections === undefined
-        ? []
-        : [flow.on('dropped', ({ request, outcome }) => rejections.dropped(request as R, outcome))]),
+      ...(rejections ? [flow.on('dropped', (drop) => rejections.dropped(drop.request as R, drop.outcome))] : []),
     ];
   }
 
@@ -144,10 +130,9 @@ export class FlowMeter<R extends FlowRequest> {
     for (const { fairnessId, priority, inFlight, inFlightTokens } of this.figures.stats.inFlightByFlow) {
       const label = this.fairnessIds?.of(fairnessId) ?? '';
       const key = `${priority} ${label}`;
-      const row = rows.get(key) ?? { labels: this.labelsOf(priority, label), requests: 0, tokens: 0 };
+      const row = rows.get(key) ?? put(rows, key, { labels: this.labelsOf(priority, label), requests: 0, tokens: 0 });
       row.requests += inFlight;
       row.tokens += inFlightTokens;
-      rows.set(key, row);
     }
     return rows.values();
   }

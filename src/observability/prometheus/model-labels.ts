@@ -1,5 +1,6 @@
 /** Which model a request is for, as labels say it, and rejections by it. Only the host knows; names are kept few. */
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
+import { put } from '../../base/put.js';
 import type { Drop } from '../../index.js';
 import type { Labels, Sample } from './scraped-metric.js';
 
@@ -43,13 +44,9 @@ export class ModelLabels<R> {
     const model = this.names.of(nameFrom(this.modelName, request));
     const target = this.names.of(nameFrom(this.targetModelName, request));
     const key = `${model}\u0000${target}`;
-    let models = this.known.get(key);
-    if (models === undefined) {
-      if (this.known.size >= mostPairs) return otherModels;
-      models = { model, target, key };
-      this.known.set(key, models);
-    }
-    return models;
+    const known = this.known.get(key);
+    if (known !== undefined) return known;
+    return this.known.size >= mostPairs ? otherModels : put(this.known, key, { model, target, key });
   }
 }
 
@@ -82,8 +79,7 @@ export class ModelRejections<R = never> {
   dropped(request: R, { type }: Drop): void {
     if (type !== 'RejectedCapacity') return;
     const { model } = this.models.of(request);
-    const endpoint = this.endpoints.of(nameFrom(this.endpointOf, request));
-    this.rowOf(model, endpoint).value++;
+    this.rowOf(model, this.endpoints.of(nameFrom(this.endpointOf, request))).value++;
   }
 
   private rowOf(model: string, endpoint: string): { value: number } {
@@ -91,9 +87,7 @@ export class ModelRejections<R = never> {
     const known = this.counts.get(key);
     if (known !== undefined) return known;
     if (this.counts.size >= mostPairs && model !== otherLabel) return this.rowOf(otherLabel, endpoint);
-    const row = { labels: { model, endpoint, ...this.constant }, value: 0 };
-    this.counts.set(key, row);
-    return row;
+    return put(this.counts, key, { labels: { model, endpoint, ...this.constant }, value: 0 });
   }
 
   samples(): Iterable<Sample> {

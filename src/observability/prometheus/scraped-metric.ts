@@ -45,20 +45,15 @@ export interface Family<S> {
   reset?(source: S): void;
 }
 
-/** Makes families with a sample for each part of a source that has the figure. */
+/** Makes families with a sample for each part of a source that has the figure. Names of counters end in `_total`. */
 export function familiesOf<S, T>(
   prefix: string,
   labels: readonly string[],
   parts: (source: S) => Iterable<readonly [Labels, T]>,
 ) {
-  return (
-    name: string,
-    help: string,
-    read: (part: T) => number | undefined,
-    type: 'gauge' | 'counter' = 'gauge',
-  ): Family<S> => ({
+  return (name: string, help: string, read: (part: T) => number | undefined): Family<S> => ({
     name: `${prefix}${name}`,
-    type,
+    type: name.endsWith('_total') ? 'counter' : 'gauge',
     help,
     labels,
     *samples(source): Generator<Sample, void, undefined> {
@@ -99,11 +94,11 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
   }
 
   async get(): Promise<object> {
-    const values = this.samples().map(({ sharedLabels, labels, ...sample }) => ({
+    const merged = ({ sharedLabels, labels, ...sample }: Sample) => ({
       ...sample,
       labels: { ...sharedLabels, ...labels },
-    }));
-    return this.described(values);
+    });
+    return this.described(this.samples().map(merged));
   }
 
   /**
@@ -129,10 +124,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
   }
 
   private samples(): Sample[] {
-    const samples: Sample[] = [];
-    for (const source of this.sources.values())
-      for (const sample of this.family.samples(source, this.name)) samples.push(sample);
-    return samples;
+    return [...this.sources.values()].flatMap((source) => [...this.family.samples(source, this.name)]);
   }
 
   /** For `registry.resetMetrics()`. Figures that are read from the state of a controller cannot be reset. */
@@ -155,10 +147,8 @@ export function expose<S>(
 ): () => void {
   const metrics = families.map((family) => metricFor(register, `${prefix}${family.name}`, family));
   if (metrics.some(({ sources }) => sources.has(pool))) {
-    throw misuse(
-      'a registry that has no other source for this pool: give `inferencePool` or `prefix`',
-      `one with ${JSON.stringify(pool)}`,
-    );
+    const expected = 'a registry that has no other source for this pool: give `inferencePool` or `prefix`';
+    throw misuse(expected, `one with ${JSON.stringify(pool)}`);
   }
   const names = metrics.map(({ name }) => name);
   for (const metric of metrics) {

@@ -56,28 +56,14 @@ const families: readonly Family<Leases>[] = [
     leaseAgeMs < Infinity ? leaseAgeMs / 1_000 : undefined,
   ),
   gauge('lease_expired', '1 while the fallback is in force.', ({ isExpired }) => Number(isExpired)),
-  gauge(
-    'over_admission',
-    'In flight above the safe share while the lease is over.',
-    ({ overAdmission }) => overAdmission,
-  ),
+  gauge('over_admission', 'In flight above the safe share while the lease is over.', (lease) => lease.overAdmission),
   perPool('engine_latency_seconds', 'Time of the last call of the store.', ({ store: { latencyMs } }) =>
     latencyMs === undefined ? undefined : latencyMs / 1_000,
   ),
   perPool('engine_breaker_open', '1 while calls are held back.', ({ store }) => Number(store.isBreakerOpen)),
-  perPool('engine_calls_total', 'Calls of the store.', ({ store }) => store.calls, 'counter'),
-  perPool(
-    'engine_misses_total',
-    'Calls of the store that did not do their work.',
-    ({ store }) => store.misses,
-    'counter',
-  ),
-  perPool(
-    'engine_epoch_changes_total',
-    'Times that the store had lost what it knew.',
-    ({ epochChanges }) => epochChanges,
-    'counter',
-  ),
+  perPool('engine_calls_total', 'Calls of the store.', ({ store }) => store.calls),
+  perPool('engine_misses_total', 'Calls of the store that did not do their work.', ({ store }) => store.misses),
+  perPool('engine_epoch_changes_total', 'Times that the store had lost what it knew.', (lease) => lease.epochChanges),
 ];
 
 type Quotas = () => ObservedQuotas;
@@ -96,12 +82,10 @@ const quotaFamilies: readonly Family<Quotas>[] = [
   ofQuota('limit', 'Units in its span, of all replicas together.', ({ limit }) => limit),
   ofQuota('used', 'Units that all replicas have used, as far as this one knows.', ({ used }) => used),
   ofQuota('balance', 'Units that this replica has bought ahead and not used.', ({ balance }) => balance),
-  ofQuota('local', '1 while this replica uses its own part, because the store is away.', ({ isLocal }) =>
-    Number(isLocal),
-  ),
+  ofQuota('local', '1 while this replica uses its own part, because the store is away.', (of) => Number(of.isLocal)),
   ofQuotaStore('breaker_open', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
-  ofQuotaStore('calls_total', 'Calls of the store.', ({ calls }) => calls, 'counter'),
-  ofQuotaStore('misses_total', 'Calls of the store that did not do their work.', ({ misses }) => misses, 'counter'),
+  ofQuotaStore('calls_total', 'Calls of the store.', ({ calls }) => calls),
+  ofQuotaStore('misses_total', 'Calls of the store that did not do their work.', ({ misses }) => misses),
 ];
 
 export interface SharedStateMetricsOptions {

@@ -12,7 +12,6 @@ export const workerFamilies: readonly Family<Worker>[] = [
     'dynamo_rejection_request_total',
     'Requests rejected because the engine and its queue are full, or because they waited too long.',
     ({ rejectedQueueFull, rejectedQueueDelay }) => rejectedQueueFull + rejectedQueueDelay,
-    'counter',
   ),
   figure('dynamo_engine_request', 'Requests that run in the engine.', ({ running }) => running),
   figure('dynamo_request_queue', 'Requests that wait for the engine.', ({ waiting }) => waiting),

@@ -55,9 +55,7 @@ export class Clients {
     if (this.retries === undefined || this.budget === undefined || drop.reason === 'cancelled') return undefined;
     const { max = 2, initial = 500, longest = 8000, obeysRetryAfter = true } = this.retries;
     if (attempts > max || !this.budget.tryRetry(nowMs)) return undefined;
-    let bound = initial;
-    for (let i = 1; i < attempts; i++) bound *= 2;
-    const pauseMs = this.random() * Math.min(longest, bound);
+    const pauseMs = this.random() * Math.min(longest, initial * 2 ** (attempts - 1));
     const askedMs = obeysRetryAfter ? (explainDrop(drop).retryAfterSeconds ?? 0) * 1000 : 0;
     return Math.max(pauseMs, askedMs);
   }

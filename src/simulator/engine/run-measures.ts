@@ -1,5 +1,6 @@
 /** Everything that is measured of one run. It hears of requests and tokens, and decides nothing. */
 import { jainIndex } from '../../base/jain-index.js';
+import { put } from '../../base/put.js';
 import type { FlowController } from '../../index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import { Group, isWithin } from '../measures/group.js';
@@ -80,12 +81,7 @@ export class RunMeasures {
   /** Reads the controller at the end of each bucket. */
   watch(flow: FlowController<SimRequest>, clock: VirtualClock): void {
     const closeBucket = (): void => {
-      const { bands, stats } = flow.figures();
-      this.series.closeBucket(clock.now(), {
-        waitingByBand: bands.map(({ priority, waiting }) => [priority, waiting] as const),
-        inFlight: stats.inFlight,
-        saturation: stats.saturation,
-      });
+      this.series.closeBucket(clock.now(), flow.figures());
       if (!this.series.isFull) clock.after(this.options.bucketMs, closeBucket);
     };
     clock.after(this.options.bucketMs, closeBucket);
@@ -118,19 +114,17 @@ export class RunMeasures {
   }
 
   private groups(request: SimRequest): Groups {
-    let groups = this.groupsOf.get(request.key);
-    if (groups !== undefined) return groups;
+    const known = this.groupsOf.get(request.key);
+    if (known !== undefined) return known;
     const { fairnessId, priority = 0 } = request.key;
     const className = this.options.traffic[request.traffic]?.class ?? `priority ${priority}`;
     const tenant = this.tenants.has(fairnessId) || this.tenants.size < mostTenants ? fairnessId : 'others';
-    groups = { each: [this.all, groupOf(this.tenants, tenant), groupOf(this.classes, className)], className };
-    this.groupsOf.set(request.key, groups);
-    return groups;
+    const [ofTenant, ofClass] = [this.tenants.get(tenant), this.classes.get(className)];
+    const each = [
+      this.all,
+      ofTenant ?? put(this.tenants, tenant, new Group()),
+      ofClass ?? put(this.classes, className, new Group()),
+    ];
+    return put(this.groupsOf, request.key, { each, className });
   }
-}
-
-function groupOf(groups: Map<string, Group>, name: string): Group {
-  const group = groups.get(name) ?? new Group();
-  groups.set(name, group);
-  return group;
 }

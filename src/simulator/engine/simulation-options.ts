@@ -98,9 +98,6 @@ const leastDrainMs = 600_000;
 /** The table, for those who read more than these keys from one object. */
 export const scenarioTable: s.Shape = scenarioShape;
 
-/** Names of the keys, for those who read more than these from one object. */
-export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
-
 /** Lists must not be empty, names must differ, and the warm-up must end before the traffic does. */
 const scenarioBody = s.object(scenarioShape, (given, report) => {
   const { servers, traffic, warmUp, duration: length } = given;

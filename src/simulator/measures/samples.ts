@@ -22,7 +22,7 @@ export class Samples {
   count = 0;
   private sum = 0;
   private max = 0;
-  private kept = new Float64Array(64);
+  private kept: number[] = [];
   private counts: Float64Array | undefined = undefined;
   private isSorted = true;
 
@@ -31,16 +31,8 @@ export class Samples {
     this.count++;
     this.sum += value;
     if (value > this.max) this.max = value;
-    if (this.counts !== undefined) {
-      (this.counts[bucketOf(value)] as number)++;
-      return;
-    }
-    if (this.count > this.kept.length) {
-      const longer = new Float64Array(Math.max(64, this.kept.length * 2));
-      longer.set(this.kept);
-      this.kept = longer;
-    }
-    this.kept[this.count - 1] = value;
+    if (this.counts !== undefined) this.counts[bucketOf(value)]!++;
+    else this.kept.push(value);
     this.isSorted = false;
   }
 
@@ -48,6 +40,7 @@ export class Samples {
     this.count = 0;
     this.sum = 0;
     this.max = 0;
+    this.kept = [];
     this.counts = undefined;
   }
 
@@ -61,7 +54,7 @@ export class Samples {
     if (this.count === 0) return NaN;
     const rank = Math.max(1, Math.ceil((percent / 100) * this.count));
     if (this.counts === undefined) {
-      if (!this.isSorted) this.kept.subarray(0, this.count).sort();
+      if (!this.isSorted) this.kept.sort((a, b) => a - b);
       this.isSorted = true;
       return this.kept[rank - 1] as number;
     }
@@ -86,10 +79,9 @@ export class Samples {
   }
 
   private spread(): void {
-    const counts = new Float64Array(buckets);
-    for (const value of this.kept) (counts[bucketOf(value)] as number)++;
-    this.counts = counts;
-    this.kept = new Float64Array(0);
+    this.counts = new Float64Array(buckets);
+    for (const value of this.kept) this.counts[bucketOf(value)]!++;
+    this.kept = [];
   }
 }
 

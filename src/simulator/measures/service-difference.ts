@@ -7,6 +7,7 @@
  * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
  * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
+import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { checkArguments } from '../check-arguments.js';
@@ -77,9 +78,8 @@ export function serviceDifference(
   const byTenant = new Map<string, Span[]>();
   for (const { tenant, arrivedAtMs, firstTokenAtMs = NaN, endedAtMs = NaN, ...tokens } of requests) {
     const cost = tokens.promptTokens * promptTokenPrice + tokens.outputTokens * completionTokenPrice;
-    const spans = byTenant.get(tenant) ?? [];
+    const spans = byTenant.get(tenant) ?? put(byTenant, tenant, []);
     spans.push({ arrivedAtMs, fromMs: firstTokenAtMs, toMs: endedAtMs, cost });
-    byTenant.set(tenant, spans);
   }
   const tenants = [...byTenant.values()];
   const differences: number[] = [];
@@ -93,12 +93,8 @@ export function serviceDifference(
       return (inWindow.reduce((sum, { cost }) => sum + cost, 0) * 1000) / window;
     });
     const most = Math.max(0, ...served);
-    differences.push(
-      served.reduce(
-        (sum, service, index) => sum + Math.min(most - service, Math.abs((asked[index] as number) - service)),
-        0,
-      ),
-    );
+    const missing = served.map((service, index) => Math.min(most - service, Math.abs(asked[index]! - service)));
+    differences.push(missing.reduce((sum, difference) => sum + difference, 0));
     const sums = tenants.map((spans) => servedIn(spans, 0, (duration / ticks) * tick));
     if (sums.length > 0) maxAccumulated = Math.max(maxAccumulated, Math.max(...sums) - Math.min(...sums));
   }

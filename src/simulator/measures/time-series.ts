@@ -1,4 +1,5 @@
 /** Figures over time, in buckets of equal length: what charts are drawn from. */
+import type { ControllerFigures } from '../../index.js';
 import { Samples } from './samples.js';
 
 /** One value for each bucket; before the first of a name there is 0, or no latency. */
@@ -48,12 +49,6 @@ class Rows {
   }
 }
 
-export interface BucketReading {
-  readonly waitingByBand: Iterable<readonly [priority: number, waiting: number]>;
-  readonly inFlight: number;
-  readonly saturation: number;
-}
-
 export class SeriesRecorder {
   readonly bucketMs: number;
   private readonly starts: number[] = [];
@@ -91,12 +86,12 @@ export class SeriesRecorder {
     this.droppedNow++;
   }
 
-  closeBucket(endsAtMs: number, reading: BucketReading): void {
+  closeBucket(endsAtMs: number, { bands, stats }: ControllerFigures): void {
     const bucket = this.starts.length;
     this.starts.push(endsAtMs - this.bucketMs);
-    for (const [priority, waiting] of reading.waitingByBand) this.waiting.set(String(priority), bucket, waiting);
-    this.inFlight.push(reading.inFlight);
-    this.saturation.push(reading.saturation);
+    for (const { priority, waiting } of bands) this.waiting.set(String(priority), bucket, waiting);
+    this.inFlight.push(stats.inFlight);
+    this.saturation.push(stats.saturation);
     this.dropped.push(this.droppedNow);
     this.droppedNow = 0;
     for (const [tenant, cost] of this.servedNow) {

@@ -87,35 +87,24 @@ function cosineOfTurn(part: number): number {
 }
 
 function profileOf(given: Rate): Profile {
-  const flat = (lengthMs: number, perSecond: number): Piece => ({
-    lengthMs,
-    from: perSecond / 1000,
-    to: perSecond / 1000,
-  });
-  if (typeof given === 'number') return { pieces: [flat(1e12, given)], repeats: false };
+  const piece = (lengthMs: number, from: number, to = from): Piece => ({ lengthMs, from: from / 1000, to: to / 1000 });
+  if (typeof given === 'number') return { pieces: [piece(1e12, given)], repeats: false };
   switch (given.type) {
     case 'ramp':
-      return { pieces: [{ lengthMs: given.over, from: given.from / 1000, to: given.to / 1000 }], repeats: false };
+      return { pieces: [piece(given.over, given.from, given.to)], repeats: false };
     case 'on-off':
-      return { pieces: [flat(given.on, given.high), flat(given.off, given.low ?? 0)], repeats: true };
+      return { pieces: [piece(given.on, given.high), piece(given.off, given.low ?? 0)], repeats: true };
     case 'daily': {
       const { low, high, period = dayMs } = given;
-      const at = (index: number): number => (low + ((high - low) * (1 - cosineOfTurn(index / piecesOfDay))) / 2) / 1000;
-      const pieces = Array.from({ length: piecesOfDay }, (_, index) => {
-        return { lengthMs: period / piecesOfDay, from: at(index), to: at(index + 1) };
-      });
+      const at = (index: number): number => low + ((high - low) * (1 - cosineOfTurn(index / piecesOfDay))) / 2;
+      const pieces = Array.from({ length: piecesOfDay }, (_, i) => piece(period / piecesOfDay, at(i), at(i + 1)));
       return { pieces, repeats: true };
     }
     case 'steps': {
       const { steps } = given;
-      const before = (steps[0]?.at ?? 0) > 0 ? [flat(steps[0]?.at ?? 0, 0)] : [];
-      return {
-        pieces: [
-          ...before,
-          ...steps.map(({ at, rate: perSecond }, index) => flat((steps[index + 1]?.at ?? at + 1e12) - at, perSecond)),
-        ],
-        repeats: false,
-      };
+      const firstAt = steps[0]?.at ?? 0;
+      const all = steps.map((step, index) => piece((steps[index + 1]?.at ?? step.at + 1e12) - step.at, step.rate));
+      return { pieces: firstAt > 0 ? [piece(firstAt, 0), ...all] : all, repeats: false };
     }
   }
 }

@@ -53,12 +53,7 @@ function heldTime(name: string, measuredMs: number, predictedMs: number): HeldTi
 export function heldTable(times: readonly HeldTime[]): string {
   checkArguments('heldTable', { times }, { times: someTimes });
   if (times.length === 0) return '';
-  const rows = times.map(({ name, measuredMs, predictedMs, error }) => [
-    name,
-    ms(measuredMs),
-    ms(predictedMs),
-    signed(error),
-  ]);
+  const rows = times.map((held) => [held.name, ms(held.measuredMs), ms(held.predictedMs), signed(held.error)]);
   return `\n${columns([['', 'log', 'simulated', 'off by'], ...rows]).join('\n')}\n`;
 }
 

@@ -4,16 +4,10 @@ import { type SimulationResult, results as someResults } from '../engine/result.
 import type { TimeSeries } from '../measures/time-series.js';
 import { count, ms } from './format.js';
 import { groupTable } from './group-table.js';
-import { type ChartLine, escapeHtml, lineChart } from './line-chart.js';
+import { type Chart, type ChartLine, escapeHtml, lineChart } from './line-chart.js';
 
 /** Lines in one chart; the smaller ones are left out. */
 const mostLines = 8;
-
-interface ChartKind {
-  readonly title: string;
-  readonly unit: 'ms' | 'count';
-  lines(series: TimeSeries): ChartLine[];
-}
 
 const linesOf = (rows: TimeSeries['waitingByBand'], prefix: string): ChartLine[] =>
   Object.entries(rows)
@@ -25,51 +19,37 @@ const linesOf = (rows: TimeSeries['waitingByBand'], prefix: string): ChartLine[]
     .sort((a, b) => b.sum - a.sum || (a.name < b.name ? -1 : 1))
     .slice(0, mostLines);
 
+type ChartKind = readonly [title: string, unit: Chart['unit'], lines: (series: TimeSeries) => ChartLine[]];
+
 const kinds: readonly ChartKind[] = [
-  {
-    title: 'Waiting at the gateway, by priority',
-    unit: 'count',
-    lines: ({ waitingByBand }) => linesOf(waitingByBand, 'priority '),
-  },
-  {
-    title: 'Service per tenant, tokens a second (output counts twice)',
-    unit: 'count',
-    lines: (all) => linesOf(all.serviceByTenant, ''),
-  },
-  {
-    title: 'Saturation (1 is full)',
-    unit: 'count',
-    lines: ({ saturation }) => [{ name: 'saturation', values: saturation }],
-  },
-  {
-    title: 'Running at the servers, and dropped',
-    unit: 'count',
-    lines: ({ inFlight, dropped }) => [
+  ['Waiting at the gateway, by priority', 'count', (all) => linesOf(all.waitingByBand, 'priority ')],
+  ['Service per tenant, tokens a second (output counts twice)', 'count', (all) => linesOf(all.serviceByTenant, '')],
+  ['Saturation (1 is full)', 'count', (all) => [{ name: 'saturation', values: all.saturation }]],
+  [
+    'Running at the servers, and dropped',
+    'count',
+    ({ inFlight, dropped }) => [
       { name: 'in flight', values: inFlight },
       { name: 'dropped in the bucket', values: dropped },
     ],
-  },
-  { title: 'Time to first token, p50', unit: 'ms', lines: ({ ttftP50ByClass }) => linesOf(ttftP50ByClass, '') },
-  { title: 'Time to first token, p99', unit: 'ms', lines: ({ ttftP99ByClass }) => linesOf(ttftP99ByClass, '') },
+  ],
+  ['Time to first token, p50', 'ms', (all) => linesOf(all.ttftP50ByClass, '')],
+  ['Time to first token, p99', 'ms', (all) => linesOf(all.ttftP99ByClass, '')],
 ];
 
 /** The page, as text. Charts of one kind have one scale, for comparison by eye. @throws FlowConfigError */
 export function htmlReport(results: readonly SimulationResult[], title = 'Simulation'): string {
   checkArguments('htmlReport', { results, title }, { results: someResults, title: anyText });
-  const heads = results.map(
-    (
-      result,
-    ) => `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
-${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}</p>${tableOf(result)}</section>`,
-  );
+  const heads = results.map((result) => {
+    return `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
+${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}</p>${tableOf(result)}</section>`;
+  });
   // One result has its charts two in a row; several have a row for each kind.
-  const charts = kinds.map((kind) => {
-    const drawn = results.map(({ series }) => ({ series, lines: kind.lines(series) }));
-    const top = Math.max(
-      0,
-      ...drawn.flatMap(({ lines }) => lines.flatMap(({ values }) => values.filter((value) => !Number.isNaN(value)))),
-    );
-    return drawn.map(({ series, lines }) => lineChart({ ...kind, lines, bucketMs: series.bucketMs, top })).join('\n');
+  const charts = kinds.map(([title, unit, linesIn]) => {
+    const drawn = results.map(({ series }) => ({ lines: linesIn(series), bucketMs: series.bucketMs }));
+    const all = drawn.flatMap(({ lines }) => lines.flatMap(({ values }) => values));
+    const top = Math.max(0, ...all.filter((value) => !Number.isNaN(value)));
+    return drawn.map((chart) => lineChart({ ...chart, title, unit, top })).join('\n');
   });
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

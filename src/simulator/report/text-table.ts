@@ -35,17 +35,10 @@ export function resultTable(result: SimulationResult): string {
 /** The measures by which scenarios are compared. */
 function comparedMeasures(results: readonly SimulationResult[]): string[] {
   const names = [...new Set(results.flatMap(({ classes }) => Object.keys(classes)))];
-  const of = (name: string): string[] => names.map((who) => `${name}(${who})`);
-  const some = ['tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain'];
-  return [
-    ...of('ttft.p50'),
-    ...of('ttft.p95'),
-    ...of('ttft.p99'),
-    ...of('queued.p99'),
-    ...of('goodput'),
-    ...of('completed'),
-    ...some,
-  ];
+  const perClass = ['ttft.p50', 'ttft.p95', 'ttft.p99', 'queued.p99', 'goodput', 'completed'].flatMap((measure) =>
+    names.map((who) => `${measure}(${who})`),
+  );
+  return [...perClass, 'tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain'];
 }
 
 const someScenarios = s.list(s.openObject({ name: anyText, results: some(someResults) }));

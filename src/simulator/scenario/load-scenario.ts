@@ -10,7 +10,7 @@ import type { ConfigIssue, PluginRegistry, SaturationDetector } from '../../inde
 import { defaultRegistry, FlowConfigError } from '../../index.js';
 import { noteDetectors } from '../engine/fleet.js';
 import type { ScenarioBody, SimulatedFlow, SimulationOptions } from '../engine/simulation-options.js';
-import { resolveScenario, scenarioKeys } from '../engine/simulation-options.js';
+import { resolveScenario, scenarioTable } from '../engine/simulation-options.js';
 import { serverRoomPlugin } from '../servers/server-room-detector.js';
 import { leftOut, readTrace } from '../traces/read-trace.js';
 import type { TraceRow } from '../traces/trace-row.js';
@@ -58,8 +58,9 @@ const traceColumns = s.object({ columns: s.optional(s.record(s.text('a name of o
 export function loadScenario(source: string | object, options: LoadScenarioOptions = {}): Scenario {
   s.parse(optionsSchema, options, 'loadScenario');
   const reading = new Reading(options);
-  const scenario = reading.scenario(source);
-  const { issues, warnings } = reading.problems;
+  const { issues, warnings, sink } = reading.problems;
+  const parsed = readOneObject(source, sink);
+  const scenario = parsed && reading.read(reading.withFiles(parsed));
   if (scenario !== undefined && issues.length === 0) return { ...scenario, warnings };
   throw new FlowConfigError('scenario', typeof source === 'string' ? withPositions(source, issues) : issues);
 }
@@ -73,12 +74,8 @@ class Reading {
   }
 
   /** Undefined when something is wrong. */
-  scenario(source: string | object): Omit<Scenario, 'warnings'> | undefined {
-    const parsed = readOneObject(source, this.problems.sink);
-    return parsed && this.read(this.withFiles(parsed));
-  }
-
-  private read(file: Record<string, unknown>): Omit<Scenario, 'warnings'> | undefined {
+  read(file: Record<string, unknown>): Omit<Scenario, 'warnings'> | undefined {
+    const scenarioKeys = Object.keys(scenarioTable);
     const known = [...scenarioKeys, ...flowSections];
     for (const path of Object.keys(file).filter((name) => !known.includes(name))) {
       const expected = `one of the sections ${known.join(', ')}${didYouMean(path, known)}`;
@@ -95,7 +92,7 @@ class Reading {
   }
 
   /** Replaces names of files by their contents: `gateway: FILE`, and `file: FILE` of traces. */
-  private withFiles({ gateway, ...file }: Record<string, unknown>): Record<string, unknown> {
+  withFiles({ gateway, ...file }: Record<string, unknown>): Record<string, unknown> {
     const { rows } = this.options;
     if (rows !== undefined) Object.assign(file, recordedTraffic(rows, file));
     const traffic = Array.isArray(file.traffic) ? file.traffic : undefined;
@@ -147,8 +144,8 @@ function readFlow(sections: object, given: PluginRegistry, problems: Problems): 
   const loaded = loadSections(sections, registry, problems);
   if (loaded === undefined) return undefined;
   const flow = loaded.options as SimulatedFlow;
-  const detectors = loaded.made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin);
-  noteDetectors(flow, detectors);
+  const isDetector = (plugin: object): plugin is SaturationDetector => 'saturation' in plugin;
+  noteDetectors(flow, loaded.made.filter(isDetector));
   return flow;
 }
 
@@ -176,10 +173,8 @@ function withPositions(text: string, issues: readonly ConfigIssue[]): ConfigIssu
     if (hasPlace(issue)) return issue;
     const offset = offsetOf(contents as Node | null, parsePath(issue.path) ?? []);
     const { line, col } = lines.linePos(offset);
-    return {
-      ...issue,
-      path: issue.path === '' ? `line ${line}, column ${col}` : `line ${line}, column ${col}: ${issue.path}`,
-    };
+    const place = `line ${line}, column ${col}`;
+    return { ...issue, path: issue.path === '' ? place : `${place}: ${issue.path}` };
   });
 }
 

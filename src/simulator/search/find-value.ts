@@ -8,6 +8,7 @@
  * Invariant: no value that was tried in the range told fails. Others that hold, beyond one that fails, are ranges of
  * their own.
  */
+import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 
 export interface FindOptions {
@@ -62,15 +63,12 @@ const refinements = 8;
  */
 export function findValue(given: FindOptions): FoundValues {
   const { from, to, isInteger, miss } = s.parse(options, given, 'findValue');
-  const missOf = new Map<number, number>();
+  const known = new Map<number, TriedValue>();
   const attempt = (given: number): TriedValue => {
     const value = isInteger ? Math.round(given) : given;
-    const known = missOf.get(value) ?? miss(value);
-    missOf.set(value, known);
-    return { value, miss: known };
+    return known.get(value) ?? put(known, value, { value, miss: miss(value) });
   };
-  const curve = (): TriedValue[] =>
-    [...missOf].map(([value, missed]) => ({ value, miss: missed })).sort((a, b) => a.value - b.value);
+  const curve = (): TriedValue[] => [...known.values()].sort((a, b) => a.value - b.value);
   /** A value between two, in any order, if they are not neighbours. */
   const between = (one: number, other: number): number | undefined => {
     const [a, b] = [Math.min(one, other), Math.max(one, other)];

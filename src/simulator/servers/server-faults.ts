@@ -44,9 +44,8 @@ export function slowDown(slowdowns: readonly Slowdown[], servers: readonly SimSe
     const server = servers.find((each) => each.id === id);
     if (server?.slowDown === undefined) {
       const expected = 'a server whose model has the method slowDown';
-      throw new FlowConfigError('simulation', [
-        { path: `slowdowns[${index}].server`, expected, got: JSON.stringify(id) },
-      ]);
+      const issue = { path: `slowdowns[${index}].server`, expected, got: JSON.stringify(id) };
+      throw new FlowConfigError('simulation', [issue]);
     }
     const change = (): void => server.slowDown?.(factorAt(slowdowns, id, clock.now()));
     clock.at(at, change);

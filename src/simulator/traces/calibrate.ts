@@ -7,6 +7,7 @@
  *
  * Further tokens alone do not tell what a prompt costs where answers seldom overlap, and never the overhead.
  */
+import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import { checkArguments } from '../check-arguments.js';
 import { continuousBatchingDefaults } from '../servers/continuous-batching.js';
@@ -78,15 +79,8 @@ export function serversOf(rows: readonly TraceRow[]): number {
   return Math.max(1, new Set(rows.flatMap(({ server }) => server ?? [])).size);
 }
 
-function answerOf({
-  arrivalMs,
-  server,
-  queuedMs = 0,
-  ttftMs,
-  totalMs,
-  promptTokens = 0,
-  outputTokens = 0,
-}: TraceRow): Answer[] {
+function answerOf(row: TraceRow): Answer[] {
+  const { arrivalMs, server, queuedMs = 0, ttftMs, totalMs, promptTokens = 0, outputTokens = 0 } = row;
   if (ttftMs === undefined || totalMs === undefined || outputTokens < 1 || totalMs < ttftMs) return [];
   const [fromMs, toMs] = [arrivalMs + ttftMs, arrivalMs + totalMs];
   return [{ server, acceptedAtMs: arrivalMs + Math.min(queuedMs, ttftMs), fromMs, toMs, promptTokens, outputTokens }];
@@ -98,9 +92,7 @@ function worksOf(answers: readonly Answer[], servers: number): (answer: Answer) 
   if (answers.some(({ server }) => server === undefined)) return () => all;
   const byServer = new Map<string | undefined, Answer[]>();
   for (const answer of answers) {
-    const own = byServer.get(answer.server) ?? [];
-    own.push(answer);
-    byServer.set(answer.server, own);
+    (byServer.get(answer.server) ?? put(byServer, answer.server, [])).push(answer);
   }
   const works = new Map([...byServer].map(([server, own]) => [server, new Work(own, 1)]));
   return ({ server }) => works.get(server) ?? all;
@@ -141,9 +133,8 @@ class Work {
     const ofOthers = Math.max(0, this.prompts.gained(beginsAtMs, fromMs) - promptTokens) * this.share;
     const steps =
       Math.ceil(Math.max(1, promptTokens) / continuousBatchingDefaults.maxBatchedTokens) + Math.min(1, batch) / 2;
-    return [
-      { terms: [steps, steps * batch, steps * resident, promptTokens + ofOthers, 1], value: fromMs - acceptedAtMs },
-    ];
+    const terms = [steps, steps * batch, steps * resident, promptTokens + ofOthers, 1];
+    return [{ terms, value: fromMs - acceptedAtMs }];
   }
 }
 

@@ -61,10 +61,9 @@ export function readTrace(text: string, options: ReadTraceOptions = {}): ReadTra
     if (more > 0) issues.push({ path: 'more', expected: 'right lines', got: `${more} more that are wrong` });
     throw new FlowConfigError('trace', issues);
   }
-  const warnings = skipBadLines
-    ? issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`)
-    : [];
-  return { rows, format: reading.formatName, skippedLines: reading.badLines, unanswered, warnings };
+  const told = skipBadLines ? issues : [];
+  const warnings = told.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`);
+  return { rows, format: reading.format?.name ?? '', skippedLines: reading.badLines, unanswered, warnings };
 }
 
 /** What was left out, a sentence for each reason. @throws FlowConfigError */
@@ -93,7 +92,7 @@ class TraceReading {
   private readonly mapped: Readonly<Record<string, string>>;
   /** Those of them that may lie within objects. */
   private readonly paths: readonly string[];
-  private format: TraceFormat | undefined;
+  format: TraceFormat | undefined;
   /** By the names as the file spells them. */
   private readonly columns = new Map<string, TraceColumn | undefined>();
   /** The line of each row. */
@@ -105,10 +104,6 @@ class TraceReading {
     this.mapped = mapped ?? {};
     this.paths = Object.keys(this.mapped).filter((name) => name.includes('.'));
     this.format = mapped === undefined ? undefined : mappedFormat(mapped);
-  }
-
-  get formatName(): string {
-    return this.format?.name ?? '';
   }
 
   read(text: string): void {
@@ -205,10 +200,8 @@ class TraceReading {
 
   /** A figure that one line lacks and others have is a fault of that line. */
   private findHoles(): void {
-    const known = [...this.columns.values()].flatMap((column) =>
-      column !== undefined && isFigure(column) ? [figureColumns[column]] : [],
-    );
-    const required = known.filter(({ of }) => figuresOfAll.includes(of));
+    const known = [...this.columns.values()].filter((column) => column !== undefined && isFigure(column));
+    const required = known.map((column) => figureColumns[column]).filter(({ of }) => figuresOfAll.includes(of));
     this.rows = this.rows.filter((row, index) => {
       const hole = required.find(({ of }) => row[of] === undefined);
       if (hole !== undefined) this.wrong(this.lines[index] ?? 0, `a number ${upTo} of ${hole.what}`, 'a hole');
@@ -258,7 +251,6 @@ function splitCsvLine(line: string): string[] {
 
 /** The value of a column, or of one within objects such as `usage.prompt_tokens`. */
 function valueIn(line: Readonly<Record<string, unknown>>, name: string): unknown {
-  return name in line
-    ? line[name]
-    : name.split('.').reduce<unknown>((here, key) => Reflect.get(Object(here), key), line);
+  if (name in line) return line[name];
+  return name.split('.').reduce<unknown>((here, key) => Reflect.get(Object(here), key), line);
 }

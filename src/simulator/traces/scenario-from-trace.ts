@@ -58,12 +58,8 @@ function serverOf(rows: readonly TraceRow[], servers: number, maxConcurrency: nu
 
 /** The time that it was not in the queue. */
 function withServiceTime(row: TraceRow): TraceRow {
-  const {
-    totalMs,
-    queuedMs = 0,
-    serviceMs = totalMs === undefined ? undefined : Math.max(0, totalMs - queuedMs),
-  } = row;
-  return { ...row, serviceMs };
+  const { totalMs, queuedMs = 0 } = row;
+  return totalMs === undefined ? row : { ...row, serviceMs: row.serviceMs ?? Math.max(0, totalMs - queuedMs) };
 }
 
 /** Logs round each time to 1 ms: of two requests, one after the other, the later one seems to begin before. */

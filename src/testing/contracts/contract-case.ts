@@ -64,7 +64,7 @@ export const subscription: Promises<{ subscribe?(listener: () => void): () => vo
   },
 };
 
-/** The promises of every comparison; `says` names the first. Violations tell of requests by their place in `requests`. */
+/** The promises of every comparison; `says` names the first. Violations tell of requests by their place. */
 export function comparison<R>(says: string, compare: (a: R, b: R) => number, items: readonly R[]): Promises<unknown> {
   const sign = (a: R, b: R): number => Math.sign(compare(a, b));
   return {
