@@ -21,7 +21,7 @@ export function makeSvg(tag: string, attributes: Readonly<Record<string, string 
 }
 
 /** A copy of what is in the template of that name. */
-export function copyOf(template: string): HTMLElement {
+function copyOf(template: string): HTMLElement {
   const [element] = (byId(template) as HTMLTemplateElement).content.children;
   return element?.cloneNode(true) as HTMLElement;
 }
