@@ -133,7 +133,7 @@ class Quotas implements QuotaDetector {
       const what = `a figure that answers told of ${group.name} cannot be right, and is ignored: ${figure}`;
       this.ignore('ignoredFigures', report.ignored, what);
     }
-    if (group.learns) group.learn(report.quotas, nowMs);
+    if (group.learns) group.learn(report.quotas, nowMs, report.share);
     if (isPuttingOff(answer)) {
       this.counts.refusals++;
       const waitMs = report.waitMs ?? QuotaGroup.untilReset(report.quotas);

@@ -11,7 +11,7 @@ import { FixedWindow } from './fixed-window.js';
 import { type Hold, Quota } from './quota.js';
 import type { ResolvedGroup } from './quota-options.js';
 import type { WindowFactory } from './quota-windows.js';
-import type { QuotaUnit, ReportedQuota } from './rate-limit-headers.js';
+import type { QuotaUnit, RateLimitReport, ReportedQuota } from './rate-limit-headers.js';
 import type { Amounts } from './request-estimate.js';
 
 /** The span of a limit, if an answer does not tell it: most limits of providers are for a minute. */
@@ -40,6 +40,9 @@ export class QuotaGroup {
   private probeSinceMs: number = -Infinity;
   private doublings = 0;
   private refusedAtMs: number = -Infinity;
+  /** What is used of a subscription, 0…1, as its last answer told, and until when that holds. */
+  private usedShare = 0;
+  private shareUntilMs: number = -Infinity;
 
   /** `windowOf` makes the window of a configured quota. */
   constructor(name: string, { quotas, learn }: ResolvedGroup, windowOf: WindowFactory) {
@@ -51,7 +54,7 @@ export class QuotaGroup {
 
   /** True when nothing is used, held or awaited: a new group would do, but for the limits this one learnt. */
   isAsNew(nowMs: number): boolean {
-    if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
+    if (nowMs < Math.max(this.restsUntilMs, this.shareUntilMs) || this.isProbed(nowMs)) return false;
     return this.quotas.every(({ reserved, window }) => reserved === 0 && window.used(nowMs) === 0);
   }
 
@@ -137,7 +140,11 @@ export class QuotaGroup {
     this.probeSinceMs = -Infinity;
   }
 
-  learn(told: readonly ReportedQuota[], nowMs: number): void {
+  learn(told: readonly ReportedQuota[], nowMs: number, share?: RateLimitReport['share']): void {
+    if (share !== undefined) {
+      this.usedShare = share.used;
+      this.shareUntilMs = nowMs + share.resetInMs;
+    }
     for (const each of told) {
       const known = this.quotas.filter(({ unit }) => unit === each.unit);
       // A provider may have several limits of one unit, and an answer tells one without its name. Servers tell the one
@@ -161,7 +168,8 @@ export class QuotaGroup {
   /** 0 for nothing used; 1 when nothing is left, and while it rests. */
   fullness(nowMs: number): number {
     if (nowMs < this.restsUntilMs) return 1;
-    return this.quotas.reduce((most, quota) => Math.max(most, quota.fullness(nowMs)), 0);
+    const share = nowMs < this.shareUntilMs ? this.usedShare : 0;
+    return this.quotas.reduce((most, quota) => Math.max(most, quota.fullness(nowMs)), share);
   }
 
   figures(nowMs: number): QuotaFigure[] {

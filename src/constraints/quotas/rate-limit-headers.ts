@@ -3,6 +3,7 @@
  *
  *     x-ratelimit-{limit,remaining,reset}-{requests,tokens}                       spans: `1s`, `6m0s`, `59.5s`           OpenAI and many more
  *     anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{…}        instants of RFC 3339                   Anthropic
+ *     anthropic-ratelimit-unified-{,5h-,7d-}{status,utilization,reset}            seconds of the Unix epoch              Anthropic, subscriptions
  *     RateLimit, RateLimit-Policy                                                 seconds                                IETF
  *     retry-after-ms, retry-after, a text in the body of a 429                    ms, seconds or a date, spans
  *
@@ -29,6 +30,8 @@ export interface ReportedQuota {
 
 export interface RateLimitReport {
   readonly quotas: readonly ReportedQuota[];
+  /** Of a subscription, whose size is not told: the share of its fullest window that is used, 0…1, and for how long. */
+  readonly share: { readonly used: number; readonly resetInMs: number } | undefined;
   /** How long the caller has to wait after a refusal, ms. */
   readonly waitMs: number | undefined;
   /** Figures that cannot be right. */
@@ -51,6 +54,9 @@ const anthropicUnits = [
   ['tokens', 'tokens'],
 ] as const;
 
+/** The first stands for the windows that have no name here. */
+const subscriptionWindows = ['', '5h-', '7d-'] as const;
+
 /** Reads an answer that came at `wallNowMs`, ms of the Unix epoch, because instants in headers are calendar times. */
 export function readRateLimitHeaders(answer: ServerAnswer, wallNowMs: number): RateLimitReport {
   const reader = new HeaderReader(answer.headers, wallNowMs);
@@ -59,8 +65,9 @@ export function readRateLimitHeaders(answer: ServerAnswer, wallNowMs: number): R
     ...quotasOf(reader, anthropicUnits, (figure, name) => `anthropic-ratelimit-${name}-${figure}`, 'until'),
     ...ietfQuotas(reader),
   ];
-  const waitMs = isPuttingOff(answer) ? (waitOf(reader) ?? waitInBody(answer.body)) : undefined;
-  return { quotas, waitMs, ignored: reader.ignored, firstIgnored: reader.firstIgnored };
+  const { share, waitMs: untilOpenMs } = subscriptionOf(reader);
+  const waitMs = isPuttingOff(answer) ? (waitOf(reader) ?? waitInBody(answer.body) ?? untilOpenMs) : undefined;
+  return { quotas, share, waitMs, ignored: reader.ignored, firstIgnored: reader.firstIgnored };
 }
 
 /** The headers, read one figure at a time. */
@@ -90,6 +97,12 @@ class HeaderReader {
     return this.checked(text, decimal(text), (value) => value >= 0 && value <= Number.MAX_SAFE_INTEGER);
   }
 
+  /** Of what there is; more than all counts as all. */
+  share(text: string | undefined): number | undefined {
+    const share = this.checked(text, decimal(text), (value) => value >= 0);
+    return share && Math.min(share, 1);
+  }
+
   /** A span in Go's notation, or in seconds. */
   span(text: string | undefined): number | undefined {
     const seconds = decimal(text);
@@ -102,7 +115,7 @@ class HeaderReader {
 
   /** The time until an instant. If it has no fraction, it may have been cut off, and up to a second is missing. */
   until(text: string | undefined): number | undefined {
-    const ms = Date.parse(text ?? '') - this.nowMs;
+    const ms = (/^\d{9,11}$/.test(text ?? '') ? Number(text) * 1000 : Date.parse(text ?? '')) - this.nowMs;
     const isCutOff = text !== undefined && !/\d\.\d/.test(text);
     // An instant that has just passed counts as now: the answer was under way.
     return this.checked(text, ms < 0 && ms > -60_000 ? 0 : ms + (isCutOff ? 1000 : 0), isSpan);
@@ -139,6 +152,20 @@ function* quotasOf(
     const resetInMs = reader[reset](reader.text(header('reset', name)));
     if (limit !== undefined || remaining !== undefined) yield { unit, limit, remaining, resetInMs, perMs: undefined };
   }
+}
+
+/** A refusal holds until all used-up windows are reset; beside the status `allowed` it is about something else. */
+function subscriptionOf(reader: HeaderReader): Pick<RateLimitReport, 'share' | 'waitMs'> {
+  const text = (name: string): string | undefined => reader.text(`anthropic-ratelimit-unified-${name}`);
+  const windows = subscriptionWindows.map((window) => {
+    const used = reader.share(text(`${window}utilization`)) ?? 0;
+    const resetInMs = reader.until(text(`${window}reset`)) ?? 0;
+    return { used: text(`${window}status`) === 'rejected' ? 1 : used, resetInMs };
+  });
+  const fullest = windows.reduce((a, b) => (b.used > a.used ? b : a));
+  const isAllowed = text('status')?.startsWith('allowed') === true;
+  const waitMs = Math.max(...windows.map(({ used, resetInMs }) => (used < 1 || isAllowed ? 0 : resetInMs)));
+  return { share: fullest.used > 0 ? fullest : undefined, waitMs: waitMs || undefined };
 }
 
 /** Policies of requests, as written today (`"default";r=50;t=30`) and in draft 7 (`limit=100, reset=30`). */

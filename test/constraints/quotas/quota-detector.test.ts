@@ -405,6 +405,29 @@ describe('groups', () => {
     expect(ids).toEqual([first, other, other, other, other]);
   });
 
+  it('of subscriptions, which tell a share alone, place requests where the least is used, until the window is reset', async () => {
+    const detector = quotaDetector({ wallClock: () => 0, travel: 0 });
+    const pool = new EndpointPool();
+    for (const id of ['k1', 'k2']) pool.add(id);
+    const { flow, clock } = makeFlow({ constraints: [detector], pool, endpointPicker: mostBudgetLeft(detector) });
+    const used: Record<string, string> = { k1: '0.2', k2: '0.6' };
+    const next = (): string => {
+      const lease = now(flow);
+      const { id } = lease.endpoint!;
+      const [name, resetAt] = ['anthropic-ratelimit-unified-5h', '1970-01-01T00:00:20.000Z'];
+      const headers = { [`${name}-utilization`]: used[id]!, [`${name}-reset`]: resetAt };
+      lease.answered({ status: 200, headers });
+      lease.release();
+      return id;
+    };
+    expect(new Set([next(), next()])).toEqual(new Set(['k1', 'k2']));
+    expect([next(), next(), next()]).toEqual(['k1', 'k1', 'k1']);
+    used.k1 = '0.9';
+    expect([next(), next(), next()]).toEqual(['k1', 'k2', 'k2']);
+    clock.advance(20_000);
+    expect(detector.budgetLeft(pool.endpoints[0]!, { request: {} } as never, clock.now())).toBe(1);
+  });
+
   it('are judged beside seats', () => {
     const constraints = [quotaDetector({ ...perMinute('tokens', 100), travel: 0 })];
     const { flow } = makeFlow({ maxConcurrency: 2, saturationDetector: undefined, constraints });

@@ -82,6 +82,46 @@ describe('the headers of an answer', () => {
     expect(told(headers as Record<string, string>, 529, body).waitMs).toBe(waitMs);
   });
 
+  it('tell of a subscription how full its fullest window is, whose size nobody knows', () => {
+    const headers = {
+      'anthropic-ratelimit-unified-status': 'allowed_warning',
+      'anthropic-ratelimit-unified-reset': String(now / 1000 + 600),
+      'anthropic-ratelimit-unified-5h-utilization': '0.42',
+      'anthropic-ratelimit-unified-5h-reset': String(now / 1000 + 600),
+      'anthropic-ratelimit-unified-7d-utilization': '0.87',
+      'anthropic-ratelimit-unified-7d-reset': '2025-06-03T12:00:00.000Z',
+    };
+    const week = { used: 0.87, resetInMs: 2 * 86_400_000 };
+    expect(told(headers)).toEqual({ quotas: [], share: week, waitMs: undefined, ignored: 0 });
+    expect(told({ ...headers, 'anthropic-ratelimit-unified-5h-utilization': '1.02' }).share?.used).toBe(1);
+    expect(told({ ...headers, 'anthropic-ratelimit-unified-5h-utilization': '-1' })).toMatchObject({
+      share: week,
+      ignored: 1,
+    });
+  });
+
+  it.each<[what: string, headers: Record<string, string>, waitMs: number | undefined]>([
+    [
+      'the last of the used-up windows',
+      { '5h-utilization': '1', '7d-status': 'rejected', status: 'rejected' },
+      86_401_000,
+    ],
+    ['the window that counts, whatever its name', { status: 'rejected', reset: String(now / 1000 + 60) }, 61_000],
+    [
+      'nothing where the subscription allows it: something else is full',
+      { '5h-utilization': '1', status: 'allowed' },
+      undefined,
+    ],
+    ['retry-after before them', { '5h-utilization': '1', 'retry-after': '7' }, 7000],
+  ])('of a subscription tell a refused caller how long to wait: %s', (_, given, waitMs) => {
+    const headers = { '5h-reset': String(now / 1000 + 3600), '7d-reset': String(now / 1000 + 86_400), ...given };
+    const named = Object.entries(headers).map(([name, value]) => {
+      return [name === 'retry-after' ? name : `anthropic-ratelimit-unified-${name}`, value];
+    });
+    expect(told(Object.fromEntries(named), 429).waitMs).toBe(waitMs);
+    expect(told(Object.fromEntries(named), 200).waitMs).toBeUndefined();
+  });
+
   it.each([
     ['a negative remaining', { 'x-ratelimit-limit-requests': '60', 'x-ratelimit-remaining-requests': '-1' }, 1],
     [
