@@ -1,6 +1,6 @@
 /** The controller of a gateway, and what its policies see of a request. */
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
-import type { EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
+import type { EndpointFilter, EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
 import { FlowController, labelFilter, leastLoaded } from '../index.js';
 import type { Upstreams } from './forwarding/upstreams.js';
 import { knownStateOf, type RequestState, stateOf } from './request-state.js';
@@ -18,6 +18,8 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly maxOutputTokens?: number | undefined;
   /** What its size was taken for, `text+media+output`, for explanations. */
   readonly takenFor?: string | undefined;
+  /** The only server that it may go to, by id: the one of its socket. */
+  readonly pinnedTo?: string | undefined;
   /** The servers that it was sent to before: they refused it, or were late. */
   readonly refusedBy?: readonly string[] | undefined;
 }
@@ -25,19 +27,28 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
 type Estimate = NonNullable<FlowControllerOptions<GatewayRequest>['estimate']>;
 
 /** The file's options. If servers say by a label which models they have, requests go to those that have theirs. */
-export function flowOptions({
-  flow,
-  upstreams,
-}: Pick<GatewayConfig, 'flow' | 'upstreams'>): FlowControllerOptions<GatewayRequest> {
+export function flowOptions(
+  { flow, upstreams }: Pick<GatewayConfig, 'flow' | 'upstreams'>,
+  hasSockets = false,
+): FlowControllerOptions<GatewayRequest> {
   const given = flow as FlowControllerOptions<GatewayRequest>;
   const { estimate, endpointPicker = leastLoaded() } = given;
   const options = { ...given, estimate: estimate && logged(estimate), endpointPicker: elsewhere(endpointPicker) };
-  if (upstreams.every(({ labels }) => labels.model === undefined)) return options;
+  const hasModels = upstreams.some(({ labels }) => labels.model !== undefined);
+  if (!hasModels && !hasSockets) return options;
   const byModel = labelFilter<GatewayRequest>({ label: 'model', of: ({ model }) => model, allowsNoLabel: true });
   const { endpointFilters = [], holBlocking = 'none' } = options;
+  const own = [...(hasModels ? [byModel] : []), ...(hasSockets ? [bySocket] : [])];
   // A model whose servers are full must not hold back the others.
-  return { ...options, endpointFilters: [...endpointFilters, byModel], holBlocking };
+  return { ...options, endpointFilters: [...endpointFilters, ...own], holBlocking };
 }
+
+/** Turns of a socket go to its server. */
+const bySocket: EndpointFilter<GatewayRequest> = {
+  type: 'socket-filter',
+  classOf: ({ request }) => request.pinnedTo,
+  keep: (endpoints, pinnedTo) => endpoints.filter(({ id }) => id === pinnedTo),
+};
 
 /** The host's estimate, which log and metrics tell in place of the gateway's own. */
 function logged(estimate: Estimate): Estimate {
@@ -104,11 +115,13 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
 }
 
 /** The adapter's own object with more fields: a copy with all of them costs more (bench: gateway). */
-function enriched(given: HttpFlowRequest<NodeRequest>, { targetModel, model, attempts, body, size }: RequestState) {
+function enriched(given: HttpFlowRequest<NodeRequest>, state: RequestState) {
+  const { targetModel, model, attempts, body, size, pinnedTo } = state;
   const request: { -readonly [Field in keyof GatewayRequest]: GatewayRequest[Field] } = given;
   request.model = targetModel;
   request.askedModel = model;
   request.refusedBy = attempts;
+  if (pinnedTo !== undefined) request.pinnedTo = pinnedTo;
   request.inputTokens = size?.inputTokens;
   request.maxOutputTokens = body?.maxOutputTokens;
   request.takenFor = size?.told;

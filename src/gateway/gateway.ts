@@ -37,11 +37,12 @@ import {
 } from './operators/operator-routes.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handler.js';
+import { TurnSockets } from './requests/turn-sockets.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
 import { ApiError } from './shared/api-error.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
 import { modelsOf } from './shared/model-label.js';
-import { loadOpenTelemetry, loadPromClient, loadUndici } from './shared/optional-peers.js';
+import { loadOpenTelemetry, loadPromClient, loadUndici, loadWs } from './shared/optional-peers.js';
 import { SharedState } from './shared/shared-state.js';
 
 export interface GatewayOptions {
@@ -82,10 +83,10 @@ export interface Gateway {
  */
 export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
   const log = contained(options.log ?? (() => {}));
-  const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
+  const [undici, promClient, ws] = await Promise.all([loadUndici(), loadPromClient(), loadWs()]);
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
-  const running = new RunningGateway(config, log, undici, promClient, shared);
+  const running = new RunningGateway(config, log, undici, promClient, shared, ws);
   try {
     if (telemetry !== undefined) running.tell(telemetry);
     await running.listen();
@@ -113,6 +114,8 @@ class RunningGateway implements Gateway {
   private readonly handler: RequestHandler;
   private readonly operators: OperatorRoutes;
   private readonly server: Server;
+  private readonly sockets: TurnSockets;
+  private hasSockets = false;
   private readonly adminServer: Server | undefined;
   private config: GatewayConfig;
   private agent: Agent;
@@ -128,6 +131,7 @@ class RunningGateway implements Gateway {
     undici: RunningGateway['undici'],
     promClient: PromClient | undefined,
     shared: SharedState | undefined,
+    ws: ConstructorParameters<typeof TurnSockets>[1],
   ) {
     this.config = config;
     this.shared = shared;
@@ -179,6 +183,11 @@ class RunningGateway implements Gateway {
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new RequestState(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
+    this.sockets = new TurnSockets(this.handler, ws, () => {
+      this.hasSockets = true;
+      this.reconfigureFlow(this.config, this.config);
+    });
+    this.sockets.attach(this.server);
     forPublic(this.server, config.limits.maxConnections);
     if (config.admin.listen === undefined) return;
     this.adminServer = createServer((req, res) => this.serveOperator(new RequestState(req, res)));
@@ -262,7 +271,7 @@ class RunningGateway implements Gateway {
       this.flow.reconfigure({
         endpointFilters: undefined,
         holBlocking: undefined,
-        ...sharing(flowOptions(config), this.shared),
+        ...sharing(flowOptions(config, this.hasSockets), this.shared),
       });
     } catch (error) {
       this.shared?.shareQuotas(before.constraints, config.constraints);
@@ -279,6 +288,7 @@ class RunningGateway implements Gateway {
   private async shutDown(delayMs: number): Promise<FlowStats> {
     if (delayMs > 0) await this.announce(delayMs);
     const { waiting, streams } = this.config.drain;
+    this.sockets.drain();
     this.page?.inspector.close(); // its streams would keep their connections
     const isGone = new Promise<void>((resolve) => this.server.close(() => resolve()));
     // Connections that become idle now are not needed any more.
@@ -287,6 +297,7 @@ class RunningGateway implements Gateway {
     const deadline = setTimeout(() => {
       this.log('warn', 'streams-broken-off', { inFlight: this.flow.stats().inFlight });
       this.server.closeAllConnections();
+      this.sockets.terminate();
     }, streams);
     await isGone;
     clearTimeout(deadline);
