@@ -115,7 +115,6 @@ class RunningGateway implements Gateway {
   private readonly operators: OperatorRoutes;
   private readonly server: Server;
   private readonly sockets: TurnSockets;
-  private hasSockets = false;
   private readonly adminServer: Server | undefined;
   private config: GatewayConfig;
   private agent: Agent;
@@ -183,14 +182,15 @@ class RunningGateway implements Gateway {
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new RequestState(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
-    this.sockets = new TurnSockets(this.handler, ws, () => {
-      this.hasSockets = true;
-      this.reconfigureFlow(this.config, this.config);
-    });
+    this.sockets = new TurnSockets(this.handler, ws, () => this.reconfigureFlow(this.config, this.config));
     this.sockets.attach(this.server);
     forPublic(this.server, config.limits.maxConnections);
     if (config.admin.listen === undefined) return;
-    this.adminServer = createServer((req, res) => this.serveOperator(new RequestState(req, res)));
+    this.adminServer = createServer((req, res) => {
+      const state = new RequestState(req, res);
+      if (this.isOfOperators(state)) void this.answerOperator(state);
+      else this.handler.fail(state, nothingAt(state));
+    });
     forPublic(this.adminServer, config.limits.maxConnections);
   }
 
@@ -271,7 +271,7 @@ class RunningGateway implements Gateway {
       this.flow.reconfigure({
         endpointFilters: undefined,
         holBlocking: undefined,
-        ...sharing(flowOptions(config, this.hasSockets), this.shared),
+        ...sharing(flowOptions(config, this.sockets.isUsed), this.shared),
       });
     } catch (error) {
       this.shared?.shareQuotas(before.constraints, config.constraints);
@@ -345,11 +345,6 @@ class RunningGateway implements Gateway {
   private serve(state: RequestState): void {
     if (this.adminServer === undefined && this.isOfOperators(state)) void this.answerOperator(state);
     else this.handler.handle(state);
-  }
-
-  private serveOperator(state: RequestState): void {
-    if (this.isOfOperators(state)) void this.answerOperator(state);
-    else this.handler.fail(state, nothingAt(state));
   }
 
   private isOfOperators({ path }: RequestState): boolean {

@@ -100,16 +100,17 @@ class GatewaySocket {
       handshakeTimeout: config.timeouts.connect,
       perMessageDeflate: false,
     });
-    const fail = (code: string, message: string): void => {
-      for (const state of this.states.values())
-        handler.fail(state, new ApiError(502, code, `${upstream.id} ${message}`));
-    };
-    server.on('error', () => {
-      if (server.readyState !== this.ws.WebSocket.CONNECTING) return;
-      handler.avoid(endpoint);
-      fail('upstream_unreachable', 'cannot be reached.');
+    let hasOpened = false;
+    server.on('open', () => {
+      hasOpened = true;
     });
-    server.on('close', () => fail('upstream_failed', 'closed its socket.'));
+    server.on('close', () => {
+      if (!hasOpened) handler.avoid(endpoint);
+      const error = hasOpened
+        ? new ApiError(502, 'upstream_failed', `${upstream.id} closed its socket.`)
+        : new ApiError(502, 'upstream_unreachable', `${upstream.id} cannot be reached.`);
+      for (const state of this.states.values()) handler.fail(state, error);
+    });
     this.turns.connect(server);
   }
 }
@@ -118,9 +119,10 @@ export class TurnSockets {
   private readonly handler: RequestHandler;
   private readonly ws: Ws | undefined;
   private readonly onFirst: () => void;
+  /** There has been a socket. */
+  isUsed = false;
   private readonly sockets = new Set<GatewaySocket>();
   private isDraining = false;
-  private isUsed = false;
 
   /** `onFirst` is called before the first socket has a turn. */
   constructor(handler: RequestHandler, ws: Ws | undefined, onFirst: () => void) {
@@ -181,8 +183,9 @@ export class TurnSockets {
   }
 
   private opened(client: WebSocket, ws: Ws, state: RequestState): void {
-    if (!this.isUsed) this.onFirst();
+    const isFirst = !this.isUsed;
     this.isUsed = true;
+    if (isFirst) this.onFirst();
     const socket = new GatewaySocket(this.handler, ws, client, state);
     this.sockets.add(socket);
     client.on('close', () => this.sockets.delete(socket));
