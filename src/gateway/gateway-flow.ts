@@ -24,14 +24,13 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly refusedBy?: readonly string[] | undefined;
 }
 
-type Estimate = NonNullable<FlowControllerOptions<GatewayRequest>['estimate']>;
+type Options = FlowControllerOptions<GatewayRequest>;
+type Estimate = NonNullable<Options['estimate']>;
 
 /** The file's options. If servers say by a label which models they have, requests go to those that have theirs. */
-export function flowOptions(
-  { flow, upstreams }: Pick<GatewayConfig, 'flow' | 'upstreams'>,
-  hasSockets = false,
-): FlowControllerOptions<GatewayRequest> {
-  const given = flow as FlowControllerOptions<GatewayRequest>;
+export function flowOptions(config: Pick<GatewayConfig, 'flow' | 'upstreams'>, hasSockets = false): Options {
+  const { upstreams } = config;
+  const given = config.flow as Options;
   const { estimate, endpointPicker = leastLoaded() } = given;
   const options = { ...given, estimate: estimate && logged(estimate), endpointPicker: elsewhere(endpointPicker) };
   const hasModels = upstreams.some(({ labels }) => labels.model !== undefined);
@@ -90,10 +89,7 @@ export function createFlow(
 }
 
 /** The options, with the limit that replicas share beside the file's detector. */
-export function sharing(
-  options: FlowControllerOptions<GatewayRequest>,
-  shared: SharedState | undefined,
-): FlowControllerOptions<GatewayRequest> {
+export function sharing(options: Options, shared: SharedState | undefined): Options {
   const { saturationDetector: own } = options;
   return shared === undefined || own === undefined ? options : { ...options, saturationDetector: shared.beside(own) };
 }

@@ -4,8 +4,8 @@ export type { SharedBudgetAdmission, SharedBudgetAdmissionOptions } from './budg
 export { sharedBudgetAdmission } from './budgets/shared-budget-admission.js';
 export * from './budgets/shared-budgets.js';
 export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from './fairness/shared-fairness.js';
+export type { LeaseEvents, LeaseStatus } from './leases/capacity-lease.js';
 export type { LeaseOptions } from './leases/lease-options.js';
-export type { LeaseEvents, LeaseStatus } from './leases/lease-status.js';
 export type { LeasedDetector, WaitingFlow } from './leases/leased-detector.js';
 export type { SharedConcurrency, SharedConcurrencyOptions } from './leases/shared-concurrency.js';
 export { sharedConcurrency } from './leases/shared-concurrency.js';

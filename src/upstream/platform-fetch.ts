@@ -6,9 +6,8 @@ import { ScrapeError } from './scraping/scrape-error.js';
 /** @throws FlowConfigError that names `subject`, on a platform that has none */
 export function platformFetch(subject: string): typeof globalThis.fetch {
   if (typeof globalThis.fetch === 'function') return globalThis.fetch;
-  throw new FlowConfigError(subject, [
-    { path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' },
-  ]);
+  const expected = 'a function, since the platform has no fetch';
+  throw new FlowConfigError(subject, [{ path: 'fetch', expected, got: 'nothing' }]);
 }
 
 /**
@@ -22,9 +21,9 @@ export async function inTime<T>(
   controller: AbortController,
 ): Promise<T> {
   const { signal } = controller;
-  const aborted = new Promise<never>((_, reject) =>
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
-  );
+  const aborted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
   const late = (): void => controller.abort(new ScrapeError('timeout', `no answer within ${Math.round(timeoutMs)} ms`));
   const timer = letProcessEnd(clock.setTimeout(late, timeoutMs));
   try {

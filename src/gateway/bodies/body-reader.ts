@@ -1,9 +1,7 @@
 /**
  * Receives bodies, within three bounds: a limit for each body; a limit for all bodies that are being received, of which
- * one sender gets only a share; and a least rate at which clients must send.
- *
- * Invariant: only bytes that have arrived count. A client that announces much and sends nothing holds nothing, and not
- * for long. One that sends crumbs has its share used up by their number, because each of them costs time.
+ * one sender gets only a share; and a least rate at which clients must send. Invariant: only bytes that have arrived
+ * count. Crumbs use up a sender's share by their number, because each of them costs time.
  */
 import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -14,10 +12,7 @@ import { ApiError, uploadEnds } from '../shared/api-error.js';
 import type { ContentEncoding } from './media-types.js';
 import { ScanBudget, type Waiting } from './scan-budget.js';
 
-export interface BodyLimits {
-  readonly maxRequestBytes: number;
-  readonly maxReadingBytes: number;
-}
+export type BodyLimits = Readonly<Record<'maxRequestBytes' | 'maxReadingBytes', number>>;
 
 export interface Receiver {
   readonly sender: string;
@@ -71,9 +66,8 @@ export class BodyReader {
 
   /**
    * The whole body, without a promise: most bodies are there as soon as they are asked for. Either `done` or `fail` is
-   * called, once. It fails with ApiError 408 when the client stops sending, 413 when the body is too large, and 503
-   * when all bodies together are. It also fails with an exception of `look`, and with the error of the stream when the
-   * client leaves.
+   * called, once. It fails with ApiError 408 when the client stops sending, 413 when the body is too large, 503 when
+   * all together are, with an exception of `look`, and with the error of the stream when the client leaves.
    */
   receive(req: IncomingMessage, receiver: Receiver): void {
     new Upload(req, this, receiver);
@@ -187,8 +181,7 @@ class Upload implements Waiting {
       for (const { buffer, byteOffset, length } of unseen?.parts() ?? [])
         this.receiver.look?.(Buffer.from(buffer, byteOffset, length));
     } catch (error) {
-      this.fail(error);
-      return;
+      return void this.fail(error);
     }
     if (req.readableEnded) this.ended();
     else if (this.isPaused) {
@@ -226,8 +219,7 @@ class Upload implements Waiting {
     try {
       body = whole(this.gathered);
     } catch (error) {
-      this.receiver.fail(error);
-      return;
+      return void this.receiver.fail(error);
     }
     this.receiver.done(body);
   };

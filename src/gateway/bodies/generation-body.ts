@@ -46,17 +46,9 @@ const outputLimits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'
 const answerCounts = ['n', 'best_of'] as const;
 const prompts = ['messages', 'prompt', 'input'] as const;
 
-/** What servers order requests by, and the tiers of service. */
-const ranks = ['priority', 'nvext', 'service_tier'] as const;
-
-const wanted: ReadonlySet<string> = new Set([
-  'model',
-  'stream',
-  ...prompts,
-  ...outputLimits,
-  ...answerCounts,
-  ...ranks,
-]);
+/** The last three: what servers order requests by, and the tiers of service. */
+const others = ['model', 'stream', 'priority', 'nvext', 'service_tier'] as const;
+const wanted: ReadonlySet<string> = new Set([...prompts, ...outputLimits, ...answerCounts, ...others]);
 
 /** A name that can be looked for besides, in ASCII because the scanner compares no others. */
 export function isRankField(name: unknown): name is string {

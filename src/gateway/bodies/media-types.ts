@@ -1,6 +1,5 @@
 /**
- * Which bodies the gateway can route. The model in a JSON body decides where it goes. JSON under another type would go
- * to any server, so it gets 415.
+ * Which bodies the gateway can route: by the model in JSON. JSON under another type would go to any server.
  *
  *   application/json, …+json ──────────────────────────────► read
  *   anything else at a path that takes JSON ───────────────► 415

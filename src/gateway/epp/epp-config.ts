@@ -75,15 +75,11 @@ export interface EppConfig extends Omit<LoadedConfig, 'enabled'> {
 
 export type LoadEppConfigOptions = Pick<LoadConfigOptions, 'registry'>;
 
-const references = s.optional(
-  s.list(s.openObject({ pluginRef: s.text(), weight: s.optional(s.atLeastZero(), 1) })),
-  [],
-);
+const reference = s.openObject({ pluginRef: s.text(), weight: s.optional(s.atLeastZero(), 1) });
+const references = s.optional(s.list(reference), []);
+const plugin = s.openObject({ type: s.text(), name: s.optional(s.text()), parameters: s.optional(s.anything()) });
 const sections = s.openObject({
-  plugins: s.optional(
-    s.list(s.openObject({ type: s.text(), name: s.optional(s.text()), parameters: s.optional(s.anything()) })),
-    [],
-  ),
+  plugins: s.optional(s.list(plugin), []),
   schedulingProfiles: s.optional(s.list(s.openObject({ plugins: references })), []),
   requestHandler: s.orEmpty(s.openObject({ parsers: references })),
   dataLayer: s.orEmpty(s.openObject({ discovery: s.optional(s.openObject({ pluginRef: s.text() })) })),
@@ -93,25 +89,17 @@ const discovery = s.object({
   watchFile: s.optional(s.flag(), false),
 });
 const picker = s.openObject({ maxNumOfEndpoints: s.optional(s.positiveInteger(), 1) });
-const reporter = s.object({
-  attributes: s.list(
-    s.object({
-      key: s.object({ namespace: s.optional(s.text(), 'envoy.lb'), name: s.text() }),
-      expression: s.text('an expression of CEL'),
-      condition: s.optional(s.text('an expression of CEL')),
-    }),
-  ),
+const attribute = s.object({
+  key: s.object({ namespace: s.optional(s.text(), 'envoy.lb'), name: s.text() }),
+  expression: s.text('an expression of CEL'),
+  condition: s.optional(s.text('an expression of CEL')),
 });
-const rewrite = s.openObject({
-  spec: s.openObject({
-    rules: s.list(
-      s.openObject({
-        matches: s.optional(s.list(s.openObject({ model: s.openObject({ value: s.text() }) }))),
-        targets: s.list(s.openObject({ modelRewrite: s.text(), weight: s.optional(s.atLeastZero(), 1) })),
-      }),
-    ),
-  }),
+const reporter = s.object({ attributes: s.list(attribute) });
+const rule = s.openObject({
+  matches: s.optional(s.list(s.openObject({ model: s.openObject({ value: s.text() }) }))),
+  targets: s.list(s.openObject({ modelRewrite: s.text(), weight: s.optional(s.atLeastZero(), 1) })),
 });
+const rewrite = s.openObject({ spec: s.openObject({ rules: s.list(rule) }) });
 
 const discoveryType = 'file-discovery';
 const reporterType = 'request-attribute-reporter';
@@ -148,11 +136,7 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
   const typeOf = (reference: string): string => named.get(reference)?.type ?? reference;
   const [profile, ...others] = schedulingProfiles;
   if (others.length > 0) problems.warn('', 'schedulingProfiles: only the first one is used');
-  const used = (profile?.plugins ?? []).map(({ pluginRef, weight }) => ({
-    pluginRef,
-    type: typeOf(pluginRef),
-    weight,
-  }));
+  const used = (profile?.plugins ?? []).map((each) => ({ ...each, type: typeOf(each.pluginRef) }));
   const detector = used.find(({ type }) => registry.kindOf(type) === 'saturationDetector');
   const ignored = used.filter(({ type }) => !ownTypes.includes(type) && registry.kindOf(type) === undefined);
   if (ignored.length > 0)

@@ -127,19 +127,13 @@ export class EppRequests {
   private classify(request: ExtProcRequest): Classification {
     const { settings, objectives } = this.inForce.config;
     const { headers } = request;
-    const { fairnessId, priority, sloTtftMs, maxWaitMs } = flowKeyFromHeaders(headers, {
-      trust: settings.trust,
-      objectives,
-    });
+    const { endpointSubset: _, ...named } = flowKeyFromHeaders(headers, { trust: settings.trust, objectives });
     const note = noteOf(request);
-    if (note !== undefined) {
-      note.fairnessId = fairnessId;
-      note.priority = priority;
-    }
+    if (note !== undefined) Object.assign(note, { fairnessId: named.fairnessId, priority: named.priority });
     const { size, prefixKey } = note ?? {};
     const sessionId = agentIdentity(headers);
     const tokens = size && size.inputTokens + size.outputTokens;
-    return { fairnessId, priority, sloTtftMs, maxWaitMs, tokens, sessionId, affinityKey: sessionId ?? prefixKey };
+    return { ...named, tokens, sessionId, affinityKey: sessionId ?? prefixKey };
   }
 
   private scores(request: ExtProcRequest): Struct {

@@ -27,12 +27,7 @@ export type EppOptions = Pick<GatewayOptions, 'log'>;
 
 type EppRequest = HttpFlowRequest<ExtProcRequest>;
 type ExtProcModule = Awaited<ReturnType<typeof loadExtProc>>;
-
-interface Packages {
-  readonly extProc: ExtProcModule;
-  readonly promClient: PromClient | undefined;
-  readonly parser: Awaited<ReturnType<typeof loadCel>>;
-}
+type Cel = Awaited<ReturnType<typeof loadCel>>;
 
 /** An endpoint picker that runs. */
 export interface Epp {
@@ -54,11 +49,8 @@ export interface Epp {
  * process.once('SIGTERM', () => epp.close());
  */
 export async function createEpp(config: EppConfig, { log = () => {} }: EppOptions = {}): Promise<Epp> {
-  const running = new RunningEpp(config, contained(log), {
-    extProc: await loadExtProc(),
-    promClient: await loadPromClient(),
-    parser: await loadCel(),
-  });
+  const [extProc, promClient, parser] = [await loadExtProc(), await loadPromClient(), await loadCel()];
+  const running = new RunningEpp(config, contained(log), extProc, promClient, parser);
   try {
     await running.listen();
   } catch (error) {
@@ -84,7 +76,7 @@ class RunningEpp implements Epp {
   private server: ExtProcServer | undefined = undefined;
   private closed: Promise<FlowStats> | undefined = undefined;
 
-  constructor(config: EppConfig, log: GatewayLog, { extProc, promClient, parser }: Packages) {
+  constructor(config: EppConfig, log: GatewayLog, extProc: ExtProcModule, promClient?: PromClient, parser?: Cel) {
     this.config = config;
     this.log = log;
     this.extProc = extProc;
@@ -176,12 +168,8 @@ class RunningEpp implements Epp {
     const { endpointFilters = [], holBlocking = 'none' } = given;
     const of = ({ request }: ItemView<EppRequest>): ScoredRequest => noteOf(request.req) ?? {};
     const picker = profilePicker(this.requests, of);
+    const filters = [...endpointFilters, subsetHint<EppRequest>({ heedsPorts: true })];
     // Requests whose servers are full must not hold back the others.
-    return {
-      ...given,
-      endpointPicker: given.endpointPicker ?? picker,
-      endpointFilters: [...endpointFilters, subsetHint<EppRequest>({ heedsPorts: true })],
-      holBlocking,
-    };
+    return { ...given, endpointPicker: given.endpointPicker ?? picker, endpointFilters: filters, holBlocking };
   }
 }

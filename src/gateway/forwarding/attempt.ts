@@ -7,8 +7,7 @@
  *          └─► holding ─► passing        a stream whose first content token is awaited
  *
  * Invariant: it settles once; a client never takes half an answer for a whole one; after it has settled nothing of this
- * exchange is written any more. When either side is gone the other is told, so that no server generates an answer that
- * nobody reads.
+ * exchange is written any more. When either side is gone the other is told: no server works for nobody.
  *
  * Longer than most files, because every state of an exchange can end in every other, and one object holds them all.
  */
@@ -193,8 +192,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.isSettled = true;
       this.controller?.abort(new Error('another server will be asked'));
       const message = `${this.options.upstream.id} is overloaded.`;
-      this.settle({ type: 'refused', error: new ApiError(503, 'upstream_overloaded', message) });
-      return;
+      return void this.settle({ type: 'refused', error: new ApiError(503, 'upstream_overloaded', message) });
     }
     this.pass();
     if (this.controller !== undefined && !this.isSettled && beginning.length > 0)
@@ -211,8 +209,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const toldMs = refusalWaitMs(headers);
     // The body alone says it, whatever the status.
     const isCertain = toldMs !== undefined || isOverloadRefusal({ status: 400, body });
-    // What a second server says may be the request's fault. A quota that gets the answer rests by itself, and knows for
-    // how long.
+    // What a second server says may be the request's fault. A quota that gets the answer rests by itself, for as long.
     if (state.attempts.length === 1 && !lease.isPutOff) options.avoid(isCertain, toldMs);
     state.failureCode = 'upstream_overloaded';
     options.counters.refusals.add(1, options.upstream.id);
@@ -230,8 +227,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     } catch (error) {
       // The headers that were taken belong to the answer that is not sent.
       for (const name in headers) res.removeHeader(name);
-      this.abort(error);
-      return;
+      return void this.abort(error);
     }
     clearTimeout(this.firstTokenTimer);
     if (status < 400) lease.answered({ status, headers: told });
@@ -255,15 +251,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.state.isSilent = false;
     if (this.usage !== undefined) this.read(this.usage, chunk);
     if (this.leftBytes !== undefined) this.leftBytes -= chunk.length;
-    if (this.leftBytes === 0) {
-      // The end is told in the same call, which saves a small answer a turn through the socket.
-      res.end(chunk);
-      return;
-    }
+    // The end is told in the same call, which saves a small answer a turn through the socket.
+    if (this.leftBytes === 0) return void res.end(chunk);
     if (res.write(chunk)) return;
     controller.pause();
-    // The timeout is set only while the client takes nothing, because every write would set it again. Node destroys the
-    // socket at its end.
+    // Set only while the client takes nothing: every write would set it again. Node destroys the socket at its end.
     res.setTimeout(this.options.config.timeouts.idle);
     if (this.hearsDrain) return;
     this.hearsDrain = true;
@@ -331,7 +323,7 @@ function isIdentity({ 'content-encoding': encoding }: IncomingHttpHeaders): bool
 }
 
 function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+  return String(Object(error).code ?? '');
 }
 
 function nothingWasSent(error: unknown): boolean {

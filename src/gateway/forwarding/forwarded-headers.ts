@@ -30,8 +30,8 @@ function endToEnd(headers: Headers, isDropped: (name: string) => boolean): Outgo
 const none: readonly string[] = [];
 
 /**
- * Whether a header is for gateways alone. Servers that turn headers into variables treat underscores as dashes, so a
- * client could use one in place of the other. And a server may know a name of this family that is not known here.
+ * Whether a header is for gateways alone: also with underscores, which servers that make variables of headers take for
+ * dashes, and also one of this family that is not known here.
  */
 function isControl(name: string): boolean {
   const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;
@@ -39,14 +39,8 @@ function isControl(name: string): boolean {
 }
 
 /** How a proxy tells of the client in front of it. */
-const forwardedHeaders = new Set([
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-forwarded-port',
-  'x-real-ip',
-]);
+const ofClient = ['for', 'host', 'proto', 'port'].map((name) => `x-forwarded-${name}`);
+const forwardedHeaders = new Set(['forwarded', 'x-real-ip', ...ofClient]);
 
 /** The headers that authenticate a client to the gateway. */
 const credentials = new Set(['authorization', 'x-api-key', 'api-key']);
@@ -64,8 +58,7 @@ export function toUpstream(
     (tellsClient && forwardedHeaders.has(name)) ||
     ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
     (priority !== undefined && sender?.trusted !== true && rankHeaders.includes(name)) ||
-    // Answers are read for their usage while they pass.
-    // A body that was packed has been unpacked.
+    // Answers are read for their usage while they pass, and bodies that were packed have been unpacked.
     (body !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
   const passed = endToEnd(req.headers, isDropped) as IncomingHttpHeaders;
   passed['x-request-id'] = id;

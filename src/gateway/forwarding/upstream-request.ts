@@ -9,9 +9,8 @@ import { toUpstream } from './forwarded-headers.js';
 import { rankFields } from './server-rank.js';
 
 /**
- * Gives the body in pieces, and drops each piece when it is sent, because undici keeps a whole body until the last byte
- * of the answer. The pieces are copies, because a slice would keep the whole body. The variables are emptied, because a
- * generator that has ended keeps them.
+ * Gives the body in pieces, and drops each when it is sent: undici keeps a whole body until the answer has ended.
+ * They are copies, as a slice would keep the whole body, and the variable is emptied, which an ended generator keeps.
  */
 function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
   for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes)

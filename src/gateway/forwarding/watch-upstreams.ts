@@ -1,10 +1,16 @@
 /** Watches the servers: their load, if the configuration asks for it, what takes its place, and their health. */
 import type { Agent } from 'undici';
 import { concurrencyDetector, type EndpointView, type SaturationDetector } from '../../index.js';
-import type { MetricsFetch, ScrapeError, Scraper } from '../../upstream/index.js';
-import { scrape, undiciFetch, watchHealth } from '../../upstream/index.js';
+import {
+  type MetricsFetch,
+  type ScrapeError,
+  type Scraper,
+  scrape,
+  undiciFetch,
+  watchHealth,
+} from '../../upstream/index.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
-import type { GatewayConfig, ScrapeConfig } from '../settings/gateway-config.js';
+import type { GatewayConfig, HealthConfig, ScrapeConfig } from '../settings/gateway-config.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 import type { Upstreams } from './upstreams.js';
 
@@ -72,12 +78,7 @@ export function scraperOf(
 }
 
 /** Asks servers with a health path how they are, logs and counts it. Starts at once; returns what stops it. */
-function watchUpstreamHealth(
-  upstreams: Upstreams,
-  config: GatewayConfig['health'],
-  log: GatewayLog,
-  counters: GatewayCounters,
-): () => void {
+function watchUpstreamHealth(upstreams: Upstreams, config: HealthConfig, log: GatewayLog, counters: GatewayCounters) {
   const { pool } = upstreams;
   // Servers without a check in the new configuration may have been ill under the last one.
   for (const endpoint of pool.endpoints) {
@@ -95,17 +96,11 @@ function watchUpstreamHealth(
     },
   });
   health.on('checked', ({ endpoint, result }) => counters.checked(endpoint.id, result));
-  health.on('ill', ({ endpoint, failures, reason }) =>
-    log('warn', 'upstream-ill', { endpoint: endpoint.id, failures, reason }),
-  );
+  health.on('ill', ({ endpoint, ...told }) => log('warn', 'upstream-ill', { endpoint: endpoint.id, ...told }));
   health.on('well', ({ endpoint }) => log('info', 'upstream-well', { endpoint: endpoint.id }));
-  health.on('suspect', ({ silent, reason }) =>
-    log('warn', 'health-suspect', {
-      silent,
-      reason,
-      message: 'no server answers its health check: the checks are likely to be at fault, and no server loses its work',
-    }),
-  );
+  const message =
+    'no server answers its health check: the checks are likely to be at fault, and no server loses its work';
+  health.on('suspect', (told) => log('warn', 'health-suspect', { ...told, message }));
   health.on('trusted', () => log('info', 'health-trusted'));
   return () => health.stop();
 }
@@ -114,9 +109,8 @@ function watchUpstreamHealth(
 const fallbackConcurrency = 16;
 
 /**
- * Helps when servers have no metrics and the detector needs them: nothing would ever be dispatched. Where the file
- * names no detector, one that counts requests in flight takes over until a server reports; where it names one, the log
- * says what is wrong.
+ * Helps when servers have no metrics and the detector needs them, so that nothing would be dispatched: one that counts
+ * requests in flight takes over until a server reports. Where the file names a detector, the log says what is wrong.
  */
 export class MetricsFallback {
   private readonly log: GatewayLog;
@@ -143,8 +137,7 @@ export class MetricsFallback {
     if (needsPool !== true || this.isReplaced) return;
     if (!this.config.hasDefaultDetector) {
       const message = `no server reports its load, and ${type} needs it: no request is dispatched. See scrape, upstreams[].metrics`;
-      this.log('error', 'no-load-reports', { message });
-      return;
+      return void this.log('error', 'no-load-reports', { message });
     }
     this.isReplaced = true;
     this.use(concurrencyDetector({ maxConcurrency: fallbackConcurrency }));

@@ -9,11 +9,8 @@ const longestValue = 256;
 type Row = { readonly labels: Readonly<Record<string, string>>; value: number };
 
 /**
- * Numbers by the values of one or two labels. An increment looks into a map for each of them, because a text made of
- * both costs more (bench: gateway).
- *
- * Invariant: at most `most` rows. Beyond them, and for long values, the first label says `other`; the values of the
- * further labels are few by themselves.
+ * Numbers by the values of one or two labels; a text made of both would cost more than two maps (bench: gateway).
+ * Invariant: at most `most` rows. Beyond them, and for long values, the first label says `other`; others have few.
  */
 export class LabelledCounter {
   readonly labelNames: readonly string[];

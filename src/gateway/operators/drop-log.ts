@@ -14,14 +14,9 @@ export function logDropsOf(
     fairnessIds: log.tenants,
     onLine: (_line, { drops, periodMs, reasons, priorities, fairnessIds, isShadow }) => {
       const level = isShadow === true || reasons.cancelled === drops ? 'info' : 'warn';
+      const told = { drops, periodMs, reasons: counts(reasons), priorities: counts(priorities) };
       const tenants = fairnessIds && counts(fairnessIds);
-      write(level, isShadow === true ? 'would-be-drops' : 'drops', {
-        drops,
-        periodMs,
-        reasons: counts(reasons),
-        priorities: counts(priorities),
-        tenants,
-      });
+      write(level, isShadow === true ? 'would-be-drops' : 'drops', { ...told, tenants });
     },
   });
 }

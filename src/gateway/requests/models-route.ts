@@ -1,9 +1,7 @@
 /**
  * `GET /v1/models`: the models that requests are routed for: those of the file, those that servers are labelled with,
- * and what servers without a label list themselves.
- *
- * Invariant: however many clients ask, a server is asked at most once at a time, and once in `keptMs`, and the answer
- * is made once of what the servers said.
+ * and what servers without a label list themselves. Invariant: however many clients ask, a server is asked at most once
+ * at a time, and once in `keptMs`, and the answer is made once of what the servers said.
  */
 import type { Agent } from 'undici';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
@@ -78,9 +76,7 @@ export class ModelsRoute {
     const lists = answers.then((all) => all.filter((answer) => answer !== undefined));
     const kept: Kept = { of, lists, untilMs: Infinity };
     this.kept = kept;
-    void lists.then(() => {
-      kept.untilMs = performance.now() + keptMs;
-    });
+    void lists.then(() => (kept.untilMs = performance.now() + keptMs));
     return lists;
   }
 }
@@ -143,11 +139,8 @@ function readModel(entry: unknown): Model[] {
   return typeof id === 'string' && id.length < longestModel ? [model({ id, created, owned_by })] : [];
 }
 
-function model({ id, created, owned_by }: { id: string; created?: unknown; owned_by?: unknown }): Model {
-  return {
-    id,
-    object: 'model',
-    created: typeof created === 'number' ? created : 0,
-    owned_by: typeof owned_by === 'string' && owned_by.length < longestModel ? owned_by : 'headgate',
-  };
+function model({ id, created: at, owned_by: by }: { id: string; created?: unknown; owned_by?: unknown }): Model {
+  const created = typeof at === 'number' ? at : 0;
+  const owned_by = typeof by === 'string' && by.length < longestModel ? by : 'headgate';
+  return { id, object: 'model', created, owned_by };
 }

@@ -1,6 +1,5 @@
 /**
  * The steps of one request: who sends it, what it asks for, the gate, a server, another attempt if a server refused.
- *
  * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that
  * was in force when it came to each of these points.
  *
@@ -89,12 +88,11 @@ export class RequestHandler {
     flow.on('dropped', ({ request, outcome }) => {
       const state = knownStateOf(request.req);
       if (state === undefined) return;
-      if (flow.isShadow && upstreams.pool.endpoints.length > 0) {
-        state.wouldDrop = outcome;
-        return;
+      if (flow.isShadow && upstreams.pool.endpoints.length > 0) state.wouldDrop = outcome;
+      else {
+        state.drop = outcome;
+        state.queuedMs += outcome.queuedMs;
       }
-      state.drop = outcome;
-      state.queuedMs += outcome.queuedMs;
     });
     this.setup = this.setUp(config, agent);
   }
@@ -181,11 +179,8 @@ export class RequestHandler {
       allowOrigin(cors, req, res);
       const methods = methodsOf(path);
       if (req.method !== 'POST') state.setOwnHeaders();
-      if (req.method === 'OPTIONS') {
-        // Browsers ask without credentials.
-        answerOptions(cors, req, res, methods);
-        return;
-      }
+      // Browsers ask without credentials.
+      if (req.method === 'OPTIONS') return void answerOptions(cors, req, res, methods);
       this.identify(state);
       if (!methods.split(', ').includes(req.method ?? '')) {
         const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
@@ -203,15 +198,12 @@ export class RequestHandler {
     state.setOwnHeaders();
     if (error instanceof ApiError) {
       state.failureCode ??= error.code;
-      sendError(res, error);
-      return;
+      return void sendError(res, error);
     }
     if (req.destroyed && !req.complete) return; // the client left while it was sending
     state.failureCode = 'internal';
-    this.parts.log('error', 'internal', {
-      id: state.id,
-      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-    });
+    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.parts.log('error', 'internal', { id: state.id, error: told });
     if (res.headersSent) {
       state.cutBy = 'gateway';
       res.destroy();
@@ -238,10 +230,7 @@ export class RequestHandler {
       },
       body: 'openai',
       bandHeadroom,
-      classify: (state) => {
-        state.classification ??= this.classify(state);
-        return state.classification;
-      },
+      classify: (state) => (state.classification ??= this.classify(state)),
       byteSize: ({ bytes }) => bytes?.length ?? 0,
     });
   }
@@ -255,10 +244,8 @@ export class RequestHandler {
       if (state.sender.trusted) state.modelRewrite = headerValue(state.req.headers, modelNameRewriteHeader);
       return;
     }
-    throw new ApiError(401, 'invalid_api_key', 'A valid API key is required.', {
-      'www-authenticate': 'Bearer',
-      connection: 'close',
-    });
+    const headers = { 'www-authenticate': 'Bearer', connection: 'close' };
+    throw new ApiError(401, 'invalid_api_key', 'A valid API key is required.', headers);
   }
 
   /** Every body is received before the gate, so that no upload holds a seat. */
@@ -312,45 +299,25 @@ export class RequestHandler {
   }
 
   private follow(state: RequestState, verdict: Verdict): void {
-    switch (verdict.type) {
-      case 'pass':
-        state.granted = verdict.flow;
-        this.dispatched(state);
-        return;
-      case 'reject':
-        state.reject(verdict.response);
-        return;
-      case 'fail':
-        this.fail(state, verdict.error);
-        return;
-      case 'gone':
-        // For the log, which otherwise would say 200.
-        if (!state.res.headersSent) state.res.statusCode = 503;
-    }
+    if (verdict.type === 'pass') {
+      state.granted = verdict.flow;
+      this.dispatched(state);
+    } else if (verdict.type === 'reject') state.reject(verdict.response);
+    else if (verdict.type === 'fail') this.fail(state, verdict.error);
+    // For the log, which otherwise would say 200.
+    else if (!state.res.headersSent) state.res.statusCode = 503;
   }
 
   private classify({ sender, req, body, size }: RequestState): Classification {
     const { tenant = 'default-flow', trusted = false } = sender ?? {};
-    const named = flowKeyFromHeaders(req.headers, {
-      trust: trusted,
-      defaultFairnessId: tenant,
-      objectives: this.setup.config.objectives,
-    });
-    const { endpointSubset, sloTtftMs, maxWaitMs, fairnessId } = named;
+    const { objectives } = this.setup.config;
+    const named = flowKeyFromHeaders(req.headers, { trust: trusted, defaultFairnessId: tenant, objectives });
     const tokens = size && size.inputTokens + size.outputTokens;
     const sessionId = agentIdentity(req.headers);
     const affinityKey = sessionId ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
-    return {
-      fairnessId,
-      priority: hasObjective ? named.priority : this.askedPriority(sender, body),
-      sloTtftMs,
-      maxWaitMs,
-      endpointSubset,
-      tokens,
-      affinityKey,
-      sessionId,
-    };
+    const priority = hasObjective ? named.priority : this.askedPriority(sender, body);
+    return { ...named, priority, tokens, affinityKey, sessionId };
   }
 
   /** As `service_tier` or an agent's hint asks: any client for less, up to its `maxPriority` for more. */
@@ -412,14 +379,12 @@ export class RequestHandler {
   }
 
   private async answerModels({ path, res }: RequestState): Promise<void> {
-    const upstreams = this.parts.upstreams.pool.endpoints.map((endpoint) => this.parts.upstreams.configOf(endpoint));
+    const { config, agent } = this.setup;
+    const { upstreams } = this.parts;
+    const servers = upstreams.pool.endpoints.map((endpoint) => upstreams.configOf(endpoint));
     const wanted = decoded(path.slice('/v1/models/'.length));
-    const { models, json } = await this.models.offer(
-      this.setup.config.models,
-      upstreams,
-      (model) => this.parts.upstreams.serves(model),
-      this.setup.agent,
-    );
+    const serves = (model: string): boolean => upstreams.serves(model);
+    const { models, json } = await this.models.offer(config.models, servers, serves, agent);
     const one = models.get(wanted);
     if (wanted === '') sendJson(res, 200, json);
     else if (one !== undefined) sendJson(res, 200, one);

@@ -40,18 +40,10 @@ export const anywhere = '1e300';
 
 /** What remains as it is when nothing but `wanted` is asked for. */
 export function purchaseOf({ limit, perMs, burst }: BucketTerms, wanted: Partial<Purchase>): Purchase {
-  return {
-    rate: limit / (perMs * 1_000),
-    burst,
-    charge: 0,
-    leastLevel: 0,
-    least: 0,
-    most: 0,
-    undo: 0,
-    back: [],
-    ...wanted,
-  };
+  return { rate: limit / (perMs * 1_000), burst, ...nothing, ...wanted };
 }
+
+const nothing = { charge: 0, leastLevel: 0, least: 0, most: 0, undo: 0, back: [] };
 
 export interface Sale {
   readonly epoch: string;
@@ -72,12 +64,8 @@ export class BucketStore {
   private toldCode: string | undefined = undefined;
 
   /** `where` opens messages; `longestRetryMs` as of the link. */
-  constructor(
-    store: Store,
-    { callTimeout: timeoutMs, clock, random }: BucketSettings,
-    where: string,
-    longestRetryMs?: number,
-  ) {
+  constructor(store: Store, given: BucketSettings, where: string, longestRetryMs?: number) {
+    const { callTimeout: timeoutMs, clock, random } = given;
     const settings = { timeoutMs, clock, random, where, ...(longestRetryMs !== undefined && { longestRetryMs }) };
     this.link = new StoreLink(store, settings, {
       breaker: (isOpen) => {

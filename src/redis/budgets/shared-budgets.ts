@@ -143,9 +143,8 @@ class ExactBudgets<R> implements SharedBudgets<R> {
     const { rates } = this.settings;
     const nothing = rates.map((rate) => purchaseOf(rate, {}));
     const sales = await this.buckets.buy(this.keysOf(payer), nothing).catch(() => undefined);
-    return (
-      sales && Object.fromEntries(rates.map(({ name, burst }, index) => [name, burst - (sales[index] as Sale).level]))
-    );
+    const balances = sales?.map(({ level }, index) => [rates[index]?.name, (rates[index]?.burst ?? 0) - level]);
+    return balances && Object.fromEntries(balances);
   }
 
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q> {
@@ -210,15 +209,11 @@ class ExactBudgets<R> implements SharedBudgets<R> {
     } catch {
       if (tries === mostTries || this.untold >= mostUntold) return;
       this.untold++;
-      letProcessEnd(
-        clock.setTimeout(
-          () => {
-            this.untold--;
-            void this.tell(payer, ends, name, tries + 1);
-          },
-          firstTryMs * 2 ** tries,
-        ),
-      );
+      const again = (): void => {
+        this.untold--;
+        void this.tell(payer, ends, name, tries + 1);
+      };
+      letProcessEnd(clock.setTimeout(again, firstTryMs * 2 ** tries));
     }
   }
 
@@ -232,16 +227,8 @@ function refusal(retryAfterMs: number): BudgetRefusal {
 }
 
 function dropOf(fairnessId: string, priority: number, { reason: detail, retryAfterMs }: BudgetRefusal): Drop {
-  return {
-    type: 'RejectedCapacity',
-    reason: 'over-budget',
-    fairnessId,
-    priority,
-    queuedMs: 0,
-    policy: 'shared-budgets',
-    detail,
-    retryAfterMs,
-  };
+  const told = { queuedMs: 0, policy: 'shared-budgets', detail, retryAfterMs };
+  return { type: 'RejectedCapacity', reason: 'over-budget', fairnessId, priority, ...told };
 }
 
 /** A part of each rate while the store is away. Takes all costs or none; returns ms to wait, 0 if it took. O(rates) */
@@ -254,10 +241,8 @@ function fallbackShares(settings: BudgetSettings): (payer: string, costs: readon
     const known = byPayer.get(payer);
     const used = (index: number): number => known?.ofRates[index]?.usedByAll(nowMs) ?? 0;
     // The number of replicas may have changed; what was used counts on.
-    const ofRates =
-      known?.part === part
-        ? known.ofRates
-        : rates.map((rate, index) => new FallbackShare(rate, part, used(index), nowMs));
+    const begin = () => rates.map((rate, index) => new FallbackShare(rate, part, used(index), nowMs));
+    const ofRates = known?.part === part ? known.ofRates : begin();
     const roomAtMs = ofRates.map((share, index) => {
       const cost = costs[index] as number;
       return cost === 0 ? nowMs : share.roomAtMs(cost, nowMs);

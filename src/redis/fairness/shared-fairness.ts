@@ -67,9 +67,9 @@ type Bands = Map<number, { readonly band: BandView; readonly selector: FlowSelec
 const rememberedIntervals = 10;
 
 /**
- * Makes a policy that shares by cost, such as `virtualTokenCounter()`, fair over all replicas: for tenants whose
- * requests come to some replicas only. If every tenant comes to all replicas, replicas that are fair by themselves are
- * fairer than this. After an exchange the shares of two flows differ by what an interval serves, at most.
+ * Makes a policy that shares by cost, such as `virtualTokenCounter()`, fair over all replicas, for tenants whose
+ * requests come to some only; where every tenant comes to all, replicas fair by themselves are fairer than this. After
+ * an exchange the shares of two flows differ by what an interval serves, at most.
  * @throws FlowConfigError for a policy that keeps no account of what flows receive
  * @example
  * const fairness = sharedFairness(client, virtualTokenCounter(), { name: 'chat' });

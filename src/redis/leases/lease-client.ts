@@ -13,18 +13,13 @@ import { CallSchedule } from '../store/call-schedule.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
-import type { CapacityLease, Grant } from './capacity-lease.js';
+import type { CapacityLease, Grant, LeaseEvents } from './capacity-lease.js';
 import { grantsOf, isRepeated, mismatch, nameConflict, sequenceIn } from './lease-reply.js';
 import { leaseScript } from './lease-script.js';
-import type { LeaseEvents } from './lease-status.js';
 import type { ReplicaName } from './replica-name.js';
 
-export interface LeaseClientSettings {
-  readonly refreshMs: number;
-  readonly leaseMs: number;
-  readonly drainMs: number;
-  readonly forgetMs: number;
-  readonly timeoutMs: number;
+export interface LeaseClientSettings
+  extends Readonly<Record<'refreshMs' | 'leaseMs' | 'drainMs' | 'forgetMs' | 'timeoutMs', number>> {
   readonly name: ReplicaName;
   /** It is different for each process, and changes with a restart. */
   readonly incarnation: string;
@@ -39,21 +34,17 @@ const sameProblemMs = 60_000;
 /** Of so many leases each is told in each call; of more, those of which there is something to tell. */
 const fewLeases = 8;
 
+const told = ['granted', 'expired', 'recovered', 'epoch', 'problem', 'breaker'] as const;
+
 export class LeaseClient {
-  readonly events: GuardedEvents<LeaseEvents> = new GuardedEvents<LeaseEvents>(
-    'granted',
-    'expired',
-    'recovered',
-    'epoch',
-    'problem',
-    'breaker',
-  );
+  readonly events: GuardedEvents<LeaseEvents> = new GuardedEvents(...told);
   epochChanges = 0;
   /** Of the replica. It changes when another has the same. */
   name: string;
   private isNamed: boolean;
   private readonly leases = new Map<string, CapacityLease>();
   private readonly listeners = new Listeners();
+  /** Hears when a limit may have risen. */
   readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
   private readonly expired = new Map<string, number>();
   private readonly settings: LeaseClientSettings;
@@ -74,9 +65,9 @@ export class LeaseClient {
     this.isNamed = settings.name.origin !== 'random';
     const { timeoutMs, clock, random, where, refreshMs } = settings;
     this.schedule = new CallSchedule(clock, () => this.call());
+    // A store that comes back empty learns for one lease: by then every replica must have called.
     this.link = new StoreLink(
       store,
-      // A store that comes back empty learns for one lease: by then every replica must have called.
       { timeoutMs, clock, random, where, longestRetryMs: refreshMs },
       {
         missed: (problem) => this.tell(problem),
@@ -101,7 +92,6 @@ export class LeaseClient {
     this.expired.delete(key);
   }
 
-  /** Calls `listener` when a limit may have risen. */
   /** For demand above the share of `lease`: calls the store soon, unless the last call said so already. O(1). */
   callSoon(lease: CapacityLease): void {
     if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
@@ -140,10 +130,7 @@ export class LeaseClient {
     this.sentAtMs = nowMs;
     const areFew = this.leases.size <= fewLeases;
     const leases = [...this.leases.values()].filter((each) => areFew || each.isDue(nowMs, each.demand().wants));
-    if (leases.length === 0) {
-      this.ended();
-      return undefined;
-    }
+    if (leases.length === 0) return void this.ended();
     this.asked = leases;
     const args = this.argumentsFor(leases, 'call');
     return this.link
@@ -206,7 +193,7 @@ export class LeaseClient {
       this.isUrgent ||= answer.lack > 0 && lease.hasSpare;
     }
     this.expire();
-    if (hasRisen) this.risen();
+    if (hasRisen) this.listeners.announce();
     return true;
   }
 
@@ -244,7 +231,7 @@ export class LeaseClient {
     const before = lease.cap(nowMs);
     lease.missed(nowMs);
     // A replica that finds no store for a lease begins with its first share.
-    if (lease.cap(nowMs) > before) this.risen();
+    if (lease.cap(nowMs) > before) this.listeners.announce();
   }
 
   /** A timer may be early by a millisecond: it is set anew. */
@@ -268,11 +255,7 @@ export class LeaseClient {
       }
     }
     if (Number.isFinite(nextMs)) this.expireIn(nextMs);
-    if (hasEnded) this.risen();
-  }
-
-  private risen(): void {
-    this.listeners.announce();
+    if (hasEnded) this.listeners.announce();
   }
 
   private breaker(isOpen: boolean): void {

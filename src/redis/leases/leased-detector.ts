@@ -5,10 +5,9 @@ import { type Clock, FlowConfigError, type PoolView, type SaturationDetector } f
 import { leaseKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
-import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
+import { CapacityLease, type LeaseDemand, type LeaseEvents, type LeaseStatus } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
 import { checkTiming, type LeaseOptions, leaseSettings, leaseShape, type ParsedLeaseOptions } from './lease-options.js';
-import type { LeaseEvents, LeaseStatus } from './lease-status.js';
 import { freeReplicaName, type ReplicaName, replicaName } from './replica-name.js';
 
 /** The part of a controller that tells how much waits. */
@@ -130,12 +129,9 @@ export class HeldLeases {
 }
 
 /** A pool is limited in requests or in tokens. @throws FlowConfigError when there is none, or both */
-function poolLimit(
-  { maxConcurrency, maxTokens }: output<typeof optionsSchema>,
-  subject: string,
-): readonly ['requests' | 'tokens', number] {
-  if (maxConcurrency !== undefined && maxTokens === undefined) return ['requests', maxConcurrency];
-  if (maxTokens !== undefined && maxConcurrency === undefined) return ['tokens', maxTokens];
+function poolLimit({ maxConcurrency, maxTokens }: output<typeof optionsSchema>, subject: string) {
+  if (maxConcurrency !== undefined && maxTokens === undefined) return ['requests', maxConcurrency] as const;
+  if (maxTokens !== undefined && maxConcurrency === undefined) return ['tokens', maxTokens] as const;
   const got = maxConcurrency === undefined ? 'neither' : 'both';
   throw new FlowConfigError(subject, [{ path: 'maxConcurrency', expected: 'either maxConcurrency or maxTokens', got }]);
 }

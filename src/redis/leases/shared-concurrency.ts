@@ -24,10 +24,9 @@ export interface SharedConcurrency extends LeasedDetector {
 
 /**
  * A saturation detector for pools that several replicas share: each holds a lease on its part of one limit, and no
- * request waits for the network. O(1) for each request; one call of the store for each `refreshInterval`.
- *
- * While replicas reach the store, the requests in flight over all replicas never exceed the limit, whatever answers
- * are lost or late. If `drainDuration` is as long as the longest request, this holds also while they do not reach it.
+ * request waits for the network. While they reach the store, the requests in flight of all never exceed the limit,
+ * whatever answers are lost or late; with a `drainDuration` as long as the longest request, also while they do not.
+ * O(1) for each request; one call of the store for each `refreshInterval`.
  * @throws FlowConfigError
  * @example
  * const client = await createClient({ url: process.env.REDIS_URL }).on('error', log).connect();

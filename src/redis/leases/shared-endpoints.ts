@@ -66,8 +66,8 @@ export function sharedEndpointConcurrency(
     const lease = held.lease(endpoint.id, limitOf(endpoint), () => {
       const now = byEndpoint.get(endpoint.id)?.endpoint ?? endpoint;
       lease.limit = limitOf(now);
-      const wanted = wants(now);
-      return { inFlight: inFlight(now), wants: wanted };
+      // First what it wants: the controller may let requests go while it is asked.
+      return { wants: wants(now), inFlight: inFlight(now) };
     });
     byEndpoint.set(endpoint.id, { lease, endpoint });
   }
@@ -80,9 +80,7 @@ export function sharedEndpointConcurrency(
     ...held.methods,
     type: 'shared-endpoint-concurrency-detector',
     get status() {
-      return [...byEndpoint.values()].map(({ lease, endpoint }) =>
-        held.statusOf(lease, endpoint.id, inFlight(endpoint)),
-      );
+      return [...byEndpoint.values()].map(({ lease, endpoint: each }) => held.statusOf(lease, each.id, inFlight(each)));
     },
     saturation(view, nowMs) {
       if (view.endpoints !== members) follow(view);

@@ -39,14 +39,11 @@ const mostKnown = 10_000;
 
 /**
  * One quota for many replicas, as a source that a quota detector draws from. No request waits for the network while the
- * chunk that was bought ahead lasts: half a `refreshInterval` of this replica's part, or one request if more.
- *
- * Over any span of time replicas dispatch at most burst + rate · span, if there are no more than `replicas`; each
- * further one may add a chunk. At most replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
+ * chunk that was bought ahead lasts: half a `refreshInterval` of this replica's part, or one request if more. Over any
+ * span of time replicas dispatch at most burst + rate · span, and each beyond `replicas` may add a chunk. At most
+ * replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
  * @throws FlowConfigError
- * @example
- * const quotas = quotaDetector({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'tokens', limit: 1_000_000
- * }] }] }); quotas.drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
+ * @example quotaDetector({ groups }).drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
  */
 export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {
   const { refreshInterval: refreshMs, ...parsed } = s.parse(optionsSchema, options, 'sharedQuotas');

@@ -64,8 +64,7 @@ const optionsSchema = s.object({
   clock: storeShape.clock,
 });
 
-const isLimit = (given: unknown): given is SessionLimit =>
-  typeof given === 'object' && given !== null && 'share' in given;
+const isLimit = (given: unknown): given is SessionLimit => 'share' in Object(given);
 const limitSchema = s.value('a sessionLimit()', isLimit);
 
 function naming(hashesAll: boolean): (key: string) => string {
@@ -151,10 +150,7 @@ class SessionExchange implements SharedSessions {
   }
 
   private send(message: SessionMessage): void {
-    if (this.unanswered >= mostUnanswered) {
-      this.skipped++;
-      return;
-    }
+    if (this.unanswered >= mostUnanswered) return void this.skipped++;
     this.sent++;
     this.unanswered++;
     void this.publish(JSON.stringify(message));
@@ -219,10 +215,7 @@ class SessionExchange implements SharedSessions {
   }
 
   private adopt(session: SessionClaim): void {
-    if (this.elsewhere.size >= this.mostElsewhere && !this.elsewhere.has(session.name)) {
-      this.refused++;
-      return;
-    }
+    if (this.elsewhere.size >= this.mostElsewhere && !this.elsewhere.has(session.name)) return void this.refused++;
     const forMs = Math.min(session.forMs, this.sharing.inactivityMs);
     const nowMs = this.clock.now();
     if (this.sharing.adopt({ ...session, forMs }, nowMs)) this.keep(session.name, nowMs + forMs);
@@ -261,13 +254,11 @@ class SessionExchange implements SharedSessions {
   }
 
   private repeatSessions(): void {
-    this.retelling = this.later(
-      () => {
-        this.tellAll();
-        this.repeatSessions();
-      },
-      Math.max(this.sharing.inactivityMs / 4, newcomerMs),
-    );
+    const again = (): void => {
+      this.tellAll();
+      this.repeatSessions();
+    };
+    this.retelling = this.later(again, Math.max(this.sharing.inactivityMs / 4, newcomerMs));
   }
 
   private later(run: () => void, delayMs: number): unknown {

@@ -33,13 +33,11 @@ export class CallSchedule {
     } else if (atMs < this.dueAtMs) {
       this.stop();
       this.dueAtMs = atMs;
-      const delay = Math.min(atMs - nowMs, 2 ** 31 - 1);
-      this.timer = letProcessEnd(
-        this.clock.setTimeout(() => {
-          this.dueAtMs = Infinity;
-          void this.call();
-        }, delay),
-      );
+      const due = (): void => {
+        this.dueAtMs = Infinity;
+        void this.call();
+      };
+      this.timer = letProcessEnd(this.clock.setTimeout(due, Math.min(atMs - nowMs, 2 ** 31 - 1)));
     }
   }
 

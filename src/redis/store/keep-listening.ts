@@ -19,20 +19,13 @@ export function keepListening(
   let stop = (): Promise<unknown> => Promise.resolve();
   let attempt = begin();
 
-  function hear(message: string): void {
-    if (!isStopped) receive(message);
-  }
   async function begin(): Promise<void> {
     try {
-      stop = await messages.subscribe(channel, hear);
+      stop = await messages.subscribe(channel, (message) => isStopped || receive(message));
       if (!isStopped) begun();
     } catch {
-      if (isStopped) return;
-      timer = letProcessEnd(
-        clock.setTimeout(() => {
-          attempt = begin();
-        }, againMs),
-      );
+      const again = (): unknown => (attempt = begin());
+      if (!isStopped) timer = letProcessEnd(clock.setTimeout(again, againMs));
     }
   }
   return async () => {

@@ -7,7 +7,7 @@
  *
  * Invariant: keys of one call have the same text in braces, so that they are in one slot of a cluster.
  */
-import { hexDigest } from './digest.js';
+import { createHash } from 'node:crypto';
 
 interface KeySpace {
   readonly prefix: string;
@@ -19,11 +19,8 @@ export function leaseKey({ prefix, name }: KeySpace, endpoint: string | undefine
 }
 
 /** A bucket of a payer, or of a group, whose names may hold anything. `part` is the budget's name, or `quota`. */
-export function bucketKey(
-  { prefix, name, hashKeys }: KeySpace & { readonly hashKeys: boolean },
-  owner: string,
-  part: string,
-): string {
+export function bucketKey(space: KeySpace & { readonly hashKeys: boolean }, owner: string, part: string): string {
+  const { prefix, name, hashKeys } = space;
   return `${prefix}:{${name}:${keyPart(owner, hashKeys || owner.length > longestOwner)}}:${part}`;
 }
 
@@ -38,6 +35,11 @@ export function channelOf({ prefix, name }: KeySpace, kind: 'marks' | 'sessions'
 /** What stands for a name that is secret or long: 32 hexadecimal digits, the first half of its SHA-256. */
 export function hashedName(text: string): string {
   return hexDigest('sha256', text).slice(0, 32);
+}
+
+/** Hexadecimal text. A client of a store needs sockets, so it runs where Node's modules are. */
+export function hexDigest(algorithm: 'sha1' | 'sha256', text: string): string {
+  return createHash(algorithm).update(text).digest('hex');
 }
 
 /** Payers and groups with longer names are known by a hash. */

@@ -5,8 +5,7 @@ import type { Store } from './store.js';
 /** @throws FlowConfigError */
 export function localStore({ clock = realClock }: { readonly clock?: Clock | undefined } = {}): Store {
   if (typeof clock?.now !== 'function') {
-    const issue = { path: 'clock', expected: 'a clock with now()', got: typeof clock };
-    throw new FlowConfigError('localStore', [issue]);
+    throw new FlowConfigError('localStore', [{ path: 'clock', expected: 'a clock with now()', got: typeof clock }]);
   }
   const listeners = new Map<string, Set<(message: string) => void>>();
   /** Nothing of it is ever lost while the process lives: leases need not learn who holds what. */

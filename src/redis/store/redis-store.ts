@@ -1,8 +1,8 @@
 /** The store on Redis or Valkey, by the methods of a client that the host brings: node-redis, ioredis or iovalkey. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { hexDigest } from './digest.js';
-import type { Store, StoreMessages, StoreScript } from './store.js';
+import { hexDigest } from './keys.js';
+import type { Store, StoreMessages, StoreScript, Texts } from './store.js';
 
 /** A client of the package `redis`: `createClient`, `createCluster` or `createSentinel`. */
 export interface NodeRedisClient {
@@ -61,22 +61,15 @@ export function redisStore(client: RedisClient & Partial<MessagePublisher>, subs
     isConnecting: () => isConnecting(client),
     onReady(listener) {
       // A cluster of node-redis says nothing else.
-      const stops = ['ready', 'connect'].map((event) =>
-        listen(client, event, () => isConnecting(client) || listener()),
-      );
+      const ready = (): unknown => isConnecting(client) || listener();
+      const stops = ['ready', 'connect'].map((event) => listen(client, event, ready));
       return () => stops.forEach((stop) => void stop());
     },
     messages: subscriber && messagesOf(client, subscriber),
   };
 }
 
-function evaluate(
-  client: RedisClient,
-  script: string,
-  keys: readonly string[],
-  args: readonly string[],
-  isText = false,
-): Promise<unknown> {
+function evaluate(client: RedisClient, script: string, keys: Texts, args: Texts, isText = false): Promise<unknown> {
   if (isNodeRedis(client)) {
     const options = { keys: [...keys], arguments: [...args] };
     return isText ? client.eval(script, options) : client.evalSha(script, options);

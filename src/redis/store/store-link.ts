@@ -9,7 +9,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import type { StoreFigures } from '../../base/lease-figures.js';
 import type { Clock } from '../../index.js';
-import type { Store, StoreScript } from './store.js';
+import type { Store, StoreScript, Texts } from './store.js';
 import { badReply, problemOf, StoreError, type StoreProblem, symptomOf } from './store-problem.js';
 
 export interface LinkSettings {
@@ -36,6 +36,8 @@ export interface LinkListener {
   /** There is a connection, perhaps a new one. */
   connected?(): void;
 }
+
+type OnLate = (reply: unknown) => void;
 
 const missesToOpen = 3;
 const firstRetryMs = 200;
@@ -87,17 +89,12 @@ export class StoreLink {
   }
 
   /** The script's answer; `onLate` gets one that came after the time limit. @throws (rejects) StoreError */
-  run(
-    script: StoreScript,
-    keys: readonly string[],
-    args: readonly string[],
-    onLate?: (reply: unknown) => void,
-  ): Promise<unknown> {
+  run(script: StoreScript, keys: Texts, args: Texts, onLate?: OnLate): Promise<unknown> {
     const nowMs = this.settings.clock.now();
     if (this.isOpen && nowMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
     if (this.outstanding.size + this.held.size >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
     const { timeoutMs } = this.settings;
-    const send = (leftMs: number): Promise<unknown> => this.send(script, keys, args, onLate, leftMs);
+    const send = (leftMs: number): Promise<unknown> => this.send(script, keys, args, leftMs, onLate);
     // Nothing is wrong with a client that connects, until it says so.
     if (this.connectionError !== undefined || !this.store.isConnecting?.()) return send(timeoutMs);
     return this.connection(keys).then(send);
@@ -134,23 +131,16 @@ export class StoreLink {
         this.held.delete(goOn);
         resolve(Math.max(1, endsAtMs - clock.now()));
       };
+      const giveUp = (): void => {
+        this.held.delete(goOn);
+        reject(this.notAsked('connecting', keys));
+      };
       this.held.add(goOn);
-      const timer = letProcessEnd(
-        clock.setTimeout(() => {
-          this.held.delete(goOn);
-          reject(this.notAsked('connecting', keys));
-        }, timeoutMs),
-      );
+      const timer = letProcessEnd(clock.setTimeout(giveUp, timeoutMs));
     });
   }
 
-  private send(
-    script: StoreScript,
-    keys: readonly string[],
-    args: readonly string[],
-    onLate: ((reply: unknown) => void) | undefined,
-    timeoutMs: number,
-  ): Promise<unknown> {
+  private send(script: StoreScript, keys: Texts, args: Texts, timeoutMs: number, onLate?: OnLate): Promise<unknown> {
     const { clock } = this.settings;
     const sentAtMs = clock.now();
     if (this.isOpen) this.postponeRetry(sentAtMs);

@@ -1,5 +1,7 @@
 /** Where replicas keep what they share. Invariant: a script runs as one step, and its clock is the store's. */
 
+export type Texts = readonly string[];
+
 /** A step of the store, in both of its forms. Every form makes the same of the same. */
 export interface StoreScript {
   /** Processes that share one memory ask each other for it by this name. */

@@ -3,8 +3,7 @@
  * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line or in the idle round;
  * after `stop` there is none of these, and nothing is reported any more. A sample's time is that of the request, so
  * that seats taken while it was under way count as unsampled. A reading of the idle round tells the pool when the next
- * one comes; the first request takes that promise back. Longer than most files, because an endpoint is in one of these
- * places at a time.
+ * one comes; the first request takes that promise back.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
@@ -180,8 +179,8 @@ export class Scraper {
     const reading = answer.recognized();
     const report = reading.report();
     target.profile = reading.sources.name;
-    // A request that was sent just before the question may reach the server after it. The shorter of two round trips,
-    // because one in which the server was slow to answer says nothing of the way.
+    // A request sent just before the question may reach the server after it. The shorter of two round trips: a slow
+    // answer says nothing of the way.
     const travelMs = Math.min(Math.max(this.pool.now() - sampledAtMs, 0), target.lastDurationMs ?? Infinity);
     if (this.isCurrent(target)) this.pool.report(endpoint, { ...report, sampledAtMs, travelMs });
   }
@@ -206,8 +205,8 @@ export class Scraper {
 
   private again(target: Target): void {
     const { intervalMs, idleIntervalMs, maxBackoffMs } = this.settings;
-    if (target.failures > 0)
-      this.askAgain(target, Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs)));
+    const backoffMs = Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs));
+    if (target.failures > 0) this.askAgain(target, backoffMs);
     else if (idleIntervalMs > intervalMs && this.isIdle()) this.askSeldom(target);
     else this.askAgain(target, intervalMs);
   }
@@ -287,8 +286,8 @@ export class Scraper {
 }
 
 /**
- * Starts to read the Prometheus metrics of every endpoint, those that join later included, for the pool, until `stop`.
- * It does not keep the process alive. Source: llm-d-router, its metrics data source, refreshed every 50 ms.
+ * Starts to read the Prometheus metrics of every endpoint of the pool, those that join later included, until `stop`. It
+ * does not keep the process alive. Source: llm-d-router, its metrics data source, refreshed every 50 ms.
  * @throws FlowConfigError
  * @example
  * pool.add('server-1', { labels: { address: '10.0.0.1:8000' } });

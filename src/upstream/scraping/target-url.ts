@@ -2,34 +2,21 @@
 import type { EndpointView } from '../../index.js';
 import { ScrapeError } from './scrape-error.js';
 
-/** The endpoint's own metrics URL. */
-const urlLabel = 'metricsUrl';
-
 /**
  * The label `metricsUrl`; else `path` at the label `address`, else at the `id`; each may have scheme, port and path.
  * @throws ScrapeError when that makes no URL of HTTP.
  */
 export function targetUrl({ id, labels }: EndpointView, path: string): string {
-  return httpUrl(
-    labels[urlLabel] ?? withScheme(labels.address ?? id),
-    labels[urlLabel] === undefined ? path : undefined,
-  );
+  const { metricsUrl, address = id } = labels;
+  return metricsUrl === undefined ? httpUrl(withScheme(address), path) : httpUrl(metricsUrl);
 }
 
 /** @throws ScrapeError */
 export function httpUrl(text: string, path?: string): string {
-  const url = parseUrl(text);
+  const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new ScrapeError('url', `no URL of http or https: ${text}`);
   return path === undefined ? url.href : new URL(path, url).href;
-}
-
-function parseUrl(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** An address with several colons and no brackets is IPv6 without a port. */

@@ -33,9 +33,8 @@ export class Target {
 
   /** True when the other one asks the same server for the same. */
   equals({ url, candidates }: Target): boolean {
-    return (
-      typeof url === 'string' && url === this.url && JSON.stringify(candidates) === JSON.stringify(this.candidates)
-    );
+    if (typeof url !== 'string' || url !== this.url) return false;
+    return JSON.stringify(candidates) === JSON.stringify(this.candidates);
   }
 }
 
@@ -58,9 +57,8 @@ export class Answer {
 
   /** @throws ScrapeError when it is none of them. */
   recognized(): LoadReading {
-    const reading =
-      this.readings.find(({ isRecognized }) => isRecognized) ??
-      (this.readings.length === 1 ? this.readings[0] : undefined);
+    const [only, ...others] = this.readings;
+    const reading = this.readings.find(({ isRecognized }) => isRecognized) ?? (others.length === 0 ? only : undefined);
     if (reading !== undefined) return reading;
     const names = this.readings.map(({ sources }) => sources.name);
     throw new ScrapeError('no-metrics', `no metrics of ${names.join(', ')} in the answer`);
