@@ -106,12 +106,9 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
     const { model, thresholds } = readBody(request, maxBodyLength);
     const detectors = detectorsOf(model);
     if (Object.keys(thresholds).length === 0) return wireForm(model, detectors[0]?.thresholds ?? {});
-    if (detectors.length === 0) {
-      throw new Rejection(
-        404,
-        `model ${JSON.stringify(model)} is not known: thresholds can only be set for discovered models`,
-      );
-    }
+    const named = JSON.stringify(model);
+    if (detectors.length === 0)
+      throw new Rejection(404, `model ${named} is not known: thresholds can only be set for discovered models`);
     for (const detector of detectors) detector.update(thresholds);
     return wireForm(model, detectors[0]?.thresholds ?? {});
   }

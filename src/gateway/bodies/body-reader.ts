@@ -78,18 +78,13 @@ export class BodyReader {
    * because a small body can unpack to a thousand times its size.
    * @throws ApiError 400 for what is not packed so, 413, 503
    */
-  async unpack(
-    packed: Buffer,
-    encoding: ContentEncoding,
-    sender: string,
-    look: (chunk: Buffer) => void,
-  ): Promise<Buffer> {
+  async unpack(packed: Buffer, by: ContentEncoding, sender: string, look: (chunk: Buffer) => void): Promise<Buffer> {
     const { limits } = this;
     const gathered = new GatheredBytes();
     // The packed and the unpacked body are both held until the end.
     const held = packed.length;
     this.book(sender, held);
-    const stream = unpackers[encoding]();
+    const stream = unpackers[by]();
     stream.end(packed);
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -102,7 +97,7 @@ export class BodyReader {
       return whole(gathered);
     } catch (error) {
       if (error instanceof ApiError) throw error;
-      throw new ApiError(400, 'invalid_encoding', `The body is not packed by ${encoding}, or is cut short.`);
+      throw new ApiError(400, 'invalid_encoding', `The body is not packed by ${by}, or is cut short.`);
     } finally {
       stream.destroy();
       this.book(sender, -gathered.length - held);

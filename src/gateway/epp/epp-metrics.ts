@@ -6,12 +6,7 @@ import type { PromClient } from '../metrics/gateway-metrics.js';
 export const eppPrefix = 'llm_d_epp_';
 
 /** The labels of one request. */
-interface RequestLabels {
-  readonly fairness_id: string;
-  readonly model_name: string;
-  readonly priority: string;
-  readonly target_model_name: string;
-}
+type RequestLabels = Readonly<Record<(typeof labelNames)[number], string>>;
 
 export interface EppCounts {
   /** It could not be read. */

@@ -1,8 +1,6 @@
 /**
- * Gives the model of an answer the name that the client asked for, by its bytes, wherever pieces end.
- *
- * Invariant: every other byte passes as it came. What is held back is shorter than a member with the name and some
- * blanks, and goes with the next piece.
+ * Gives the model of an answer the name that the client asked for, by its bytes, wherever pieces end. Invariant: every
+ * other byte passes as it came; what is held back is shorter than a member with the name, and goes with the next piece.
  */
 
 const member = Buffer.from('"model"');

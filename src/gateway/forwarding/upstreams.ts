@@ -1,8 +1,8 @@
 /**
  * The model servers of the file, as members of the pool.
- *
  * Invariant: the pool has exactly the upstreams of the last configuration. A server under a new URL is another server.
  */
+import { put } from '../../base/put.js';
 import { EndpointPool, type EndpointView } from '../../index.js';
 import type { RequestState } from '../request-state.js';
 import type { UpstreamConfig } from '../settings/gateway-config.js';
@@ -79,18 +79,16 @@ const enough = 3;
 export type RefusalTracker = (endpoint: EndpointView, avoidForMs: number, isCertain: boolean) => void;
 
 /**
- * Decides when a server that refused gets no work for a while. One refusal is not enough. A client may have found a
- * request that every server refuses, and could take one server after the other away from everybody.
+ * Decides when a server that refused gets no work for a while. One refusal is not enough: who has found a request that
+ * every server refuses could take one after the other away from everybody.
  */
 export function refusalTracker(pool: EndpointPool): RefusalTracker {
   const refusals = new WeakMap<EndpointView, { count: number; readonly sinceMs: number }>();
 
   function isEnough(endpoint: EndpointView, windowMs: number, nowMs: number): boolean {
-    let known = refusals.get(endpoint);
-    if (known === undefined || nowMs - known.sinceMs > windowMs) {
-      known = { count: 0, sinceMs: nowMs };
-      refusals.set(endpoint, known);
-    }
+    const last = refusals.get(endpoint);
+    const isOld = last === undefined || nowMs - last.sinceMs > windowMs;
+    const known = isOld ? put(refusals, endpoint, { count: 0, sinceMs: nowMs }) : last;
     known.count += 1;
     return known.count >= enough && refusals.delete(endpoint);
   }

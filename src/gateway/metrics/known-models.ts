@@ -1,9 +1,6 @@
 /**
- * Which names of models may be labels. Clients write what they like into a request, and each new label is a series for
- * ever.
- *
- * Invariant: a name is known when the file has it, or when a server has answered a request for it; of the latter there
- * are at most a hundred.
+ * Which names of models may be labels: each new one is a series for ever, and clients write what they like. Invariant:
+ * a name is known when the file has it, or when a server has answered a request for it: a hundred of these at most.
  */
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import { modelsOf } from '../shared/model-label.js';

@@ -143,13 +143,11 @@ function rankOf(at: string, upstream: GatewayFile['upstreams'][number], file: Ga
 /** The sender of all requests where the file has no keys. */
 const everybody: FileSender = { tenant: 'default-flow', trusted: false };
 
+type Sections = Omit<GatewayConfig, keyof Flow | 'warnings'>;
+type Again = () => FileSharedState | undefined;
+
 /** The settings of all sections, also those that depend on other sections. */
-function resolve(
-  file: GatewayFile,
-  needsScraping: boolean,
-  again: () => FileSharedState | undefined,
-  problems: Problems,
-): Omit<GatewayConfig, keyof Flow | 'warnings'> {
+function resolve(file: GatewayFile, needsScraping: boolean, again: Again, problems: Problems): Sections {
   const { admin, inspector, auth, scrape, ...settled } = file;
   const { host = file.listen.host, port, ...operators } = admin;
   const { enabled = needsScraping, ...scraping } = scrape;

@@ -8,12 +8,14 @@ export interface CorsConfig {
   readonly maxAge: number;
 }
 
+type Cors = CorsConfig | undefined;
+
 /** Headers of the gateway that scripts may read. */
 const exposed =
   'retry-after, retry-after-ms, x-request-id, x-llm-d-flow-queue-duration-ms, x-llm-d-flow-band-headroom-requests, x-llm-d-request-dropped-reason';
 
 /** Names the origin in the answer when it may read it; whatever is answered later keeps these headers. */
-export function allowOrigin(cors: CorsConfig | undefined, req: IncomingMessage, res: ServerResponse): void {
+export function allowOrigin(cors: Cors, req: IncomingMessage, res: ServerResponse): void {
   if (cors === undefined) return;
   // The answer differs by origin, also for those that may not read it.
   if (cors.origins !== '*') res.setHeader('vary', 'origin');
@@ -24,12 +26,7 @@ export function allowOrigin(cors: CorsConfig | undefined, req: IncomingMessage, 
 }
 
 /** Answers OPTIONS: with what an allowed origin may do, and with the methods of the path in any case. */
-export function answerOptions(
-  cors: CorsConfig | undefined,
-  req: IncomingMessage,
-  res: ServerResponse,
-  allow: string,
-): void {
+export function answerOptions(cors: Cors, req: IncomingMessage, res: ServerResponse, allow: string): void {
   const { origin } = req.headers;
   if (cors !== undefined && origin !== undefined && isAllowed(cors, origin)) {
     const asked = req.headers['access-control-request-headers'];

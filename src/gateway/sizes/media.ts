@@ -28,9 +28,8 @@ const dataUrl = /^data:([^,;]{0,100})[^,]{0,100},/;
 const picture = /^(?:\xff\xd8|\x89PNG|GIF8|RIFF)/;
 
 /**
- * Reads a string of the body: data, a data URL, a URL, or the ID of a file. `start` and `end`: of the bytes between its
- * quotes; `field`, such as `image_url` or `source data`; `labels`: what stands beside it, its type and `detail`.
- * Undefined for a document that is text. It never fails.
+ * Reads a string of the body, between its quotes: data, a data URL, a URL, or the ID of a file. `field`: `image_url`,
+ * `source data`; `labels`: what stands beside it, its type and `detail`. Undefined: a document of text. It never fails.
  */
 export function mediumOf(body: Buffer, start: number, end: number, field: string, labels: string): Medium | undefined {
   const [prefix = '', named] = dataUrl.exec(textAt(body, start, Math.min(end, start + 256))) ?? [];

@@ -1,5 +1,6 @@
 /** The lease script's form for one process, the same steps: see `lease-script.ts`. Long, because it is one step. */
 import { type LocalTable, localTables } from '../store/local-table.js';
+import type { Texts } from '../store/store.js';
 
 const epoch = ['began', 'learnsUntil', 'drainEnd', 'forgetEnd', 'expected', 'called', 'joined'] as const;
 const held = ['held', 'silent', 'uses', 'short', 'content', 'hungry', 'weight', 'live', 'waiting', 'ticket'] as const;
@@ -50,12 +51,7 @@ interface Caller extends Readonly<Record<(typeof spanFields)[number], number>> {
 
 const tables = localTables<Pool>();
 
-export function leaseInMemory(
-  table: object,
-  keys: readonly string[],
-  args: readonly string[],
-  nowUs: number,
-): string[] {
+export function leaseInMemory(table: object, keys: Texts, args: Texts, nowUs: number): string[] {
   const [self = '', id = '', isNamed, ...rest] = args;
   const spans = record(spanFields, rest);
   const [operation, ...told] = rest.slice(spanFields.length);

@@ -6,6 +6,7 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
+import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import { type Clock, type EndpointPool, type EndpointView, realClock } from '../../index.js';
 import { inTime, platformFetch } from '../platform-fetch.js';
@@ -139,9 +140,7 @@ export class HealthWatch {
     const url = this.urlOf(endpoint);
     const known = this.checks.get(endpoint);
     if (known !== undefined && String(known.url) === String(url)) return known;
-    const checked = new Checked(url);
-    this.checks.set(endpoint, checked);
-    return checked;
+    return put(this.checks, endpoint, new Checked(url));
   }
 
   private urlOf(endpoint: EndpointView): Checked['url'] {
@@ -231,11 +230,8 @@ export class HealthWatch {
 
 /**
  * Starts to ask every endpoint of the pool whether it is well, those that join later included, until `stop`: one that
- * is not becomes `ill`, and `ready` again. It does not keep the process alive.
- * @throws FlowConfigError
- * @example
- * const health = watchHealth(pool, { path: '/health' });
- * health.on('ill', ({ endpoint, reason }) => log.warn(`${endpoint.id} is ill: ${reason}`));
+ * is not becomes `ill`, and `ready` again. It does not keep the process alive. @throws FlowConfigError
+ * @example watchHealth(pool).on('ill', ({ endpoint, reason }) => log.warn(`${endpoint.id} is ill: ${reason}`));
  */
 export function watchHealth(pool: EndpointPool, options: HealthOptions = {}): HealthWatch {
   const settings = s.parse(healthOptions, options, 'watchHealth');

@@ -1,4 +1,5 @@
 /** From the samples of one exposition to a report for the pool, by the sources of one engine. */
+import { put } from '../../base/put.js';
 import { rankFigures } from '../../base/rank-figures.js';
 import type { LoraAdapters, MetricsReport, RankLoad } from '../../types/index.js';
 import { parseValue, type SampleSink } from './exposition-reader.js';
@@ -46,9 +47,8 @@ export class LoadReading implements SampleSink {
   constructor(sources: LoadSources) {
     this.sources = sources;
     for (const selector of Object.values(sources.selectors).flatMap((selectors) => selectors ?? [])) {
-      const others = this.selectorsOf.get(selector.metric);
-      if (others === undefined) this.selectorsOf.set(selector.metric, [selector]);
-      else others.push(selector);
+      const others = this.selectorsOf.get(selector.metric) ?? [];
+      this.selectorsOf.set(selector.metric, [...others, selector]);
     }
   }
 
@@ -74,9 +74,8 @@ export class LoadReading implements SampleSink {
 
   /** @throws ScrapeError when the server lacks a metric that the sources name for a basic figure. */
   report(): Omit<MetricsReport, 'sampledAtMs'> {
-    const missing = basics.filter(
-      (figure) => this.sources.selectors[figure] !== undefined && this.byRank(figure) === undefined,
-    );
+    const { selectors } = this.sources;
+    const missing = basics.filter((figure) => selectors[figure] !== undefined && this.byRank(figure) === undefined);
     if (missing.length > 0)
       throw new ScrapeError('no-metrics', `no ${this.namesOf(missing)} in the answer (profile ${this.sources.name})`);
     const ranks = this.ranks();
@@ -90,11 +89,7 @@ export class LoadReading implements SampleSink {
   }
 
   private note(selector: MetricSelector, rank: string, figure: number): void {
-    let byRank = this.found.get(selector);
-    if (byRank === undefined) {
-      byRank = new Map();
-      this.found.set(selector, byRank);
-    }
+    const byRank = this.found.get(selector) ?? put(this.found, selector, new Map<string, number>());
     byRank.set(rank, Math.max(figure, byRank.get(rank) ?? 0));
     if (byRank.size > mostRanks)
       throw new ScrapeError('too-large', `more than ${mostRanks} ranks in ${selector.metric}`);

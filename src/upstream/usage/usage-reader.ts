@@ -26,13 +26,9 @@ const longestUsage = 65_536;
 /** The body of an answer that has been read already: what follows it means nothing. */
 const wholeAnswer = { value: undefined, push(): void {} };
 
+const isLease = (given: unknown): given is Pick<Lease, 'report'> => 'report' in Object(given);
 const options = s.object({
-  lease: s.optional(
-    s.value(
-      'a lease',
-      (lease): lease is Pick<Lease, 'report'> => typeof lease === 'object' && lease !== null && 'report' in lease,
-    ),
-  ),
+  lease: s.optional(s.value('a lease', isLease)),
   cachedTokens: s.optional(s.flag(), false),
   reportEveryTokens: s.optional(s.positiveInteger(), 32),
   longestEvent: s.optional(s.positiveInteger(), 1_048_576),
@@ -176,10 +172,7 @@ export class UsageReader {
  * @throws FlowConfigError
  * @example
  * const usage = usageReader({ lease });
- * for await (const chunk of upstream.body) {
- *   usage.push(chunk);
- *   response.write(chunk);
- * }
+ * for await (const chunk of upstream.body) usage.push(chunk);
  * usage.end();
  */
 export function usageReader(given: UsageReaderOptions = {}): UsageReader {
@@ -203,11 +196,8 @@ function hasNoOthers(given: UsageReaderOptions): boolean {
 /** What a server told of a usage. */
 type ToldUsage = { readonly [Figure in keyof Usage]: number | undefined };
 
-/** No sum of a few of them is beyond what a lease takes. */
-const mostTokens = Number.MAX_SAFE_INTEGER;
-
 function tokens(value: unknown): number | undefined {
-  return typeof value === 'number' && value >= 0 && value <= mostTokens ? value : undefined;
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }
 
 /** Of OpenAI's or Anthropic's interface, whose `input_tokens` lacks what was cached. Undefined: it says nothing. */
@@ -227,10 +217,6 @@ function readUsage(value: unknown): ToldUsage | undefined {
 
 /** The usage in one event of a stream: at its top, in `response` (responses), or in `message` (Anthropic). */
 function usageOfEvent(event: unknown): ToldUsage | undefined {
-  const fields = fieldsOf(event);
-  return (
-    readUsage(fields?.usage) ??
-    readUsage(fieldsOf(fields?.response)?.usage) ??
-    readUsage(fieldsOf(fields?.message)?.usage)
-  );
+  const { usage, response, message }: Readonly<Record<string, unknown>> = fieldsOf(event) ?? {};
+  return readUsage(usage) ?? readUsage(fieldsOf(response)?.usage) ?? readUsage(fieldsOf(message)?.usage);
 }

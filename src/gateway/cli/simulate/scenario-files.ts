@@ -23,10 +23,8 @@ export interface NamedScenario extends Scenario {
 }
 
 /** @throws FlowConfigError, and what reading files throws */
-export function readScenario(
-  file: string | undefined,
-  { from, skipBadLines, columns }: SimulateArguments,
-): NamedScenario {
+export function readScenario(file: string | undefined, given: SimulateArguments): NamedScenario {
+  const { from, skipBadLines, columns } = given;
   const readFile = (path: string): string =>
     readFileSync(resolve(file === undefined || file === '-' ? '.' : dirname(file), path), 'utf8');
   const trace = from === undefined ? undefined : readTrace(readSource(from), { skipBadLines, columns });
