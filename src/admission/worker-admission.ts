@@ -1,5 +1,6 @@
 /**
- * A cap inside a model server, without controller or pool: N requests run, Q wait, the rest is rejected at once.
+ * A cap inside a model server, without controller or pool: N requests run, W of them before their first response, Q
+ * wait, and the rest is rejected at once.
  *
  *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
  *         └────► waiting ──► granted from the front, once from the back after an expiry; expired; cancelled
@@ -14,6 +15,8 @@ import { whenAborted } from '../base/when-aborted.js';
 export interface WorkerAdmissionOptions {
   /** N: requests that may run, an integer from 1 up. @default 10,000 */
   engineRequestLimit?: number | undefined;
+  /** W: running requests that may be without a first response, an integer from 1 up. @default Infinity */
+  engineWaitLimit?: number | undefined;
   /** Q: requests that may wait, an integer from 0 up; 0: no request waits. @default 40,000 */
   requestQueueLimit?: number | undefined;
   /** How long a request may wait, ms or text such as '5s', above 0; Infinity: for ever. @default '5s' */
@@ -26,6 +29,8 @@ export interface WorkerAdmissionOptions {
 
 /** The right to run. It must be released when the response has ended, however it ended. */
 export interface WorkerLease {
+  /** The engine's first response is there: another request may be without one. Repeating it does nothing. */
+  answered(): void;
   /** Gives the seat to the next request. Repeating it does nothing. */
   release(): void;
   [Symbol.dispose](): void;
@@ -41,8 +46,11 @@ export type WorkerOutcome =
 /** Figures of one moment, and counts since the start. Each request is counted once under `received…`. */
 export interface WorkerAdmissionStats {
   readonly running: number;
+  /** Those of them without a first response. */
+  readonly unanswered: number;
   readonly waiting: number;
   readonly engineRequestLimit: number;
+  readonly engineWaitLimit: number;
   readonly requestQueueLimit: number;
   /** Ran at once. */
   readonly receivedDirect: number;
@@ -59,15 +67,17 @@ export interface WorkerAdmissionStats {
 }
 
 /** The limits that may change while requests run and wait. */
-export type WorkerLimits = Pick<WorkerAdmissionOptions, 'engineRequestLimit' | 'requestQueueLimit'>;
+export type WorkerLimits = Pick<WorkerAdmissionOptions, 'engineRequestLimit' | 'engineWaitLimit' | 'requestQueueLimit'>;
 
 const workerLimits = s.object({
   engineRequestLimit: s.optional(s.positiveInteger()),
+  engineWaitLimit: s.optional(s.fromOne('an integer from 1 up, or Infinity')),
   requestQueueLimit: s.optional(s.integer({ from: 0 })),
 });
 
 const optionsSchema = s.object({
   engineRequestLimit: s.optional(s.positiveInteger(), 10_000),
+  engineWaitLimit: s.optional(s.fromOne('an integer from 1 up, or Infinity'), Infinity),
   requestQueueLimit: s.optional(s.integer({ from: 0 }), 40_000),
   maxQueueDelay: s.optional(s.durationAboveZero('5s'), 5000),
   adaptiveLifo: s.optional(s.flag(), true),
@@ -112,6 +122,7 @@ function isPositive(count: number | null | undefined): count is number {
 
 export class WorkerAdmission {
   private running = 0;
+  private unanswered = 0;
   private readonly waiting = new LinkedList<Waiter>();
   private settings: Settings;
   private readonly clock: Clock;
@@ -143,7 +154,7 @@ export class WorkerAdmission {
       return { type: 'rejected', reason: 'cancelled', queuedMs: 0 };
     }
     const nowMs = this.clock.now();
-    if (this.running < this.settings.engineRequestLimit) {
+    if (this.hasSeat) {
       this.counts.receivedDirect++;
       this.newestGoesNext = false;
       return { type: 'granted', lease: this.seat(), queuedMs: 0 };
@@ -163,19 +174,18 @@ export class WorkerAdmission {
     return outcome;
   }
 
-  /** Changes N, Q or both. A larger N takes in what waits; smaller limits hold from now on. @throws FlowConfigError */
+  /** Changes N, W or Q. Larger limits take in what waits; smaller ones hold from now on. @throws FlowConfigError */
   resize(limits: WorkerLimits): void {
-    const {
-      engineRequestLimit = this.settings.engineRequestLimit,
-      requestQueueLimit = this.settings.requestQueueLimit,
-    } = s.parse(workerLimits, limits, 'WorkerAdmission.resize');
-    this.settings = { ...this.settings, engineRequestLimit, requestQueueLimit };
+    const given = Object.entries(s.parse(workerLimits, limits, 'WorkerAdmission.resize'));
+    this.settings = { ...this.settings, ...Object.fromEntries(given.filter(([, limit]) => limit !== undefined)) };
     this.grant();
   }
 
   stats(): WorkerAdmissionStats {
-    const { engineRequestLimit, requestQueueLimit } = this.settings;
-    return { running: this.running, waiting: this.waiting.size, engineRequestLimit, requestQueueLimit, ...this.counts };
+    const { running, unanswered, waiting, counts } = this;
+    const { engineRequestLimit, engineWaitLimit, requestQueueLimit } = this.settings;
+    const limits = { engineRequestLimit, engineWaitLimit, requestQueueLimit };
+    return { running, unanswered, waiting: waiting.size, ...limits, ...counts };
   }
 
   private wait(nowMs: number, signal: AbortSignal | undefined): Promise<WorkerOutcome> {
@@ -187,22 +197,32 @@ export class WorkerAdmission {
     });
   }
 
+  private get hasSeat(): boolean {
+    const { engineRequestLimit, engineWaitLimit } = this.settings;
+    return this.running < engineRequestLimit && this.unanswered < engineWaitLimit;
+  }
+
   private seat(): WorkerLease {
     this.running++;
+    this.unanswered++;
     let isHeld = true;
-    const release = (): void => {
-      if (!isHeld) return;
-      isHeld = false;
-      this.running--;
+    let isUnanswered = true;
+    const settle = (isOver: boolean): void => {
+      if (!isHeld || !(isOver || isUnanswered)) return;
+      if (isUnanswered) this.unanswered--;
+      isUnanswered = false;
+      if (isOver) this.running--;
+      isHeld = !isOver;
       this.grant();
     };
-    return { release, [Symbol.dispose]: release };
+    const release = (): void => settle(true);
+    return { answered: () => settle(false), release, [Symbol.dispose]: release };
   }
 
   private grant(): void {
     const nowMs = this.clock.now();
     this.expire(nowMs);
-    while (this.running < this.settings.engineRequestLimit) {
+    while (this.hasSeat) {
       const isLifo = this.newestGoesNext;
       const waiter = isLifo ? this.waiting.last : this.waiting.first;
       if (waiter === undefined) break;

@@ -8,11 +8,12 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface DynamoEnvironmentOptions {
   /**
-   * `backend-gate`: later releases, which resize the limit to the engine and bound the wait. `tcp-channel`: those
-   * around 1.2, which hold 16 requests behind a limit unless told otherwise, for as long as it takes.
-   * @default 'backend-gate'
+   * `engine-limits`: the newest, which bound what has no first response too, and no wait. `backend-gate`: those
+   * before, which resize the limit to the engine and bound the wait. `tcp-channel`: those around 1.2, which hold 16
+   * requests behind a limit unless told otherwise, for as long as it takes.
+   * @default 'engine-limits' where one of its variables is set, or else 'backend-gate'
    */
-  release?: 'backend-gate' | 'tcp-channel' | undefined;
+  release?: 'engine-limits' | 'backend-gate' | 'tcp-channel' | undefined;
   /** The answer of `automaticConcurrencyLimit` for the engine; counts where no limit is set. `backend-gate` only. */
   automaticLimit?: number | undefined;
 }
@@ -25,6 +26,7 @@ export interface DynamoSettings {
   /** For `workerAdmission`; `maxQueueDelay` in ms. */
   readonly worker: {
     readonly engineRequestLimit: number;
+    readonly engineWaitLimit: number;
     readonly requestQueueLimit: number;
     readonly maxQueueDelay: number;
     readonly adaptiveLifo: boolean;
@@ -38,22 +40,29 @@ const thresholds: Readonly<Record<keyof BusyThresholds, readonly [variable: stri
   activePrefillTokensThresholdFrac: ['DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC', 64],
 };
 
+const engineLimit = {
+  requests: 'DYN_BACKEND_ADMISSION_ENGINE_REQUEST_LIMIT',
+  waits: 'DYN_BACKEND_ADMISSION_ENGINE_WAIT_LIMIT',
+  queue: 'DYN_BACKEND_ADMISSION_REQUEST_QUEUE_LIMIT',
+};
+
 const modeVariable = 'DYN_ADMISSION_CONTROL';
 const subject = 'dynamoEnvironment';
 
 const optionsSchema = s.object({
-  release: s.optional(s.oneOf('backend-gate', 'tcp-channel'), 'backend-gate'),
+  release: s.optional(s.oneOf('engine-limits', 'backend-gate', 'tcp-channel')),
   automaticLimit: s.optional(s.atLeastZero()),
 });
 
 /**
  * What these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (`None` switches one off),
+ * `DYN_BACKEND_ADMISSION_ENGINE_REQUEST_LIMIT`, `…_ENGINE_WAIT_LIMIT` and `…_REQUEST_QUEUE_LIMIT`,
  * `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`, `DYN_TCP_WORK_QUEUE_SIZE`,
  * `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `…_ENABLE_CONTROLLED_DELAY` and `…_ENABLE_ADAPTIVE_LIFO`.
  * `dynamoOverloadStatus` of `headgate/http` reads the status for overload.
  *
  * Differs from Dynamo: a queue limit of 0 or 1 is that limit, where `tcp-channel` holds 2.
- * Source: Dynamo, request rejection.
+ * Source: Dynamo, request rejection; lib/runtime, the backend admission gate.
  * @throws FlowConfigError for an unknown mode, a threshold out of range, a threshold beside the mode `none`, and
  * options that are wrong.
  * @example
@@ -61,9 +70,14 @@ const optionsSchema = s.object({
  * const saturationDetector = busyThresholdDetector(thresholds);
  */
 export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOptions = {}): DynamoSettings {
-  const { release, automaticLimit } = s.parse(optionsSchema, options, subject);
-  const worker = release === 'tcp-channel' ? tcpChannel(env) : backendGate(env, automaticLimit);
-  return { ...admissionControl(env), worker };
+  const isNewest = Object.values(engineLimit).some((name) => given(env, name) !== undefined);
+  const { release = isNewest ? 'engine-limits' : 'backend-gate', automaticLimit } = s.parse(
+    optionsSchema,
+    options,
+    subject,
+  );
+  const limits = { 'engine-limits': engineLimits, 'backend-gate': backendGate, 'tcp-channel': tcpChannel }[release];
+  return { ...admissionControl(env), worker: limits(env, automaticLimit) };
 }
 
 function admissionControl(env: Environment): Pick<DynamoSettings, 'thresholds' | 'admissionControl'> {
@@ -85,10 +99,23 @@ function admissionControl(env: Environment): Pick<DynamoSettings, 'thresholds' |
   return { thresholds: { ...Object.fromEntries(others), ...detector.thresholds }, admissionControl: 'token-capacity' };
 }
 
+/** Nothing resizes these limits. A value that is none is passed over for the older name. */
+function engineLimits(env: Environment): DynamoSettings['worker'] {
+  const queue = count(env, engineLimit.queue) ?? count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT');
+  return {
+    engineRequestLimit: positive(env, engineLimit.requests) ?? positive(env, 'DYN_ENGINE_REQUEST_LIMIT') ?? 10_000,
+    engineWaitLimit: positive(env, engineLimit.waits) ?? 10_000,
+    requestQueueLimit: queue ?? 40_000,
+    maxQueueDelay: Infinity,
+    adaptiveLifo: false,
+  };
+}
+
 function backendGate(env: Environment, automaticLimit: number | undefined): DynamoSettings['worker'] {
   const delay = positive(env, 'DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS') ?? 5000;
   return {
     engineRequestLimit: positive(env, 'DYN_ENGINE_REQUEST_LIMIT') ?? (automaticLimit || 10_000),
+    engineWaitLimit: Infinity,
     requestQueueLimit: count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 40_000,
     maxQueueDelay: isOn(env, 'DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY') ? delay : Infinity,
     adaptiveLifo: isOn(env, 'DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO'),
@@ -105,6 +132,7 @@ function tcpChannel(env: Environment): DynamoSettings['worker'] {
       limit === undefined
         ? (count(env, 'DYN_TCP_WORK_QUEUE_SIZE') ?? 40_000)
         : (count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 16),
+    engineWaitLimit: Infinity,
     maxQueueDelay: Infinity,
     adaptiveLifo: false,
   };

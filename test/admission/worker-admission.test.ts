@@ -55,6 +55,28 @@ describe('WorkerAdmission', () => {
     });
   });
 
+  it('runs as many without a first response as W says, and takes the next when one has it', async () => {
+    const { admission } = makeWorker({ engineRequestLimit: 3, engineWaitLimit: 1 });
+    const callers = [];
+    for (let i = 0; i < 3; i++) callers.push(await come(admission));
+    expect(callers.map(stateOf)).toEqual(['granted', 'waiting', 'waiting']);
+    leaseOf(callers[0]!).answered();
+    leaseOf(callers[0]!).answered();
+    await turns();
+    expect(callers.map(stateOf)).toEqual(['granted', 'granted', 'waiting']);
+    expect(admission.stats()).toMatchObject({ running: 2, unanswered: 1, waiting: 1, engineWaitLimit: 1 });
+    leaseOf(callers[1]!).release();
+    leaseOf(callers[1]!).answered();
+    await turns();
+    expect(callers.map(stateOf)).toEqual(['granted', 'granted', 'granted']);
+    expect(admission.stats()).toMatchObject({ running: 2, unanswered: 1, waiting: 0 });
+    admission.resize({ engineWaitLimit: 2 });
+    await come(admission);
+    leaseOf(callers[2]!).answered();
+    expect(stateOf(await come(admission))).toBe('waiting');
+    expect(admission.stats()).toMatchObject({ running: 3, unanswered: 1, waiting: 1 });
+  });
+
   it('lets nobody wait when Q is 0', async () => {
     const { admission } = makeWorker({ requestQueueLimit: 0 });
     const first = await come(admission);

@@ -9,8 +9,9 @@ describe('dynamoEnvironment', () => {
   it('rejects nothing, and has the defaults of workerAdmission, where no variable is set', () => {
     const { thresholds, admissionControl, worker } = dynamoEnvironment({});
     expect({ thresholds, admissionControl }).toEqual({ thresholds: {}, admissionControl: 'none' });
-    const { engineRequestLimit, requestQueueLimit } = workerAdmission().stats();
-    expect(worker).toEqual({ engineRequestLimit, requestQueueLimit, maxQueueDelay: 5000, adaptiveLifo: true });
+    const { engineRequestLimit, engineWaitLimit, requestQueueLimit } = workerAdmission().stats();
+    const limits = { engineRequestLimit, engineWaitLimit, requestQueueLimit };
+    expect(worker).toEqual({ ...limits, maxQueueDelay: 5000, adaptiveLifo: true });
   });
 
   it('gives what busyThresholdDetector and workerAdmission take', () => {
@@ -21,6 +22,37 @@ describe('dynamoEnvironment', () => {
     });
     expect(busyThresholdDetector(thresholds).thresholds.activeDecodeBlocksThreshold).toBe(0.85);
     expect(workerAdmission(worker).stats()).toMatchObject({ engineRequestLimit: 8, requestQueueLimit: 0 });
+  });
+
+  const gate = 'DYN_BACKEND_ADMISSION';
+  const newest = { engineRequestLimit: 10_000, engineWaitLimit: 10_000, requestQueueLimit: 40_000 };
+  it.each<[what: string, env: Record<string, string>, limits: object]>([
+    ['the limit of what waits for a first response', { [`${gate}_ENGINE_WAIT_LIMIT`]: '4' }, { engineWaitLimit: 4 }],
+    ['no queue', { [`${gate}_REQUEST_QUEUE_LIMIT`]: '0', [queue]: '7' }, { requestQueueLimit: 0 }],
+    [
+      'its own names before the older ones',
+      { [`${gate}_ENGINE_REQUEST_LIMIT`]: '9', [limit]: '8', [queue]: '7' },
+      { engineRequestLimit: 9, requestQueueLimit: 7 },
+    ],
+    [
+      'an older name where its own has no limit',
+      { [`${gate}_ENGINE_REQUEST_LIMIT`]: '0', [limit]: '8', [`${gate}_ENGINE_WAIT_LIMIT`]: 'few' },
+      { engineRequestLimit: 8 },
+    ],
+  ])('reads the newest names as the newest release does, where waits have no end: %s', (_, env, limits) => {
+    const worker = { ...newest, ...limits, maxQueueDelay: Infinity, adaptiveLifo: false };
+    expect(dynamoEnvironment(env, { automaticLimit: 384 }).worker).toEqual(worker);
+    expect(workerAdmission(worker).stats()).toMatchObject({ ...newest, ...limits });
+  });
+
+  it('reads older names as the named release does, whatever else is set', () => {
+    const env = { [`${gate}_ENGINE_REQUEST_LIMIT`]: '9', [limit]: '8' };
+    expect(dynamoEnvironment(env, { release: 'backend-gate' }).worker).toMatchObject({
+      ...{ engineRequestLimit: 8, engineWaitLimit: Infinity, maxQueueDelay: 5000 },
+    });
+    expect(dynamoEnvironment({ [limit]: '8' }, { release: 'engine-limits' }).worker).toMatchObject({
+      ...{ engineRequestLimit: 8, engineWaitLimit: 10_000, maxQueueDelay: Infinity },
+    });
   });
 
   it('switches one check off for the text None, and the others stay as the mode has them', () => {
@@ -66,6 +98,7 @@ describe('dynamoEnvironment', () => {
     const release = 'tcp-channel';
     expect(dynamoEnvironment({ [limit]: '0' }, { release }).worker).toEqual({
       engineRequestLimit: 1,
+      engineWaitLimit: Number.POSITIVE_INFINITY,
       requestQueueLimit: 16,
       maxQueueDelay: Number.POSITIVE_INFINITY,
       adaptiveLifo: false,
