@@ -15,7 +15,7 @@ export type { FlowKey, FlowRequest } from './core/flow-request.js';
 export { explainWait } from './core/inspect/explain-wait.js';
 export type { ControllerFigures } from './core/inspect/figures.js';
 export { logDrops } from './core/inspect/log-drops.js';
-export { type ControllerOverview, overviewOf } from './core/inspect/overview.js';
+export { overviewOf } from './core/inspect/overview.js';
 export type { FlowStats } from './core/inspect/stats.js';
 export type { BandOptions, BandTemplate, FlowControllerOptions, FlowSettings } from './core/options.js';
 export { explainDrop } from './core/outcome/explain-drop.js';

@@ -9,11 +9,12 @@ import type { EndpointView } from '../endpoints/endpoint.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import type { ItemView } from '../tiers/views.js';
+import type { CapacityFigure } from './capacity-figure.js';
 import type { Constraint, RequestWait } from './constraint.js';
 import { keepsSome } from './guarded-detector.js';
 import { guardOf, type ScopedPart } from './parts.js';
 import type { QuotaFigures } from './quota-figure.js';
-import { readQuotas, readSessions, sumOfQuotas, sumOfSessions } from './reported-figures.js';
+import { readCapacity, readQuotas, readSessions, sumOfQuotas, sumOfSessions } from './reported-figures.js';
 import type { SessionFigures } from './session-figures.js';
 import { Subscription } from './subscription.js';
 
@@ -31,6 +32,7 @@ const waitOf = question('waitOf', '{ atMs, notBeforeMs, missing }: instants in m
 const fullness = question('fullness', 'a finite number from 0 up', (answer) =>
   typeof answer === 'number' && answer >= 0 && answer < Infinity ? answer : wrong,
 );
+const capacity = question('capacity', 'an array of figures', (answer) => readCapacity(answer) ?? wrong);
 const quotas = question('quotas', 'figures, with an array named quotas', (answer) => readQuotas(answer) ?? wrong);
 const sessions = question('sessions', 'figures of sessions', (answer) => readSessions(answer) ?? wrong);
 
@@ -163,6 +165,11 @@ export class ConstraintList {
     return most;
   }
 
+  /** Empty when no constraint counts capacity. */
+  capacity(endpoints: readonly EndpointView[], nowMs: number): readonly CapacityFigure[] {
+    return this.distinct().flatMap(({ guard, terms }) => guard.ask(terms.plugin, capacity, endpoints, nowMs) ?? []);
+  }
+
   /** Undefined when no constraint has quotas. */
   quotas(nowMs: number): QuotaFigures | undefined {
     const all = this.distinct().flatMap(({ guard, terms }) => guard.ask(terms.plugin, quotas, nowMs) ?? []);
@@ -204,6 +211,6 @@ function longest(waits: readonly RequestWait[]): RequestWait {
 function readWait(answer: unknown): RequestWait | typeof wrong {
   if (typeof answer !== 'object' || answer === null) return wrong;
   const { atMs, notBeforeMs, missing } = answer as Partial<Record<keyof RequestWait, unknown>>;
-  const isRight = typeof atMs === 'number' && typeof notBeforeMs === 'number' && !Number.isNaN(atMs + 0 * notBeforeMs);
-  return isRight && typeof missing === 'string' ? { atMs, notBeforeMs, missing } : wrong;
+  if (typeof atMs !== 'number' || typeof notBeforeMs !== 'number' || typeof missing !== 'string') return wrong;
+  return Number.isNaN(atMs) || Number.isNaN(notBeforeMs) ? wrong : { atMs, notBeforeMs, missing };
 }

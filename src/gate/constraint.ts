@@ -3,6 +3,7 @@ import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { ItemView } from '../tiers/views.js';
+import type { CapacityFigure } from './capacity-figure.js';
 import type { QuotaFigures } from './quota-figure.js';
 import { type SeatListener, seatHooks } from './seat-listener.js';
 import type { SessionFigures } from './session-figures.js';
@@ -11,10 +12,15 @@ import type { SessionFigures } from './session-figures.js';
 export interface RequestWait {
   /** When there is room, if nothing else happens; ms of the controller's clock. Infinity: unknown. */
   readonly atMs: number;
-  /** Not before this instant, whatever happens; a request whose time is up before is dropped at once. */
+  /** Not before this instant, whatever happens; Infinity: never. A request that cannot wait so long is dropped at once. */
   readonly notBeforeMs: number;
   /** The room that is missing, to complete "waits for …". */
   readonly missing: string;
+}
+
+/** True when the request cannot have room by its deadline. */
+export function isTooLate({ notBeforeMs }: RequestWait, deadlineAtMs: number): boolean {
+  return notBeforeMs === Infinity || notBeforeMs > deadlineAtMs;
 }
 
 /**
@@ -41,6 +47,8 @@ export interface Constraint extends SeatListener {
   fullness?(endpoints: readonly EndpointView[], nowMs: number): number;
   /** Calls `listener` when there may be room for a reason that the controller cannot see; returns what stops this. */
   subscribe?(listener: () => void): () => void;
+  /** What is used of each endpoint, for pages and exporters. */
+  capacity?(endpoints: readonly EndpointView[], nowMs: number): readonly CapacityFigure[];
   /** Quotas, for pages and exporters. */
   quotas?(nowMs: number): QuotaFigures;
   /** Sessions, for pages and exporters. `held`: the first of each queue that is held back. Asked when one looks. */
@@ -51,7 +59,7 @@ export const constraintShape: PluginShape<Constraint> = {
   noun: 'a constraint',
   example: 'sessionLimit({ maxSessions: 200 })',
   required: ['withRoomFor'],
-  optional: ['waitOf', 'sessionOf', 'fullness', 'subscribe', 'quotas', 'sessions', ...seatHooks],
+  optional: ['waitOf', 'sessionOf', 'fullness', 'subscribe', 'capacity', 'quotas', 'sessions', ...seatHooks],
 };
 
 /** Finds the constraints that the parameters of other plugins name. */

@@ -4,6 +4,7 @@
  * Invariant: every figure that leaves here is a number, whatever a detector answered.
  */
 import { hasNumbers } from '../base/faults/foreign-values.js';
+import type { CapacityFigure } from './capacity-figure.js';
 import type { QuotaFigure, QuotaFigures } from './quota-figure.js';
 import type { SessionFigures } from './session-figures.js';
 
@@ -25,6 +26,13 @@ const sessionNumbers = [
   'tokens',
   'expired',
 ] as const satisfies (keyof SessionFigures)[];
+
+/** A copy; undefined for what are no figures of capacity. Throws for values that cannot be read. */
+export function readCapacity(answer: unknown): readonly CapacityFigure[] | undefined {
+  const isRight = (each: unknown): boolean =>
+    hasNumbers(each, ['used', 'limit']) && typeof each.endpoint === 'string' && typeof each.dimension === 'string';
+  return Array.isArray(answer) && answer.every(isRight) ? [...answer] : undefined;
+}
 
 /** A copy; undefined for what are no figures of quotas. Throws for values that cannot be read. */
 export function readQuotas(answer: unknown): QuotaFigures | undefined {

@@ -7,6 +7,7 @@ import { tenantBudgetsPlugin } from '../admission/tenant-budgets.js';
 import { tierShedPlugin } from '../admission/tier-shed.js';
 import { tokenBucketPlugin } from '../admission/token-bucket.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
+import { capacityLedgerPlugin } from '../constraints/capacity/capacity-ledger.js';
 import { circuitBreakerPlugin } from '../constraints/circuit-breaker.js';
 import { mostBudgetLeftPlugin } from '../constraints/quotas/most-budget-left.js';
 import { quotaPlugin } from '../constraints/quotas/quota-detector.js';
@@ -62,6 +63,7 @@ export { refuseWhenAllBusy } from '../admission/refuse-when-all-busy.js';
 export { tenantBudgets } from '../admission/tenant-budgets.js';
 export { tierShed } from '../admission/tier-shed.js';
 export { tokenBucket } from '../admission/token-bucket.js';
+export { capacityLedger } from '../constraints/capacity/capacity-ledger.js';
 export { circuitBreaker } from '../constraints/circuit-breaker.js';
 export { mostBudgetLeft } from '../constraints/quotas/most-budget-left.js';
 export { quotaDetector } from '../constraints/quotas/quota-detector.js';
@@ -129,7 +131,7 @@ const builtIns: { readonly [K in ConfigurableKind]: readonly PolicyDefinition<Pl
     meanOfPlugin,
     stageAwarePlugin,
   ],
-  constraint: [quotaPlugin, circuitBreakerPlugin, sessionLimitPlugin],
+  constraint: [capacityLedgerPlugin, quotaPlugin, circuitBreakerPlugin, sessionLimitPlugin],
   usageLimit: [
     staticUsageLimitPlugin,
     priorityHoldbackPlugin,

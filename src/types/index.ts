@@ -5,6 +5,7 @@ export type { TenantBudgets } from '../admission/tenant-budgets.js';
 export type { TokenBucket } from '../admission/token-bucket.js';
 export type { WorkerAdmission, WorkerLease } from '../admission/worker-admission.js';
 export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../base/quota-window.js';
+export type { CapacityLedgerOptions } from '../constraints/capacity/capacity-ledger.js';
 export type { CircuitBreaker, CircuitState } from '../constraints/circuit-breaker.js';
 export type { QuotaDetector } from '../constraints/quotas/quota-detector.js';
 export type {
@@ -18,7 +19,7 @@ export type { SessionLimitOptions } from '../constraints/sessions/session-option
 export type * from '../constraints/sessions/session-sharing.js';
 export type { SharedPrefix } from '../constraints/sessions/session-table.js';
 export type { EvictionOptions } from '../core/eviction.js';
-export type { OverviewBounds } from '../core/inspect/overview.js';
+export type { ControllerOverview, OverviewBounds } from '../core/inspect/overview.js';
 export type { Eviction, InFlightOptions, ResolvedOptions, Shadow } from '../core/options.js';
 export type { DropExplanation } from '../core/outcome/explain-drop.js';
 export type { Explanation, WaitExplanation } from '../core/outcome/explanation.js';
@@ -29,6 +30,7 @@ export type { SubsetHint } from '../endpoints/filters/subset-hint-filter.js';
 export type { MetricsReport } from '../endpoints/metrics-report.js';
 export type { TokenSubject } from '../endpoints/token-estimator.js';
 export type { InFlightView } from '../eviction/eviction-policy.js';
+export type { CapacityFigure } from '../gate/capacity-figure.js';
 export type { RequestWait } from '../gate/constraint.js';
 export type { AdaptiveDetector } from '../gate/detectors/adaptive/adaptive-limit.js';
 export type { BusyThresholdDetector, BusyThresholds } from '../gate/detectors/busy-threshold-detector.js';

@@ -27,24 +27,24 @@ export class RequestEstimate {
 
   of(item: ItemView): Amounts {
     const given: QuotaEstimate = item.estimate ?? this.options.estimate?.(item) ?? {};
-    const ownInput = valid(requestField(item.request, 'inputTokens'));
-    const inputTokens = valid(given.inputTokens) ?? ownInput ?? item.tokens;
-    const outputTokens = valid(given.outputTokens) ?? this.outputOf(item);
+    const ownInput = validAmount(requestField(item.request, 'inputTokens'));
+    const inputTokens = validAmount(given.inputTokens) ?? ownInput ?? item.tokens;
+    const outputTokens = validAmount(given.outputTokens) ?? this.outputOf(item);
     // If a host gives only `tokens`, this is all that it knows; nothing is added.
     const isSplit = given.inputTokens !== undefined || given.outputTokens !== undefined || ownInput !== undefined;
-    const tokens = valid(given.tokens) ?? (isSplit ? inputTokens + outputTokens : item.tokens);
+    const tokens = validAmount(given.tokens) ?? (isSplit ? inputTokens + outputTokens : item.tokens);
     return {
       requests: 1,
       inputTokens,
       outputTokens,
       tokens,
-      cost: valid(given.cost) ?? this.costOf(inputTokens, outputTokens),
+      cost: validAmount(given.cost) ?? this.costOf(inputTokens, outputTokens),
     };
   }
 
   /** The amounts that a reported request consumed; undefined for figures that cannot be right. */
   actual({ promptTokens, completionTokens }: Usage): Amounts | undefined {
-    if (valid(promptTokens) === undefined || valid(completionTokens) === undefined) return undefined;
+    if (validAmount(promptTokens) === undefined || validAmount(completionTokens) === undefined) return undefined;
     return {
       requests: 1,
       inputTokens: promptTokens,
@@ -63,7 +63,7 @@ export class RequestEstimate {
 
   private outputOf(item: ItemView): number {
     const { output, defaultOutputTokens } = this.options;
-    const most = valid(requestField(item.request, 'maxOutputTokens'));
+    const most = validAmount(requestField(item.request, 'maxOutputTokens'));
     const average = this.averages.get(averageKey(item));
     if (output === 'max-tokens') return most ?? average ?? defaultOutputTokens;
     return average === undefined ? (most ?? defaultOutputTokens) : Math.min(average, most ?? average);
@@ -86,6 +86,6 @@ export function averageKey(item: ItemView): string {
 }
 
 /** Undefined for what is no number of tokens, or no price. */
-function valid(value: unknown): number | undefined {
+export function validAmount(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
 }

@@ -7,6 +7,7 @@
  * unless the allowance of this turn is spent. A request that no endpoint can take holds back its band, its flow or its
  * class, as `holBlocking` says.
  */
+import { isTooLate } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -134,7 +135,7 @@ export class Dispatcher {
     }
     if (gate.constraints.areAny) {
       const wait = placement.waitOf(item, operation.nowMs);
-      if (wait !== undefined && wait.notBeforeMs > backlog.expiry.deadlineOf(item)) {
+      if (wait !== undefined && isTooLate(wait, backlog.expiry.deadlineOf(item))) {
         drops.evict(item, 'EvictedOther', 'over-quota', overQuota(wait, operation.nowMs));
         return true;
       }

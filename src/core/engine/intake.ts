@@ -12,6 +12,7 @@ import type { Rejection } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { Endpoint } from '../../endpoints/seat-pool.js';
+import { isTooLate } from '../../gate/constraint.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -315,7 +316,7 @@ export class Intake {
   /** Returns a drop if the request cannot have room before its time is up. */
   private dropIfTooLate(item: QueueItem, nowMs: number): Drop | undefined {
     const wait = this.engine.placement.waitOf(item, nowMs);
-    if (wait === undefined || wait.notBeforeMs <= nowMs + item.ttlMs) return undefined;
+    if (wait === undefined || !isTooLate(wait, nowMs + item.ttlMs)) return undefined;
     return this.engine.drops.drop(item, 'RejectedCapacity', 'over-quota', overQuota(wait, nowMs));
   }
 

@@ -2,10 +2,11 @@
  * What exporters and autoscalers read. A reader pays only for what it reads: nothing is copied, nothing is sorted, and
  * no waiting request is looked at.
  *
- *     figures ── stats, limits, rates, pool, quotas, sessions
+ *     figures ── stats, limits, rates, pool, capacity, quotas, sessions
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
 import { put } from '../../base/put.js';
+import type { CapacityFigure } from '../../gate/capacity-figure.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
@@ -83,6 +84,8 @@ export interface ControllerTotals extends DemandFigures {
   readonly pool: PoolFigures | undefined;
   /** Undefined while nothing runs. */
   readonly oldestLease: LeaseAge | undefined;
+  /** What is used of the endpoints, where a constraint counts it. */
+  readonly capacity: readonly CapacityFigure[];
   /** Quotas, where a detector has some. */
   readonly quotas: QuotaFigures | undefined;
   /** Sessions, where a detector limits them. */
@@ -130,6 +133,7 @@ export function controllerTotals(
         ? { endpoints: endpoints.length, available: gate.available(nowMs).length }
         : undefined,
     oldestLease: oldestLease(seats, nowMs),
+    capacity: gate.constraints.capacity(endpoints, nowMs),
     quotas: gate.constraints.quotas(nowMs),
     sessions: gate.constraints.sessions(nowMs),
   };

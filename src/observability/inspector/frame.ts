@@ -1,6 +1,6 @@
 /** One frame: an overview as the page and the JSON endpoint show it. Bounded; no payload, no header, no label. */
-import type { ControllerOverview, DropReason, FlowStats, OutcomeType } from '../../index.js';
-import type { QuotaFigure, SessionFigures, ShadowFigures } from '../../types/index.js';
+import type { DropReason, FlowStats, OutcomeType } from '../../index.js';
+import type { ControllerOverview, QuotaFigure, SessionFigures, ShadowFigures } from '../../types/index.js';
 import { type History, spanMs } from './history.js';
 import { mostNeedy, type NameOf, pick, shortenName } from './names.js';
 import type { FrameShared } from './shared-limits.js';

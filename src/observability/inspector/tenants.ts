@@ -4,7 +4,7 @@
  * A flow starves when its oldest request has waited for `starvesAfterMs`, and one of two things is true: it got nothing
  * lately while others were served, or it got less than half of its share of its band in the last minute.
  */
-import type { ControllerOverview } from '../../index.js';
+import type { ControllerOverview } from '../../types/index.js';
 import type { FlowHistory } from './history.js';
 import type { NameOf } from './names.js';
 

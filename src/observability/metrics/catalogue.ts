@@ -4,7 +4,7 @@
  * files, because it is one list.
  */
 import type { ControllerFigures } from '../../index.js';
-import type { QuotaFigure } from '../../types/index.js';
+import type { CapacityFigure, QuotaFigure } from '../../types/index.js';
 import type { BandFigures } from './labelled-flows.js';
 
 /** A counter, or how those who read several processes put a gauge together. */
@@ -26,6 +26,8 @@ export interface RowLabels {
   readonly state?: string;
   readonly outcome?: string;
   readonly reason?: string;
+  readonly endpoint?: string;
+  readonly dimension?: string;
 }
 
 export interface Row {
@@ -93,6 +95,16 @@ function quota(names: Names, of: FigureOf<QuotaFigure>): Figure {
     distinctQuotas(quotas?.quotas ?? []).flatMap((each) => {
       const { group, unit, perMs, isLearnt } = each;
       return row({ group, unit, per: perMs / 1_000, learnt: isLearnt }, of.read(each));
+    }),
+  );
+}
+
+/** A row for every dimension of every endpoint that a constraint counts. */
+function capacity(names: Names, of: FigureOf<CapacityFigure>): Figure {
+  return figure(names, of, ['endpoint', 'dimension'], (figures) =>
+    figures.capacity.slice(0, mostQuotas).flatMap((each) => {
+      const { endpoint, dimension } = each;
+      return row({ endpoint, dimension }, of.read(each));
     }),
   );
 }
@@ -231,6 +243,14 @@ export const figures: readonly Figure[] = [
       'Figures in reports and headers that cannot be right, and that quotas ignored.',
       ({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures,
     ),
+  ),
+  capacity(
+    ['flow_control_capacity_used', 'flow_control.capacity.used', '{unit}'],
+    sum('What requests hold of an endpoint, in slots, tokens or requests.', ({ used }) => used),
+  ),
+  capacity(
+    ['flow_control_capacity_limit', 'flow_control.capacity.limit', '{unit}'],
+    max('What an endpoint has, in slots, tokens or requests.', ({ limit }) => limit),
   ),
   figure(
     ['flow_control_sessions', 'flow_control.sessions', '{session}'],

@@ -28,6 +28,8 @@ export const attributes = {
   fairnessId: 'flow_control.fairness_id',
   /** `requests` or `bytes`. */
   resource: 'flow_control.resource',
+  endpoint: 'flow_control.endpoint',
+  dimension: 'flow_control.dimension',
   pool: 'flow_control.pool',
   /** The group that shares a quota. */
   group: 'flow_control.quota.group',

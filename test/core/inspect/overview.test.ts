@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  type ControllerOverview,
   concurrencyDetector,
   type EndpointFilter,
   EndpointPool,
@@ -13,6 +12,7 @@ import {
   roundRobin,
   virtualTokenCounter,
 } from '../../../src/index.js';
+import type { ControllerOverview } from '../../../src/types/index.js';
 import { dial, key, makeFlow, request, runNow } from '../../support/flow.js';
 
 const limits = { maxRequests: 1e6, maxBytes: 1e9 };

@@ -1,0 +1,263 @@
+/**
+ * Counts what requests hold at each endpoint in the units of its hardware, and lets one go where all that it needs is
+ * free: a slot, prefill, room in the KV cache.
+ *
+ * Invariant: an endpoint where nothing runs takes any request whose prompt fits.
+ */
+import type { output } from 'zod/v4/core';
+import { Listeners } from '../../base/listeners.js';
+import { define } from '../../base/policy-definition.js';
+import { put } from '../../base/put.js';
+import { requestField } from '../../base/request-field.js';
+import type { Duration } from '../../base/schema/duration.js';
+import type { Quantity } from '../../base/schema/quantity.js';
+import * as s from '../../base/schema/schema.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { CapacityFigure } from '../../gate/capacity-figure.js';
+import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
+import type { SeatView } from '../../gate/server-answer.js';
+import type { ItemView } from '../../tiers/views.js';
+import { modelOf, validAmount } from '../quotas/request-estimate.js';
+import { EndpointLedger, type Need } from './endpoint-ledger.js';
+import { OutputLengths } from './output-lengths.js';
+
+/** Limits of an endpoint of weight 1; one of weight 3 has three times as much. What is left out has no limit. */
+export interface CapacityLedgerOptions {
+  /** Requests that run at a time, from 1 up: `max_num_seqs` of vLLM. */
+  slots?: number | undefined;
+  /** Prompt tokens of requests without a first token, from 1 up: some steps of `max_num_batched_tokens`. */
+  prefillTokens?: Quantity | undefined;
+  /** Tokens that the KV cache holds, from 1 up. */
+  kvTokens?: Quantity | undefined;
+  /** Requests without a first token, from 1 up. */
+  unstarted?: number | undefined;
+  /** From this priority up requests are judged by their `max_tokens`, below by the likely length. @default 0 */
+  guaranteedFrom?: number | undefined;
+  /** The length of an answer of which nothing is known, in tokens, from 1 up. @default 256 */
+  defaultOutputTokens?: number | undefined;
+  /** A request that waited so long keeps an endpoint free of others that do not go first. @default '1s' */
+  patience?: Duration | undefined;
+}
+
+const type = 'capacity-ledger';
+/** An endpoint is kept so long for a request that nobody asks about any more. */
+const keptMs = 100;
+
+const tokens = s.optional(s.fromOne('a number of tokens from 1 up, such as "400k"'));
+
+const parameters = s.object(
+  {
+    slots: s.optional(s.positiveInteger()),
+    prefillTokens: tokens,
+    kvTokens: tokens,
+    unstarted: s.optional(s.positiveInteger()),
+    guaranteedFrom: s.optional(s.integer(), 0),
+    defaultOutputTokens: s.optional(s.positiveInteger(), 256),
+    patience: s.optional(s.positiveDuration('1s'), 1000),
+  },
+  ({ slots, prefillTokens, kvTokens, unstarted }, report) => {
+    if ((slots ?? prefillTokens ?? kvTokens ?? unstarted) === undefined)
+      report('one of slots, prefillTokens, kvTokens, unstarted', [], 'none of them');
+  },
+);
+
+type Settings = output<typeof parameters>;
+type Limits = Readonly<Record<CapacityFigure['dimension'], number>>;
+
+/** What a request waits for at an endpoint. */
+interface Lack {
+  readonly what: 'slots' | 'prefill' | 'kv' | 'unstarted' | 'size';
+  readonly amount: number;
+  /** When it will be there; Infinity where that is not known. */
+  readonly atMs: number;
+  readonly endpoint: EndpointView;
+}
+
+/** An endpoint that is kept for a request which waited long. */
+interface Kept {
+  readonly item: ItemView;
+  readonly endpoint: EndpointView;
+  askedAtMs: number;
+}
+
+const names = {
+  slots: 'a slot',
+  unstarted: 'the first token of another request',
+  prefill: 'tokens of prefill',
+  kv: 'tokens of KV',
+  size: 'tokens of KV, more than there are',
+};
+
+class Ledger {
+  private readonly settings: Settings;
+  private readonly lengths = new OutputLengths();
+  private readonly ledgers = new WeakMap<EndpointView, EndpointLedger>();
+  private kept: Kept | undefined = undefined;
+
+  constructor(settings: Settings) {
+    this.settings = settings;
+  }
+
+  withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
+    const need = this.needOf(item);
+    const roomy = endpoints.filter((endpoint) => this.lackAt(endpoint, need, nowMs) === undefined);
+    if (this.kept !== undefined && nowMs - this.kept.askedAtMs > keptMs) this.kept = undefined;
+    const { kept } = this;
+    if (kept?.item.sequence === item.sequence) kept.askedAtMs = nowMs;
+    else if (kept !== undefined && kept.item.priority >= item.priority)
+      return roomy.filter((endpoint) => endpoint !== kept.endpoint);
+    else if (roomy.length === 0 && nowMs - item.enqueuedAtMs >= this.settings.patience) {
+      const lack = this.firstLack(endpoints, need, nowMs);
+      if (lack !== undefined && lack.what !== 'size') this.kept = { item, endpoint: lack.endpoint, askedAtMs: nowMs };
+    }
+    return roomy;
+  }
+
+  waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait {
+    const lack = this.firstLack(endpoints, this.needOf(item), nowMs);
+    if (lack === undefined)
+      return { atMs: nowMs + keptMs, notBeforeMs: nowMs, missing: 'a server kept for a longer wait' };
+    const { what, amount, atMs, endpoint } = lack;
+    const count = amount === 0 ? '' : `${Math.ceil(amount)} `;
+    return {
+      atMs: this.kept?.item.sequence === item.sequence ? Math.min(atMs, nowMs + keptMs / 2) : atMs,
+      notBeforeMs: what === 'size' ? Infinity : nowMs,
+      missing: `${count}${names[what]} at ${endpoint.id}`,
+    };
+  }
+
+  dispatched(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    if (this.kept?.item.sequence === seat.item.sequence) this.kept = undefined;
+    this.ledgerOf(endpoint).take(seat, this.needOf(seat.item), nowMs);
+  }
+
+  /** True when a request had its first token. */
+  reported(endpoint: EndpointView, nowMs: number, seat: SeatView): boolean {
+    return this.ledgers.get(endpoint)?.grew(seat, nowMs) === true;
+  }
+
+  released(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    const claim = this.ledgers.get(endpoint)?.give(seat, nowMs);
+    const { completionTokens } = seat.usage;
+    if (claim !== undefined && completionTokens > 0) this.lengths.learn(claim.model, completionTokens);
+  }
+
+  figures(endpoints: readonly EndpointView[], nowMs: number): CapacityFigure[] {
+    return endpoints.flatMap((endpoint) => {
+      const limits = this.limitsOf(endpoint);
+      const used = this.usedOf(endpoint, nowMs);
+      const dimensions = (Object.keys(used) as CapacityFigure['dimension'][]).filter((each) => limits[each] < Infinity);
+      return dimensions.map((dimension) => ({
+        endpoint: endpoint.id,
+        dimension,
+        used: used[dimension],
+        limit: limits[dimension],
+      }));
+    });
+  }
+
+  fullness(endpoints: readonly EndpointView[], nowMs: number): number {
+    const fullest = (endpoint: EndpointView): number =>
+      Math.max(0, ...this.figures([endpoint], nowMs).map(({ used, limit }) => used / limit));
+    return Math.min(1 - Number.EPSILON, ...endpoints.map(fullest));
+  }
+
+  private needOf(item: ItemView): Need {
+    const { guaranteedFrom, defaultOutputTokens } = this.settings;
+    const { estimate, request, priority } = item;
+    const model = modelOf(item);
+    const input = estimate?.inputTokens ?? validAmount(requestField(request, 'inputTokens')) ?? item.tokens;
+    const most = validAmount(requestField(request, 'maxOutputTokens'));
+    const likely = estimate?.outputTokens ?? this.lengths.expected(model, 0) ?? defaultOutputTokens;
+    const isWorst = priority >= guaranteedFrom && most !== undefined;
+    const length = isWorst ? most : Math.min(likely, most ?? Infinity);
+    const prompt = Math.max(0, input - (estimate?.cachedTokens ?? 0));
+    return { model, prompt, output: Math.max(1, length), isWorst };
+  }
+
+  /** What the request lacks there; undefined when it may go. */
+  private lackAt(endpoint: EndpointView, need: Need, nowMs: number): Lack | undefined {
+    const limits = this.limitsOf(endpoint);
+    const ledger = this.ledgerOf(endpoint);
+    const lack = (what: Lack['what'], amount: number, ms: number): Lack => ({
+      what,
+      amount,
+      atMs: nowMs + Math.max(1, ms),
+      endpoint,
+    });
+    if (need.prompt >= limits.kv) return lack('size', need.prompt + 1, Infinity);
+    if (endpoint.inFlightRequests === 0 && ledger.isEmpty) return undefined;
+    ledger.reconcile(endpoint, limits.kv, nowMs);
+    if (endpoint.inFlightRequests + ledger.foreignRequests >= limits.slots)
+      return lack('slots', 0, ledger.msUntilFree(1, nowMs));
+    if (ledger.unstarted >= limits.unstarted) return lack('unstarted', 0, ledger.firstTokenMs);
+    const prefill = ledger.prefill === 0 ? 0 : ledger.prefill + need.prompt - limits.prefill;
+    if (prefill > 0) return lack('prefill', prefill, ledger.firstTokenMs);
+    const kv = limits.kv === Infinity ? 0 : ledger.peak(nowMs, need) - limits.kv;
+    return kv > 0 ? lack('kv', kv, ledger.msUntilFree(kv, nowMs)) : undefined;
+  }
+
+  /** Of endpoints that all lack something, the one where that will be there first. */
+  private firstLack(endpoints: readonly EndpointView[], need: Need, nowMs: number): Lack | undefined {
+    const lacks = endpoints.flatMap((endpoint) => this.lackAt(endpoint, need, nowMs) ?? []);
+    const order = (a: Lack, b: Lack): Lack => (b.atMs < a.atMs || (a.what === 'size' && b.what !== 'size') ? b : a);
+    return lacks.length === 0 ? undefined : lacks.reduce(order);
+  }
+
+  private limitsOf({ weight }: EndpointView): Limits {
+    const { slots = Infinity, prefillTokens = Infinity, kvTokens = Infinity, unstarted = Infinity } = this.settings;
+    return {
+      slots: Math.max(1, Math.floor(slots * weight)),
+      unstarted: Math.max(1, Math.floor(unstarted * weight)),
+      prefill: prefillTokens * weight,
+      kv: kvTokens * weight,
+    };
+  }
+
+  private usedOf(endpoint: EndpointView, nowMs: number): Limits {
+    const ledger = this.ledgerOf(endpoint);
+    return {
+      slots: endpoint.inFlightRequests + ledger.foreignRequests,
+      unstarted: ledger.unstarted,
+      prefill: ledger.prefill,
+      kv: ledger.held(nowMs),
+    };
+  }
+
+  private ledgerOf(endpoint: EndpointView): EndpointLedger {
+    const expected = (model: string, age: number): number | undefined => this.lengths.expected(model, age);
+    return this.ledgers.get(endpoint) ?? put(this.ledgers, endpoint, new EndpointLedger(expected));
+  }
+}
+
+/**
+ * A request goes to an endpoint that has a slot, room for its prompt in prefill until its first token, and room in the
+ * KV cache for prompt and answer until its end. Guaranteed requests are judged by the longest answer that they may get
+ * (`request.maxOutputTokens`), the others, and those that name none, by the likely length: learnt by model from reported
+ * usage, and from how long an answer is already. Where servers report their load, what others run there counts too.
+ * The first token is the first report with one (`lease.report`); without any, prefill ends with the request.
+ * Cost: O(running requests) for each endpoint and question.
+ * Source: the capacity ledger that llm-d-router proposes (docs/flow-control-capacity-ledger.md).
+ * @throws FlowConfigError
+ * @example
+ * new FlowController({ pool, constraints: [capacityLedger({ slots: 256, prefillTokens: '16k', kvTokens: '400k' })] })
+ */
+export function capacityLedger(options: CapacityLedgerOptions): Constraint {
+  const ledger = new Ledger(s.parse(parameters, options, 'capacityLedger'));
+  const { subscribe, announce } = new Listeners();
+  return {
+    type,
+    withRoomFor: (endpoints, item, nowMs) => ledger.withRoomFor(endpoints, item, nowMs),
+    waitOf: (endpoints, item, nowMs) => ledger.waitOf(endpoints, item, nowMs),
+    fullness: (endpoints, nowMs) => ledger.fullness(endpoints, nowMs),
+    capacity: (endpoints, nowMs) => ledger.figures(endpoints, nowMs),
+    dispatched: (endpoint, nowMs, seat) => ledger.dispatched(endpoint, nowMs, seat),
+    reported(endpoint, nowMs, seat) {
+      if (ledger.reported(endpoint, nowMs, seat)) announce();
+    },
+    released: (endpoint, nowMs, seat) => ledger.released(endpoint, nowMs, seat),
+    subscribe,
+  };
+}
+
+export const capacityLedgerPlugin: ConstraintDefinition = define(type, parameters, capacityLedger);

@@ -1,0 +1,198 @@
+/**
+ * What running requests hold at one endpoint, and what they will hold: a slot, the prompt in prefill until the first
+ * token, prompt and answer in the KV cache until the end.
+ *
+ *     dispatched ── slot, prefill, KV ──► first token ── slot, KV that grows ──► released
+ *
+ * The peak of the cache is projected: the requests of a batch get a token a step each, so that those with the least
+ * left end first. When the k-th longest ends, k requests hold what they hold now, and k times what it had left.
+ * Source: the Past-Future scheduler of LightLLM (Gong et al., ASPLOS 2025).
+ *
+ * Invariant: each request gives back just what it took.
+ */
+import type { EndpointMetrics, EndpointView } from '../../endpoints/endpoint.js';
+import type { SeatView } from '../../gate/server-answer.js';
+
+/** What a request needs. */
+export interface Need {
+  readonly model: string;
+  /** Prompt tokens to compute, and to keep. */
+  readonly prompt: number;
+  /** The length of its answer, ≥ 1: the likely one, or the longest that it may be. */
+  readonly output: number;
+  readonly isWorst: boolean;
+}
+
+/** One running request. */
+interface Claim extends Need {
+  output: number;
+  /** Tokens of the answer so far, as far as reported. */
+  reported: number;
+  /** The age, in tokens, at which `output` was looked up. */
+  lookedUpAt: number;
+  readonly takenAtMs: number;
+  /** NaN before the first token. */
+  firstAtMs: number;
+}
+
+/** Tokens that a request holds in the cache, and steps until it ends. */
+interface Standing {
+  readonly held: number;
+  readonly left: number;
+}
+
+/** The weight of the last request in learnt times. */
+const newest = 0.1;
+/** Requests that ended since the last report, at most. */
+const mostEnded = 256;
+/** So long what requests hold counts as unchanged while none comes and none goes, ms. */
+const fresh = 20;
+
+export class EndpointLedger {
+  /** Prompt tokens of requests without a first token, and their number. */
+  prefill = 0;
+  unstarted = 0;
+  /** Tokens in the cache, and requests, that the server reports beyond ours; ≥ 0. */
+  foreignTokens = 0;
+  foreignRequests = 0;
+  /** Ms of a step, and to a first token, as far as learnt; Infinity before. */
+  stepMs: number = Infinity;
+  firstTokenMs: number = Infinity;
+  private readonly claims = new Map<SeatView, Claim>();
+  private readonly expected: (model: string, age: number) => number | undefined;
+  private sampledAtMs = -Infinity;
+  /** The last report may still count them. */
+  private ended: { readonly atMs: number; readonly held: number }[] = [];
+  private standings: readonly Standing[] = [];
+  private standsAtMs: number = NaN;
+
+  /** `expected`: the likely length of an answer that has so many tokens already. */
+  constructor(expected: (model: string, age: number) => number | undefined) {
+    this.expected = expected;
+  }
+
+  get isEmpty(): boolean {
+    return this.claims.size === 0;
+  }
+
+  take(seat: SeatView, need: Need, nowMs: number): void {
+    this.claims.set(seat, { ...need, reported: 0, lookedUpAt: 0, takenAtMs: nowMs, firstAtMs: NaN });
+    this.prefill += need.prompt;
+    this.unstarted++;
+    this.standsAtMs = NaN;
+  }
+
+  /** Notes the usage of a request. True when it had its first token. */
+  grew(seat: SeatView, nowMs: number): boolean {
+    const claim = this.claims.get(seat);
+    if (claim === undefined) return false;
+    claim.reported = Math.max(claim.reported, seat.usage.completionTokens);
+    if (!Number.isNaN(claim.firstAtMs) || !(claim.reported > 0)) return false;
+    claim.firstAtMs = nowMs;
+    this.firstTokenMs = learnt(this.firstTokenMs, nowMs - claim.takenAtMs);
+    this.started(claim);
+    return true;
+  }
+
+  /** Returns what the request took; undefined for one that is not known. */
+  give(seat: SeatView, nowMs: number): Need | undefined {
+    const claim = this.claims.get(seat);
+    if (claim === undefined) return undefined;
+    const steps = claim.reported - 1;
+    if (Number.isNaN(claim.firstAtMs)) this.started(claim);
+    else if (steps > 0 && nowMs > claim.firstAtMs) this.stepMs = learnt(this.stepMs, (nowMs - claim.firstAtMs) / steps);
+    this.claims.delete(seat);
+    this.ended.push({ atMs: nowMs, held: claim.prompt + this.ageOf(claim, nowMs) });
+    if (this.ended.length > mostEnded) this.ended.shift();
+    this.standsAtMs = NaN;
+    return claim;
+  }
+
+  /** Tokens that the cache holds at most, now or later, with one more request where given. O(requests). */
+  peak(nowMs: number, need?: Need): number {
+    let peak = 0;
+    let held = this.foreignTokens;
+    let count = 0;
+    const add = (standing: Standing): void => {
+      held += standing.held;
+      peak = Math.max(peak, held + ++count * standing.left);
+    };
+    let newcomer = need && { held: need.prompt, left: need.output };
+    for (const standing of this.stand(nowMs)) {
+      if (newcomer !== undefined && newcomer.left > standing.left) {
+        add(newcomer);
+        newcomer = undefined;
+      }
+      add(standing);
+    }
+    if (newcomer !== undefined) add(newcomer);
+    return Math.max(peak, held);
+  }
+
+  /** Tokens in the cache now. */
+  held(nowMs: number): number {
+    return this.stand(nowMs).reduce((sum, { held }) => sum + held, this.foreignTokens);
+  }
+
+  /** Ms until so many tokens of the cache are free again; Infinity where that is not known. */
+  msUntilFree(tokens: number, nowMs: number): number {
+    const standings = this.stand(nowMs);
+    let freed = 0;
+    for (let i = standings.length - 1; i >= 0; i--) {
+      const { held, left } = standings[i] as Standing;
+      freed += held + left;
+      if (freed >= tokens) return left * this.stepMs;
+    }
+    return Infinity;
+  }
+
+  /** Learns from a new report what others hold there; `kvTokens` are those of the cache. */
+  reconcile(endpoint: EndpointView, kvTokens: number, nowMs: number): void {
+    const { metrics } = endpoint;
+    if (metrics === undefined || metrics.sampledAtMs === this.sampledAtMs) return;
+    this.sampledAtMs = metrics.sampledAtMs;
+    this.ended = this.ended.filter(({ atMs }) => atMs > metrics.sampledAtMs);
+    this.foreignTokens = 0;
+    const ours = this.ended.reduce((sum, { held }) => sum + held, this.held(nowMs));
+    this.foreignTokens = kvTokens === Infinity ? 0 : Math.max(0, metrics.kvCacheUsage * kvTokens - ours);
+    this.foreignRequests = requestsOfOthers(endpoint, metrics);
+  }
+
+  private started({ prompt }: Claim): void {
+    this.prefill -= prompt;
+    this.unstarted--;
+  }
+
+  /** Tokens of its answer: those reported, or those that the time since the first one makes likely. */
+  private ageOf({ reported, firstAtMs }: Claim, nowMs: number): number {
+    return Number.isNaN(firstAtMs) ? 0 : Math.max(reported, 1 + (nowMs - firstAtMs) / this.stepMs);
+  }
+
+  /** The requests, those with the most left first. */
+  private stand(nowMs: number): readonly Standing[] {
+    if (nowMs - this.standsAtMs < fresh) return this.standings;
+    this.standsAtMs = nowMs;
+    const standings: Standing[] = [];
+    for (const claim of this.claims.values()) {
+      const age = this.ageOf(claim, nowMs);
+      // An answer that is long already will be longer than others.
+      if (age >= claim.output || (!claim.isWorst && age > 1.05 * claim.lookedUpAt + 1)) {
+        claim.output = Math.max(this.expected(claim.model, age) ?? claim.output, age + 1);
+        claim.lookedUpAt = age;
+      }
+      standings.push({ held: claim.prompt + age, left: Math.max(1, claim.output - age) });
+    }
+    this.standings = standings.sort((a, b) => b.left - a.left);
+    return this.standings;
+  }
+}
+
+/** Requests in the server that this controller did not send. */
+function requestsOfOthers(endpoint: EndpointView, { runningRequests, waitingQueueSize }: EndpointMetrics): number {
+  const { inFlightRequests, unsampledRequests, endedSinceReport = 0 } = endpoint;
+  return Math.max(0, runningRequests + waitingQueueSize - (inFlightRequests - unsampledRequests + endedSinceReport));
+}
+
+function learnt(mean: number, value: number): number {
+  return mean === Infinity ? value : mean + (value - mean) * newest;
+}

@@ -1,0 +1,64 @@
+/**
+ * How long answers are, learnt by model: the survival curve of output lengths, as counts in buckets whose width grows
+ * with the length.
+ *
+ * Invariant: an expected length is above the age that it is asked for.
+ */
+
+/** Answers before a curve says something. */
+const fewest = 8;
+/** Above this all counts are halved, so that a curve follows what changes. */
+const most = 1024;
+const perDoubling = 4;
+const buckets = 21 * perDoubling;
+/** Models beyond this begin anew. */
+const mostModels = 1000;
+
+interface Curve {
+  total: number;
+  readonly counts: Float64Array;
+  readonly tokens: Float64Array;
+}
+
+export class OutputLengths {
+  private readonly curves = new Map<string, Curve>();
+
+  /** An answer ended after so many tokens. */
+  learn(model: string, tokens: number): void {
+    const curve = this.curves.get(model) ?? this.begin(model);
+    const bucket = Math.min(Math.floor(Math.log2(1 + tokens) * perDoubling), buckets - 1);
+    curve.total++;
+    (curve.counts[bucket] as number)++;
+    (curve.tokens[bucket] as number) += tokens;
+    if (curve.total <= most) return;
+    curve.total /= 2;
+    for (let i = 0; i < buckets; i++) {
+      (curve.counts[i] as number) /= 2;
+      (curve.tokens[i] as number) /= 2;
+    }
+  }
+
+  /** The mean length of answers that are longer than `age`; undefined while too few are known. O(buckets). */
+  expected(model: string, age: number): number | undefined {
+    const curve = this.curves.get(model);
+    if (curve === undefined || curve.total < fewest) return undefined;
+    let count = 0;
+    let tokens = 0;
+    for (let i = buckets - 1; i >= 0; i--) {
+      const here = curve.counts[i] as number;
+      if (here === 0) continue;
+      if ((curve.tokens[i] as number) <= age * here) break;
+      count += here;
+      tokens += curve.tokens[i] as number;
+    }
+    // Longer than any: nothing is known but that long answers go on.
+    return count === 0 ? age * 1.25 + 1 : tokens / count;
+  }
+
+  private begin(model: string): Curve {
+    if (this.curves.size >= mostModels) this.curves.clear();
+    const curve = { total: 0, counts: new Float64Array(buckets), tokens: new Float64Array(buckets) };
+    this.curves.set(model, curve);
+    return curve;
+  }
+}
