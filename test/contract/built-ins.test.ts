@@ -27,6 +27,7 @@ import type { ConfigurableKind, Plugins } from '../../src/types/index.js';
 /** For types that cannot be made without. */
 const parameters: Readonly<Record<string, unknown>> = {
   'affinity-picker': { by: 'fairnessId' },
+  'capacity-ledger': { slots: 3, prefillTokens: 4000, kvTokens: 9000, unstarted: 2, patience: 5 },
   'aimd-latency-detector': { targetMs: 1000 },
   'gradient2-detector': { maxLimit: 200 },
   'hysteresis-saturation-detector': { detector: 'concurrency-detector', minDwellMs: 50 },

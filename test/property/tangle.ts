@@ -10,6 +10,7 @@ import {
   aimdLatency,
   type BandOrderPolicy,
   type Constraint,
+  capacityLedger,
   circuitBreaker,
   concurrencyDetector,
   deficitRoundRobin,
@@ -114,7 +115,7 @@ function tangledLoad(random: Random, tangle: Tangle): SaturationDetector {
 
 /** What judges single requests. */
 export function tangledConstraint(random: Random, tangle: Tangle): Constraint {
-  const kind = random.int(tangle.limitsSessions ? 3 : 2);
+  const kind = random.int(tangle.limitsSessions ? 4 : 3);
   if (kind === 0) return quotaDetector(tangledQuotas(random, tangle));
   if (kind === 1)
     return circuitBreaker({
@@ -124,6 +125,14 @@ export function tangledConstraint(random: Random, tangle: Tangle): Constraint {
       openFor: random.pick([30, 400]),
       maxOpenFor: 1000,
       probes: 1 + random.int(2),
+    });
+  if (kind === 2)
+    return capacityLedger({
+      slots: 1 + random.int(4),
+      ...(random.chance(0.5) ? { prefillTokens: 5 + random.int(40), unstarted: 1 + random.int(3) } : {}),
+      ...(random.chance(0.5) ? { kvTokens: 50 + random.int(300), guaranteedFrom: random.int(3) - 1 } : {}),
+      defaultOutputTokens: 1 + random.int(20),
+      patience: random.pick([20, 500]),
     });
   return sessionLimit({
     maxSessions: 1 + random.int(4),

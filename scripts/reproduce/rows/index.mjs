@@ -8,5 +8,6 @@ import { row as s5 } from './s5-adaptive-limit.mjs';
 import { row as s6 } from './s6-late-work.mjs';
 import { row as s7 } from './s7-deadlines.mjs';
 import { row as s8 } from './s8-batch-beside-chat.mjs';
+import { row as s9 } from './s9-long-prompts.mjs';
 
-export const rows = [s1, s2, s3, s4, s5, s6, s7, s8, blis];
+export const rows = [s1, s2, s3, s4, s5, s6, s7, s8, s9, blis];
