@@ -62,6 +62,7 @@ const parameters = s.object(
 );
 
 type Settings = output<typeof parameters>;
+const dimensions = ['slots', 'unstarted', 'prefill', 'kv'] as const satisfies CapacityFigure['dimension'][];
 type Limits = Readonly<Record<CapacityFigure['dimension'], number>>;
 
 /** What a request waits for at an endpoint. */
@@ -146,8 +147,8 @@ class Ledger {
     return endpoints.flatMap((endpoint) => {
       const limits = this.limitsOf(endpoint);
       const used = this.usedOf(endpoint, nowMs);
-      const dimensions = (Object.keys(used) as CapacityFigure['dimension'][]).filter((each) => limits[each] < Infinity);
-      return dimensions.map((dimension) => ({
+      const limited = dimensions.filter((dimension) => limits[dimension] < Infinity);
+      return limited.map((dimension) => ({
         endpoint: endpoint.id,
         dimension,
         used: used[dimension],
@@ -233,8 +234,8 @@ class Ledger {
 /**
  * A request goes to an endpoint that has a slot, room for its prompt in prefill until its first token, and room in the
  * KV cache for prompt and answer until its end. Guaranteed requests are judged by the longest answer that they may get
- * (`request.maxOutputTokens`), the others, and those that name none, by the likely length: learnt by model from reported
- * usage, and from how long an answer is already. Where servers report their load, what others run there counts too.
+ * (`request.maxOutputTokens`), the others, and those that name none, by the likely length: learnt by model from
+ * reported usage, and from how long an answer is already. Where servers report their load, what others run there counts too.
  * The first token is the first report with one (`lease.report`); without any, prefill ends with the request.
  * Cost: O(running requests) for each endpoint and question.
  * Source: the capacity ledger that llm-d-router proposes (docs/flow-control-capacity-ledger.md).

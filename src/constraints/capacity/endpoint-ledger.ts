@@ -136,10 +136,8 @@ export class EndpointLedger {
 
   /** Ms until so many tokens of the cache are free again; Infinity where that is not known. */
   msUntilFree(tokens: number, nowMs: number): number {
-    const standings = this.stand(nowMs);
     let freed = 0;
-    for (let i = standings.length - 1; i >= 0; i--) {
-      const { held, left } = standings[i] as Standing;
+    for (const { held, left } of [...this.stand(nowMs)].reverse()) {
       freed += held + left;
       if (freed >= tokens) return left * this.stepMs;
     }

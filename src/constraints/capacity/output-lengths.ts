@@ -14,6 +14,10 @@ const buckets = 21 * perDoubling;
 /** Models beyond this begin anew. */
 const mostModels = 1000;
 
+function at(figures: Float64Array, bucket: number): number {
+  return figures[bucket] ?? 0;
+}
+
 interface Curve {
   total: number;
   readonly counts: Float64Array;
@@ -28,14 +32,11 @@ export class OutputLengths {
     const curve = this.curves.get(model) ?? this.begin(model);
     const bucket = Math.min(Math.floor(Math.log2(1 + tokens) * perDoubling), buckets - 1);
     curve.total++;
-    (curve.counts[bucket] as number)++;
-    (curve.tokens[bucket] as number) += tokens;
+    curve.counts[bucket] = at(curve.counts, bucket) + 1;
+    curve.tokens[bucket] = at(curve.tokens, bucket) + tokens;
     if (curve.total <= most) return;
     curve.total /= 2;
-    for (let i = 0; i < buckets; i++) {
-      (curve.counts[i] as number) /= 2;
-      (curve.tokens[i] as number) /= 2;
-    }
+    for (const figures of [curve.counts, curve.tokens]) figures.forEach((value, i) => (figures[i] = value / 2));
   }
 
   /** The mean length of answers that are longer than `age`; undefined while too few are known. O(buckets). */
@@ -45,11 +46,10 @@ export class OutputLengths {
     let count = 0;
     let tokens = 0;
     for (let i = buckets - 1; i >= 0; i--) {
-      const here = curve.counts[i] as number;
-      if (here === 0) continue;
-      if ((curve.tokens[i] as number) <= age * here) break;
+      const here = at(curve.counts, i);
+      if (here > 0 && at(curve.tokens, i) <= age * here) break;
       count += here;
-      tokens += curve.tokens[i] as number;
+      tokens += at(curve.tokens, i);
     }
     // Longer than any: nothing is known but that long answers go on.
     return count === 0 ? age * 1.25 + 1 : tokens / count;
