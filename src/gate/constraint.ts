@@ -12,7 +12,7 @@ import type { SessionFigures } from './session-figures.js';
 export interface RequestWait {
   /** When there is room, if nothing else happens; ms of the controller's clock. Infinity: unknown. */
   readonly atMs: number;
-  /** Not before this instant, whatever happens; Infinity: never. A request whose time is up before is dropped at once. */
+  /** Not before this instant, whatever happens; Infinity: never. Who cannot wait until then is dropped at once. */
   readonly notBeforeMs: number;
   /** The room that is missing, to complete "waits for …". */
   readonly missing: string;

@@ -235,8 +235,8 @@ class Ledger {
  * A request goes to an endpoint that has a slot, room for its prompt in prefill until its first token, and room in the
  * KV cache for prompt and answer until its end. Guaranteed requests are judged by the longest answer that they may get
  * (`request.maxOutputTokens`), the others, and those that name none, by the likely length: learnt by model from
- * reported usage, and from how long an answer is already. Where servers report their load, what others run there counts too.
- * The first token is the first report with one (`lease.report`); without any, prefill ends with the request.
+ * reported usage, and from how long an answer is already. Where servers report their load, what others run there
+ * counts too. The first report of a token (`lease.report`) ends prefill; without any, the end of the request does.
  * Cost: O(running requests) for each endpoint and question.
  * Source: the capacity ledger that llm-d-router proposes (docs/flow-control-capacity-ledger.md).
  * @throws FlowConfigError

@@ -36,7 +36,7 @@ export class OutputLengths {
     curve.tokens[bucket] = at(curve.tokens, bucket) + tokens;
     if (curve.total <= most) return;
     curve.total /= 2;
-    for (const figures of [curve.counts, curve.tokens]) figures.forEach((value, i) => (figures[i] = value / 2));
+    for (const figures of [curve.counts, curve.tokens]) figures.set(figures.map((value) => value / 2));
   }
 
   /** The mean length of answers that are longer than `age`; undefined while too few are known. O(buckets). */
