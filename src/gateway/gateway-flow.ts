@@ -85,6 +85,7 @@ export function createFlow(
   const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool, onDispatch });
   shared?.detector?.attach(flow);
   shared?.shareQuotas(config.constraints);
+  shared?.workers?.start(flow, pool, config.constraints);
   return flow;
 }
 

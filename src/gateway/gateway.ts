@@ -12,7 +12,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { UploadLimits } from '../base/stream/upload-watch.js';
-import type { EndpointPool, FlowController, FlowStats } from '../index.js';
+import type { EndpointPool, FlowController, FlowStats, SaturationDetector } from '../index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
 import { BodyReader } from './bodies/body-reader.js';
@@ -44,6 +44,7 @@ import { contained, type GatewayLog } from './shared/gateway-log.js';
 import { modelsOf } from './shared/model-label.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici, loadWs } from './shared/optional-peers.js';
 import { SharedState } from './shared/shared-state.js';
+import type { GatewayWorkers } from './workers/gateway-workers.js';
 
 export interface GatewayOptions {
   /** @default nothing is logged */
@@ -57,7 +58,7 @@ export interface Gateway {
   readonly adminUrl: string;
   readonly flow: FlowController<GatewayRequest>;
   readonly pool: EndpointPool;
-  /** The part of shared limits that this replica holds now; empty without `sharedState`. */
+  /** The part of shared limits that this replica or worker holds now; empty where nothing is shared. */
   readonly shares: readonly LeaseStatus[];
   /**
    * Puts another configuration into force: limits, policies, servers, keys. Nothing that waits or runs is dropped.
@@ -81,11 +82,15 @@ export interface Gateway {
  * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
  * process.once('SIGTERM', () => gateway.close());
  */
-export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
-  const log = contained(options.log ?? (() => {}));
+export function createGateway(config: GatewayConfig, options?: GatewayOptions): Promise<Gateway>;
+export async function createGateway(
+  config: GatewayConfig,
+  { log: given = () => {}, workers }: GatewayOptions & { readonly workers?: GatewayWorkers | undefined } = {},
+): Promise<Gateway> {
+  const log = contained(given);
   const [undici, promClient, ws] = await Promise.all([loadUndici(), loadPromClient(), loadWs()]);
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
-  const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
+  const shared = await SharedState.connect(config.sharedState, log, workers);
   const running = new RunningGateway(config, log, undici, promClient, shared, ws);
   try {
     if (telemetry !== undefined) running.tell(telemetry);
@@ -150,13 +155,14 @@ class RunningGateway implements Gateway {
       this.agent,
     );
     this.upstreams.apply(config.upstreams);
-    this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
-    this.page =
-      config.inspector &&
-      operatorPage(flow, config.inspector, (host) => isOwnHost(this.config, host), shared && (() => shared.held));
-    this.metricsFallback = new MetricsFallback(config, log, (detector) =>
-      flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
-    );
+    const { workers } = shared ?? {};
+    const knowsHost = (host: string): boolean => isOwnHost(this.config, host);
+    const held = shared && (() => shared.held);
+    this.page = config.inspector && operatorPage(flow, config.inspector, knowsHost, held, workers);
+    this.operators = operatorRoutes(() => this.operatorState(), this.bodies, workers, this.page);
+    const use = (detector: SaturationDetector): void =>
+      flow.reconfigure({ saturationDetector: shared?.beside(detector) ?? detector });
+    this.metricsFallback = new MetricsFallback(config, log, use, workers?.place.count);
     this.stopWatching = this.watch(config);
     flow.on('regime', ({ isPoolEmpty }) => {
       if (isPoolEmpty)
@@ -205,7 +211,7 @@ class RunningGateway implements Gateway {
   }
 
   get shares(): readonly LeaseStatus[] {
-    return this.shared?.detector?.status ?? [];
+    return this.shared?.held.leases ?? [];
   }
 
   get pool(): EndpointPool {
@@ -277,6 +283,7 @@ class RunningGateway implements Gateway {
       this.shared?.shareQuotas(before.constraints, config.constraints);
       throw error;
     }
+    this.shared?.workers?.start(this.flow, this.pool, config.constraints);
   }
 
   close({ delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<FlowStats> {

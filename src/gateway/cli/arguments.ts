@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
 export type Command =
@@ -13,11 +14,14 @@ const schemaKinds = ['gateway', 'endpoint-picker', 'scenario'] as const;
 export type SchemaKind = (typeof schemaKinds)[number];
 
 export interface GatewayArguments {
+  /** A file; `-` is standard input. */
   readonly config: string;
   /** Undefined: as the file says. */
   readonly logFormat: 'json' | 'text' | undefined;
   /** Modules that are imported first. */
   readonly modules: readonly string[];
+  /** Processes that serve. */
+  readonly workers: number;
 }
 
 export interface CheckArguments {
@@ -55,6 +59,8 @@ gateway, epp
   --log-format FORMAT json or text, whatever the file says
   --import MODULE     run it first: your own plugins (its default export),
                       providers of OpenTelemetry; may be given again
+  --workers N         gateway: processes that serve on one port and share the
+                      limits of the file; auto: one for each core
   Signals: SIGTERM and SIGINT drain and stop, a second one stops at once;
   SIGHUP reads the file again. Logs go to standard error.
 
@@ -101,6 +107,7 @@ const options = {
   html: { type: 'string' },
   'skip-bad-lines': { type: 'boolean' },
   probe: { type: 'boolean' },
+  workers: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -137,7 +144,17 @@ function gatewayCommand(files: Files, values: Values, name: 'gateway' | 'epp' = 
   if (config === undefined || files.length > 0) return wrong('expected --config FILE');
   if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text')
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
-  return { name, config, logFormat, modules };
+  if (name === 'epp' && values.workers !== undefined) return wrong('expected --workers with gateway');
+  return { name, config, logFormat, modules, workers: workersOf(values.workers) };
+}
+
+const mostWorkers = 256;
+
+/** @throws RangeError */
+function workersOf(given = '1'): number {
+  const count = given === 'auto' ? Math.min(mostWorkers, availableParallelism()) : Number(given);
+  if (Number.isInteger(count) && count >= 1 && count <= mostWorkers) return count;
+  throw new RangeError(`--workers: expected auto, or a number from 1 to ${mostWorkers}; got "${given}"`);
 }
 
 function checkCommand([file, ...more]: Files, { json = false, probe = false, import: modules = [] }: Values): Command {

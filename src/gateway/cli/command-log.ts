@@ -12,12 +12,13 @@ export class CommandLog {
     if (level !== 'info' || event !== 'request') this.flush();
   };
   private readonly given: LogFormat | undefined;
-  private readonly writer = bufferedWriter((text) => void process.stderr.write(text));
+  private readonly writer: BufferedWriter;
   private format: LogFormat;
   private line: GatewayLog;
 
-  /** `format` of the command line wins over that of the file. */
-  constructor(format: LogFormat | undefined) {
+  /** `format` of the command line wins over that of the file. `isOneOfMany`: others write to the same place. */
+  constructor(format: LogFormat | undefined, isOneOfMany = false) {
+    this.writer = bufferedWriter((text) => void process.stderr.write(text), isOneOfMany ? mostAtOnce : undefined);
     this.given = format;
     this.format = format ?? 'text';
     this.line = lineLog(this.format, this.writer.write);
@@ -79,6 +80,8 @@ function formatOf(source: string): LogFormat {
 
 const everyMs = 50;
 const mostCharacters = 65_536;
+/** A pipe takes 4,096 bytes as a whole; a character has three at most. */
+const mostAtOnce = 1_365;
 
 interface BufferedWriter {
   write(line: string): void;
@@ -89,7 +92,7 @@ interface BufferedWriter {
  * Writes in larger pieces, because each write to standard error is a system call, which blocks the event loop.
  * Invariant: lines keep their order; what is held is written at the latest after `everyMs`, and when the process ends.
  */
-export function bufferedWriter(write: (text: string) => void): BufferedWriter {
+export function bufferedWriter(write: (text: string) => void, most: number = mostCharacters): BufferedWriter {
   let held = '';
   let timer: NodeJS.Timeout | undefined;
   const flush = (): void => {
@@ -102,8 +105,9 @@ export function bufferedWriter(write: (text: string) => void): BufferedWriter {
   };
   return {
     write(line) {
+      if (held.length + line.length > most) flush();
       held += line;
-      if (held.length >= mostCharacters) flush();
+      if (held.length >= most) flush();
       else timer ??= setTimeout(flush, everyMs).unref();
     },
     flush,

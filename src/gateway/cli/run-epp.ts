@@ -1,10 +1,11 @@
 /** `headgate epp`: an endpoint picker until a signal ends it. */
 import { createEpp, type EppConfig, importPlugins, loadEppConfig } from '../index.js';
-import { runService, type ServiceCommand } from './run-service.js';
+import type { GatewayArguments } from './arguments.js';
+import { runService } from './run-service.js';
 
 /** Resolves to the exit status. */
-export function runEpp(command: ServiceCommand): Promise<number> {
-  return runService(command, async (source, log, file, plugins) => {
+export function runEpp(command: GatewayArguments): Promise<number> {
+  return runService(command, async ({ source, log, file, plugins }) => {
     const load = async (text: string): Promise<EppConfig> => {
       const config = loadEppConfig(text, { registry: await importPlugins({}, plugins) });
       for (const message of config.warnings) log('warn', 'config', { file, message });

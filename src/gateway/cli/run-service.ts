@@ -2,34 +2,43 @@
 import { dirname, resolve } from 'node:path';
 import type { FlowStats } from '../../index.js';
 import type { GatewayLog, ImportPluginsOptions, LogFields } from '../index.js';
-import { CommandLog, type LogFormat } from './command-log.js';
+import type { GatewayArguments } from './arguments.js';
+import { CommandLog } from './command-log.js';
 import { readSource } from './read-source.js';
+
+type Demand = Pick<FlowStats, 'waiting' | 'inFlight'>;
 
 /** What runs. */
 export interface Service {
   /** Told at the start, after all else: a reader of the line may send signals at once. */
   readonly listening: LogFields;
-  stats(): FlowStats;
+  stats(): Demand | Promise<Demand>;
   /** Takes the file that has been read again. @throws (rejects) where it has faults, and then nothing has changed */
   reload(source: string): Promise<LogFields>;
   /** A second call ends a delay at once. */
   close(signal: NodeJS.Signals): Promise<FlowStats>;
 }
 
-export interface ServiceCommand {
-  /** Of the configuration; `-` is standard input. */
-  readonly config: string;
-  readonly logFormat?: LogFormat | undefined;
-  /** With plugins of your own. */
-  readonly modules?: readonly string[] | undefined;
+/** Where a service begins: with its file, in words and by name, its log, and plugins of your own. */
+export interface ServiceStart {
+  readonly source: string;
+  readonly log: GatewayLog;
+  readonly file: string;
+  readonly plugins: ImportPluginsOptions;
+}
+
+export function namesIn({ config, modules }: GatewayArguments): Pick<ServiceStart, 'file' | 'plugins'> {
+  const file = config === '-' ? '-' : resolve(config);
+  return { file, plugins: { from: file === '-' ? undefined : dirname(file), modules } };
 }
 
 /** Resolves to the exit status. */
 export async function runService(
-  { config: path, logFormat, modules }: ServiceCommand,
-  start: (source: string, log: GatewayLog, file: string, plugins: ImportPluginsOptions) => Promise<Service>,
+  command: GatewayArguments,
+  start: (given: ServiceStart) => Promise<Service>,
 ): Promise<number> {
-  const file = path === '-' ? '-' : resolve(path);
+  const { config: path, logFormat } = command;
+  const { file, plugins } = namesIn(command);
   const output = new CommandLog(logFormat);
   const { log } = output;
   const release = output.takeOver();
@@ -37,7 +46,7 @@ export async function runService(
   try {
     const source = readSource(path);
     output.follow(source);
-    service = await start(source, log, file, { from: file === '-' ? undefined : dirname(file), modules });
+    service = await start({ source, log, file, plugins });
   } catch (error) {
     output.faults(file, 'not-started', error);
     release();
@@ -65,20 +74,16 @@ export async function runService(
 function stopped(service: Service, log: GatewayLog): Promise<number> {
   return new Promise((resolve) => {
     let isStopping = false;
-    const stop = (signal: NodeJS.Signals): void => {
+    const stop = async (signal: NodeJS.Signals): Promise<void> => {
       if (isStopping) process.exit(1);
       isStopping = true;
-      const { waiting, inFlight } = service.stats();
+      const { waiting, inFlight } = await service.stats();
       log('info', 'draining', { signal, waiting, inFlight });
-      service.close(signal).then(
-        ({ dispatched, rejected, evicted }) => {
-          log('info', 'stopped', { dispatched, rejected, evicted });
-          resolve(0);
-        },
-        resolve.bind(undefined, 1),
-      );
+      const { dispatched, rejected, evicted } = await service.close(signal);
+      log('info', 'stopped', { dispatched, rejected, evicted });
+      resolve(0);
     };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
+    for (const each of ['SIGTERM', 'SIGINT'] as const)
+      process.on(each, (signal) => void stop(signal).catch(() => resolve(1)));
   });
 }

@@ -115,14 +115,16 @@ const fallbackConcurrency = 16;
 export class MetricsFallback {
   private readonly log: GatewayLog;
   private readonly use: (detector: SaturationDetector) => void;
+  private readonly seats: number;
   private config: GatewayConfig;
   private isReplaced = false;
 
-  /** `use` puts a detector into force. */
-  constructor(config: GatewayConfig, log: GatewayLog, use: (detector: SaturationDetector) => void) {
+  /** `use` puts a detector into force. Each of `processes` has its part of the seats. */
+  constructor(config: GatewayConfig, log: GatewayLog, use: MetricsFallback['use'], processes = 1) {
     this.config = config;
     this.log = log;
     this.use = use;
+    this.seats = Math.ceil(fallbackConcurrency / processes);
   }
 
   /** Takes another configuration; `isNew` when its detector is in force already. */
@@ -140,11 +142,11 @@ export class MetricsFallback {
       return void this.log('error', 'no-load-reports', { message });
     }
     this.isReplaced = true;
-    this.use(concurrencyDetector({ maxConcurrency: fallbackConcurrency }));
+    this.use(concurrencyDetector({ maxConcurrency: this.seats }));
     const message =
-      `no server reports its load: at most ${fallbackConcurrency} requests run on each at a time, which is a guess. ` +
+      `no server reports its load: at most ${this.seats} requests run on each at a time, which is a guess. ` +
       'Declare a concurrency-detector with what the servers can hold, or let them report metrics';
-    this.log('warn', 'no-load-reports', { message, maxConcurrency: fallbackConcurrency });
+    this.log('warn', 'no-load-reports', { message, maxConcurrency: this.seats });
   }
 
   loadReported(): void {

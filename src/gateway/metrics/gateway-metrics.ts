@@ -21,6 +21,8 @@ export interface MetricsSource {
   readonly contentType: string;
   /** The text, in parts that do not hold the event loop. */
   parts(): AsyncIterable<string>;
+  /** As prom-client puts those of several processes together. */
+  json(): Promise<readonly object[]>;
 }
 
 export interface MetricParts {
@@ -69,8 +71,9 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
     modelName: ({ askedModel }) => knownModels.labelOf(askedModel),
     targetModelName: ({ model }) => knownModels.labelOf(model),
   });
-  const leases = shared?.detector;
+  const { detector: leases, workers } = shared ?? {};
   if (leases !== undefined) sharedStateMetrics(() => leases.status, { register });
+  if (workers !== undefined) sharedStateMetrics(() => workers.status, { register, source: 'workers' });
   const quotas = shared?.quotas;
   if (quotas !== undefined) sharedQuotaMetrics(() => quotas, { register });
   for (const [name, [figure, help]] of Object.entries(counted))
@@ -84,6 +87,7 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
       yield* exposition(register);
       yield `\n${await ofProcess.metrics()}`;
     },
+    json: async () => [...(await register.getMetricsAsJSON()), ...(await ofProcess.getMetricsAsJSON())],
   };
 }
 

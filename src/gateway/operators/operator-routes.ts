@@ -4,7 +4,13 @@ import { isIP } from 'node:net';
 import type { BusyThresholdHandler, DemandSource } from '../../adapters/http/index.js';
 import { busyThresholdHandler, demandHandler } from '../../adapters/http/index.js';
 import type { FlowController, SaturationDetector } from '../../index.js';
-import { basicLogin, type InspectedShares, type Inspector, inspector } from '../../observability/inspector/index.js';
+import {
+  basicLogin,
+  type InspectedShares,
+  type Inspector,
+  type InspectorView,
+  inspector,
+} from '../../observability/inspector/index.js';
 import type { StoreProblem } from '../../redis/index.js';
 import type { BusyThresholdDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
@@ -12,6 +18,7 @@ import type { MetricsSource } from '../metrics/gateway-metrics.js';
 import { isSameSecret, keyOf } from '../requests/senders.js';
 import type { InspectorConfig } from '../settings/gateway-config.js';
 import { ApiError, sendJson, uploadEnds } from '../shared/api-error.js';
+import type { GatewayWorkers, OperatorQuestion } from '../workers/gateway-workers.js';
 
 export interface OperatorState {
   readonly flow: DemandSource;
@@ -48,10 +55,41 @@ export function hasFigures(path: string, demandPath: string): boolean {
   return path === '/metrics' || path === demandPath;
 }
 
-/** @throws (rejects) ApiError */
-export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
+/** Each of `workers` answers for all. @throws (rejects) ApiError */
+export function operatorRoutes(
+  state: () => OperatorState,
+  bodies: BodyReader,
+  workers?: GatewayWorkers,
+  page?: OperatorPage,
+): OperatorRoutes {
+  /** What this process tells. */
+  const alone: Readonly<Record<OperatorQuestion, (given: string) => unknown>> = {
+    metrics: () => state().register?.json(),
+    demand: async () => JSON.parse((await demandHandler(state().flow)({ method: 'GET', headers: {} })).body),
+    readyz: () => readinessOf(state()),
+    // Each worker numbers what it hides by itself.
+    frame: () =>
+      JSON.parse(page?.inspector.alone('frame', '') ?? 'null', (_key, value) =>
+        /^flow \d+$/.test(value) ? `${value}.${workers?.place.worker}` : value,
+      ),
+    find: (id) => page && JSON.parse(page.inspector.alone('find', id)),
+    thresholds(body) {
+      const headers = { authorization: `Bearer ${state().adminToken}` };
+      return thresholdHandler(state())?.({ method: 'POST', headers, body });
+    },
+  };
+  if (workers !== undefined) workers.answer = (what, given) => alone[what](String(given));
+  const ofAll = async (what: OperatorQuestion): Promise<unknown> => workers?.ofAll(what) ?? alone[what]('');
+
+  function checkToken({ headers }: IncomingMessage, whose: string, names: string, other?: string): void {
+    const { guardsMetrics, adminToken } = state();
+    if (!guardsMetrics || hasToken(headers, adminToken) || hasToken(headers, other)) return;
+    const message = `${whose} ${names} as bearer token here, or a port of its own, admin.port.`;
+    throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
+  }
+
   return async function answerOperator(path, req, res) {
-    const { demand } = state();
+    const { demand, register } = state();
     if ((readOnly.has(path) || path === demand.path) && req.method !== 'GET' && req.method !== 'HEAD') {
       const message = `${req.method} is not possible at ${path}, which takes GET, HEAD.`;
       throw new ApiError(405, 'method_not_allowed', message, { ...uploadEnds, allow: 'GET, HEAD' });
@@ -59,43 +97,44 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
     if (path === '/healthz') {
       sendJson(res, 200, { status: 'ok' });
     } else if (path === '/readyz') {
-      const { isDraining, endpoints, available, share, guardsMetrics } = state();
-      const whole = share.isMissing ? 'no-share' : 'ready';
-      const status = isDraining ? 'draining' : available === 0 ? 'no-endpoints' : whole;
-      const { code, message } = share.problem ?? {};
-      // The words of a store may hold addresses, which are not for strangers.
-      const problem = code && { code, message: guardsMetrics ? undefined : message };
-      sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints, available, problem });
+      const { isDraining, isMissing, ...told }: ReturnType<typeof readinessOf> = Object(await ofAll('readyz'));
+      const whole = isMissing ? 'no-share' : 'ready';
+      const status = isDraining ? 'draining' : told.available === 0 ? 'no-endpoints' : whole;
+      sendJson(res, status === 'ready' ? 200 : 503, { status, ...told });
     } else if (path === '/metrics') {
-      const { register, guardsMetrics, adminToken } = state();
-      if (guardsMetrics && !hasToken(req.headers, adminToken)) {
-        const message = 'Metrics need admin.token as bearer token here, or a port of their own, admin.port.';
-        throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
-      }
+      checkToken(req, 'Metrics need', 'admin.token');
       if (register === undefined)
         throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
-      for await (const part of register.parts()) {
+      for await (const part of workers === undefined ? register.parts() : [String(await ofAll('metrics'))]) {
         // Only now, so that a metric that cannot be read is an error with its status.
         if (!res.headersSent) res.writeHead(200, { 'content-type': register.contentType });
         res.write(part);
       }
       res.end();
     } else if (path === demand.path) {
-      const { flow, guardsMetrics, adminToken } = state();
-      if (guardsMetrics && !hasToken(req.headers, adminToken) && !hasToken(req.headers, demand.token)) {
-        const message =
-          'Demand needs demand.token or admin.token as bearer token here, or a port of its own, admin.port.';
-        throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
-      }
-      const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });
-      res.writeHead(answer.status, answer.headers).end(answer.body);
+      checkToken(req, 'Demand needs', 'demand.token or admin.token', demand.token);
+      sendJson(res, 200, await ofAll('demand'));
     } else if (path === thresholds) {
-      await moveThresholds(req, res, state(), bodies);
+      await moveThresholds(req, res, state(), bodies, workers);
     }
   };
 }
 
-async function moveThresholds(req: IncomingMessage, res: ServerResponse, state: OperatorState, bodies: BodyReader) {
+/** What a process tells of whether requests can go. */
+function readinessOf({ isDraining, endpoints, available, share, guardsMetrics }: OperatorState) {
+  const { code, message } = share.problem ?? {};
+  // The words of a store may hold addresses, which are not for strangers.
+  const problem = code && { code, message: guardsMetrics ? undefined : message };
+  return { isDraining, isMissing: share.isMissing, endpoints, available, problem };
+}
+
+async function moveThresholds(
+  req: IncomingMessage,
+  res: ServerResponse,
+  state: OperatorState,
+  bodies: BodyReader,
+  workers: GatewayWorkers | undefined,
+): Promise<void> {
   const handle = thresholdHandler(state);
   if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
   const isAuthorized = hasToken(req.headers, state.adminToken);
@@ -103,6 +142,7 @@ async function moveThresholds(req: IncomingMessage, res: ServerResponse, state: 
   // Others get 403, and nothing is received from them.
   const body = isAuthorized ? (await bodies.read(req, 'operators', longestUpdate)).toString('utf8') : undefined;
   const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
+  if (req.method === 'POST' && answer.status === 200) await workers?.place.together('thresholds', body);
   res.writeHead(answer.status, isAuthorized ? answer.headers : { ...answer.headers, ...uploadEnds }).end(answer.body);
 }
 
@@ -138,9 +178,11 @@ export function operatorPage(
   { path, password, fairnessIds }: InspectorConfig,
   hosts: (host: string) => boolean,
   shared: (() => InspectedShares) | undefined,
+  workers?: GatewayWorkers,
 ): OperatorPage {
   const authorize = basicLogin({ password });
-  return { path, inspector: inspector(flow, { authorize, hosts, fairnessIds, shared }) };
+  const together = workers && ((view: InspectorView, id: string) => workers.ofAll(view, id));
+  return { path, inspector: inspector(flow, { authorize, hosts, fairnessIds, shared, together }) };
 }
 
 /**

@@ -1,8 +1,7 @@
 /** The section `sharedState` of a gateway file. */
 import { Problems } from '../../base/problems.js';
-import type { SharedStateConfig } from '../shared/shared-state.js';
 import type { StoreAddress, StoreLogin } from '../shared/store-clients.js';
-import type { FileSharedState } from './gateway-config.js';
+import type { FileSharedState, SharedStateConfig } from './gateway-config.js';
 
 const kinds = ['maxConcurrency', 'maxTokens', 'endpointConcurrency'] as const;
 const defaultRefreshMs = 1_000;

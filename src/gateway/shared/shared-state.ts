@@ -1,12 +1,11 @@
 /**
- * The limit and the quotas that this gateway shares with its replicas: connection, detector, and lines of the log.
+ * The limit and the quotas that this gateway shares: with its replicas, and with the other workers of its machine.
  *
  * Invariant: a gateway starts and serves without the store; the fallback of the leases is in force then.
  */
 import { type Constraint, maxOf, type SaturationDetector } from '../../index.js';
 import {
   type LeasedDetector,
-  type LeaseOptions,
   type LeaseStatus,
   type SharedConcurrency,
   type SharedQuotas,
@@ -17,45 +16,48 @@ import {
   sharedQuotas,
 } from '../../redis/index.js';
 import type { QuotaDetector } from '../../types/index.js';
+import type { SharedStateConfig } from '../settings/gateway-config.js';
+import type { GatewayWorkers } from '../workers/gateway-workers.js';
 import type { GatewayLog } from './gateway-log.js';
 import type { StoreAddress } from './store-clients.js';
-import { StoreConnection } from './store-connection.js';
-
-export interface SharedStateConfig {
-  readonly store: StoreAddress;
-  /** Reads `store` again, whose secrets may have changed; undefined while it cannot be read. */
-  readonly readStore: () => StoreAddress | undefined;
-  /** In flight: requests or tokens of the pool, or requests of each endpoint of weight 1; undefined: only quotas. */
-  readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
-  readonly limit: number;
-  /** Whether the quotas of the file's `quota-detector` are those of all replicas. */
-  readonly quotas: boolean;
-  readonly leases: LeaseOptions & { readonly leaseDuration: number };
-}
+import { type Connection, StoreConnection } from './store-connection.js';
 
 export class SharedState {
-  /** Undefined where no limit is shared. */
+  /** Undefined where replicas share no limit. */
   readonly detector: LeasedDetector | undefined;
   /** Undefined where quotas are those of each replica. */
   readonly quotas: SharedQuotas | undefined;
-  private config: SharedStateConfig;
-  private readonly connection: StoreConnection;
+  readonly workers: GatewayWorkers | undefined;
+  private config: SharedStateConfig | undefined;
+  private readonly connection: Connection | undefined;
 
-  private constructor(config: SharedStateConfig, connection: StoreConnection, log: GatewayLog) {
+  private constructor(
+    config: SharedStateConfig | undefined,
+    connection: Connection | undefined,
+    log: GatewayLog,
+    workers: GatewayWorkers | undefined,
+  ) {
     this.config = config;
     this.connection = connection;
-    const { store } = connection;
-    this.detector = detectorOf(config, store);
+    this.workers = workers;
+    this.detector = config && connection && detectorOf(config, connection.store);
     if (this.detector !== undefined) logLeases(this.detector, log);
-    this.quotas = config.quotas ? quotasOf(config, store, this.detector) : undefined;
+    const ofReplicas = config?.quotas && connection && quotasOf(config, connection.store, this.detector);
+    this.quotas = ofReplicas || workers?.quotas;
     this.quotas?.onProblem(({ code, message }) => log('warn', 'shared-state', { code, message }));
   }
 
-  /** @throws (rejects) FlowConfigError when no client is installed */
-  static async connect(config: SharedStateConfig, log: GatewayLog): Promise<SharedState> {
-    const { store, leases } = config;
-    const again = (): StoreAddress | undefined => shared.config.readStore();
-    const shared = new SharedState(config, await StoreConnection.open(store, again, leases.leaseDuration), log);
+  /** Undefined where nothing is shared. @throws (rejects) FlowConfigError when no client is installed */
+  static async connect(
+    config: SharedStateConfig | undefined,
+    log: GatewayLog,
+    workers?: GatewayWorkers,
+  ): Promise<SharedState | undefined> {
+    if (config === undefined) return workers && new SharedState(undefined, undefined, log, workers);
+    const again = (): StoreAddress | undefined => shared.config?.readStore();
+    const { leaseDuration } = config.leases;
+    const connection = workers?.place.connection ?? (await StoreConnection.open(config.store, again, leaseDuration));
+    const shared = new SharedState(config, connection, log, workers);
     return shared;
   }
 
@@ -76,20 +78,21 @@ export class SharedState {
 
   /** The holdings of this replica, for pages. */
   get held(): { readonly leases: readonly LeaseStatus[]; readonly quotas: SharedQuotas | undefined } {
-    const { detector, quotas } = this;
-    return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };
+    const { detector, quotas, workers } = this;
+    const leases = [...(detector?.status ?? []), ...(workers?.status ?? [])];
+    return { leases, quotas: quotas?.status.length ? quotas : undefined };
   }
 
   /** Whether there is a limit, and no part of it here; and the problem of the store, if it has one. */
   get share(): { readonly isMissing: boolean; readonly problem: StoreProblem | undefined } {
-    const { leases } = this.held;
+    const leases = this.detector?.status ?? [];
     const isMissing = this.detector !== undefined && leases.every(({ cap }) => cap === 0);
     return { isMissing, problem: leases[0]?.store.problem ?? this.quotas?.store.problem };
   }
 
   /** Puts another limit or store into force. False when other settings have changed too, which needs a restart. */
   reconfigure(next: SharedStateConfig | undefined): boolean {
-    if (next === undefined) return false;
+    if (next === undefined || this.config === undefined) return next === this.config;
     const { limit: _limit, store: _store, ...before } = this.config;
     const { limit, store, ...after } = next;
     if (JSON.stringify(before) !== JSON.stringify(after)) return false;
@@ -98,14 +101,14 @@ export class SharedState {
     if (limit !== this.config.limit && !isSettable) return false;
     if (isSettable) detector.setLimit(limit);
     this.config = next;
-    this.connection.follow(store);
+    this.connection?.follow(store);
     return true;
   }
 
   /** Gives the share back and closes the connection. Never rejects. */
   async close(): Promise<void> {
-    await Promise.all([this.detector?.close(), this.quotas?.close()]);
-    this.connection.end();
+    await Promise.all([this.detector?.close(), this.quotas?.close(), this.workers?.close()]);
+    this.connection?.end();
   }
 }
 

@@ -11,6 +11,8 @@ type Made = StoreClient & { readonly store: Store };
 /** Reads the address anew, with secrets that may have changed; undefined while it cannot be read. */
 type Again = () => StoreAddress | undefined;
 
+export type Connection = Pick<StoreConnection, 'store' | 'follow' | 'end'>;
+
 /** From one look at files with secrets to the next. */
 const lookMs = 1_000;
 

@@ -2,6 +2,6 @@
 export type { FrameBand, FrameEndpoint, FrameFlow, FrameWait, FrameWhole, InspectorFrame } from './frame.js';
 export { type Inspector, inspector } from './inspector.js';
 export { type BasicLoginOptions, basicLogin } from './login.js';
-export type { InspectorOptions, InspectorRequest } from './options.js';
+export type { InspectorOptions, InspectorRequest, InspectorView } from './options.js';
 export type { FrameLease, FrameShared, InspectedLease, InspectedShares, InspectedStore } from './shared-limits.js';
 export type { FrameTenant } from './tenants.js';

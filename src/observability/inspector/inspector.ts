@@ -7,7 +7,7 @@ import { frameText, toFrame } from './frame.js';
 import { History } from './history.js';
 import { aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
-import { type InspectorOptions, type InspectorRequest, inspectorOptions } from './options.js';
+import { type InspectorOptions, type InspectorRequest, type InspectorView, inspectorOptions } from './options.js';
 import { builtPage } from './page/built-page.js';
 import { sharedTable } from './shared-limits.js';
 
@@ -17,6 +17,8 @@ export interface Inspector {
   fetch(request: Request): Promise<Response>;
   /** For node:http, Express, Koa (`ctx.respond = false`), Fastify (`reply.hijack()`). `next`: faults of `authorize`. */
   node(req: NodeLikeRequest, res: NodeLikeResponse, next?: (error?: unknown) => void): Promise<void>;
+  /** What this process alone shows, as JSON: a frame, or why the request of that ID waits. */
+  alone(view: InspectorView, id: string): string;
   /** Pages that watch now. */
   readonly watchers: number;
   /** Ends all streams, so that a server can close, and the history. Later pages are served without the past. */
@@ -42,7 +44,7 @@ const guards: Readonly<Record<string, string>> = {
  */
 export function inspector(flow: FlowController<never>, options: InspectorOptions = {}): Inspector {
   const resolved = s.parse(inspectorOptions, options, 'inspector');
-  const { authorize, hosts, intervalMs, maxWatchers, clock } = resolved;
+  const { authorize, hosts, intervalMs, maxWatchers, clock, together } = resolved;
   let history: History | undefined = resolved.history ? new History(flow, clock) : undefined;
   const nameOf = resolved.fairnessIds === 'hidden' ? aliases() : shortenName;
   let frame: { readonly json: string; readonly madeAtMs: number } | undefined;
@@ -58,6 +60,19 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
     return frame.json;
   }
   const stream = broadcast(clock, intervalMs, currentFrame);
+  const alone = (view: InspectorView, id: string): string =>
+    view === 'frame' ? currentFrame() : JSON.stringify(found(flow, resolved.idOf, id));
+  const ofAll = async (view: InspectorView, id: string): Promise<string> =>
+    together === undefined ? alone(view, id) : JSON.stringify(await together(view, id));
+
+  /** The events, each with the frame of all processes. */
+  function watched(events: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const encoder = new TextEncoder();
+    const frames = new TransformStream<Uint8Array, Uint8Array>({
+      transform: async (_event, out) => out.enqueue(encoder.encode(`data: ${await ofAll('frame', '')}\n\n`)),
+    });
+    return events.pipeThrough(frames);
+  }
 
   async function answer(request: InspectorRequest): Promise<Response> {
     if (authorize === undefined)
@@ -69,24 +84,26 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return rejection(405, 'read-only', { allow: 'GET, HEAD' });
     const { searchParams } = new URL(request.url, 'http://localhost');
-    const response = view(searchParams.get('view'), request.method === 'HEAD', searchParams.get('id'));
+    const response = await view(searchParams.get('view'), request.method === 'HEAD', searchParams.get('id'));
     return request.method === 'HEAD' ? new Response(null, response) : response;
   }
 
-  function view(name: string | null, isHead: boolean, id: string | null): Response {
+  async function view(name: string | null, isHead: boolean, id: string | null): Promise<Response> {
     switch (name) {
       case null:
         return page();
       case 'json':
-        return respond(200, 'application/json', currentFrame());
+        return respond(200, 'application/json', await ofAll('frame', ''));
       case 'find':
         if (id === null || id === '') return rejection(400, 'expected id=…, the name of a request');
-        return respond(200, 'application/json', JSON.stringify(found(flow, resolved.idOf, id)));
+        return respond(200, 'application/json', await ofAll('find', id));
       case 'events':
         if (isHead) return respond(200, 'text/event-stream', null);
         if (stream.watchers >= maxWatchers)
           return rejection(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
-        return respond(200, 'text/event-stream', stream.watch(), { 'x-accel-buffering': 'no' });
+        return respond(200, 'text/event-stream', together ? watched(stream.watch()) : stream.watch(), {
+          'x-accel-buffering': 'no',
+        });
       default:
         return rejection(404, 'views are: none for the page, events, json, find');
     }
@@ -95,6 +112,7 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
   return {
     fetch: ({ method, url, headers }) => answer({ method, url, headers }),
     node: (req, res, next) => answerNode(answer, req, res, next),
+    alone,
     get watchers() {
       return stream.watchers;
     },

@@ -15,6 +15,8 @@ export interface InspectorRequest {
   readonly address?: string | undefined;
 }
 
+export type InspectorView = 'frame' | 'find';
+
 export interface InspectorOptions {
   /** Whether this request may look, or the answer to one that may not (`basicLogin`). Without it all get 403. */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
@@ -37,6 +39,8 @@ export interface InspectorOptions {
   bounds?: OverviewBounds | undefined;
   /** Its part of shared limits, for each frame: `() => ({ leases: shared.status, quotas })`. @default not shown */
   shared?: (() => InspectedShares) | undefined;
+  /** Answers for several processes, of which each is asked by `alone`. @default this process alone */
+  together?: ((view: InspectorView, id: string) => Promise<unknown>) | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
 }
@@ -45,7 +49,7 @@ type Filled<K extends keyof InspectorOptions> = { readonly [P in K]: NonNullable
 
 export interface ResolvedInspectorOptions
   extends Filled<'idOf' | 'history' | 'fairnessIds' | 'intervalMs' | 'maxWatchers' | 'bounds' | 'clock'>,
-    Pick<InspectorOptions, 'authorize' | 'shared'> {
+    Pick<InspectorOptions, 'authorize' | 'shared' | 'together'> {
   readonly hosts: (host: string) => boolean;
 }
 
@@ -89,5 +93,6 @@ export const inspectorOptions: s.Schema<ResolvedInspectorOptions> = s.object({
     {},
   ),
   shared: s.optional(s.callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
+  together: s.optional(s.callable<NonNullable<InspectorOptions['together']>>()),
   clock: s.optional(s.clock(), realClock),
 } satisfies Record<keyof InspectorOptions, unknown>);

@@ -43,6 +43,12 @@ const perPool = familiesOf('shared_', ['pool'], function* firstOfPool(leases: Le
   }
 });
 
+/** Of the processes of one machine the highest counts: they tell the same, or a state. */
+const ofAll = <S>(family: Family<S>): Family<S> =>
+  family.type === 'gauge' && /limit|held|replicas|used|age|expired|latency|open|local/.test(family.name)
+    ? { ...family, aggregator: 'max' }
+    : family;
+
 const families: readonly Family<Leases>[] = [
   gauge('limit', 'The limit of all replicas together.', ({ limit }) => limit),
   gauge('cap', 'What this replica may have in flight now.', ({ cap }) => cap),
@@ -64,7 +70,7 @@ const families: readonly Family<Leases>[] = [
   perPool('engine_calls_total', 'Calls of the store.', ({ store }) => store.calls),
   perPool('engine_misses_total', 'Calls of the store that did not do their work.', ({ store }) => store.misses),
   perPool('engine_epoch_changes_total', 'Times that the store had lost what it knew.', (lease) => lease.epochChanges),
-];
+].map(ofAll);
 
 type Quotas = () => ObservedQuotas;
 
@@ -86,7 +92,7 @@ const quotaFamilies: readonly Family<Quotas>[] = [
   ofQuotaStore('breaker_open', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
   ofQuotaStore('calls_total', 'Calls of the store.', ({ calls }) => calls),
   ofQuotaStore('misses_total', 'Calls of the store that did not do their work.', ({ misses }) => misses),
-];
+].map(ofAll);
 
 export interface SharedStateMetricsOptions {
   /** Where the metrics are registered: a `Registry` of prom-client. */

@@ -18,7 +18,11 @@ it('metrics that cannot be read are an error with its status, and no empty answe
     },
   });
   const state: Partial<OperatorState> = {
-    register: { contentType: register.contentType, parts: () => exposition(register) },
+    register: {
+      contentType: register.contentType,
+      parts: () => exposition(register),
+      json: () => register.getMetricsAsJSON(),
+    },
     demand: { path: '/demand', token: undefined },
   };
   const routes = operatorRoutes(() => state as OperatorState, {} as BodyReader);

@@ -8,6 +8,8 @@ import {
   type LogLevel,
   loadGatewayConfig,
 } from '../../../src/gateway/index.js';
+import type { GatewayWorkers } from '../../../src/gateway/workers/gateway-workers.js';
+import { defaultRegistry } from '../../../src/index.js';
 
 /** One seat for each server, and nothing scraped, unless `more` says otherwise. */
 export function fileOf(upstreams: readonly (string | object)[], more: object = {}, maxConcurrency = 1): object {
@@ -30,12 +32,12 @@ export interface Started {
   post(body: unknown, init?: RequestInit): Promise<Response>;
 }
 
-export async function startGateway(file: object): Promise<Started> {
+export async function startGateway(file: object, workers?: GatewayWorkers): Promise<Started> {
   const log: Started['log'] = [];
-  const config = loadGatewayConfig(file);
-  const gateway = await createGateway(config, {
-    log: (level, event, fields = {}) => log.push({ level, event, fields }),
-  });
+  const config = loadFor(file, workers);
+  const write = (level: LogLevel, event: string, fields = {}): unknown => log.push({ level, event, fields });
+  const options = { workers, log: write };
+  const gateway = await createGateway(config, options);
   onTestFinished(async () => {
     await gateway.close();
   });
@@ -51,6 +53,12 @@ export async function startGateway(file: object): Promise<Started> {
         headers: { 'content-type': 'application/json', ...init.headers },
       }),
   };
+}
+
+/** As one of several workers reads it. */
+export function loadFor(file: object, workers: GatewayWorkers | undefined): GatewayConfig {
+  const config = loadGatewayConfig(file, { registry: workers?.registry(defaultRegistry()) });
+  return workers?.settings(config) ?? config;
 }
 
 /** What an error of the gateway or of flow control says. */

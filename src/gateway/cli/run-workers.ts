@@ -1,0 +1,176 @@
+/**
+ * `headgate gateway`, in this process or in several. With `--workers` this one is the primary: it reads the file, holds
+ * what the workers share, and keeps as many of them alive. A worker is this command, started with the same arguments;
+ * the primary tells it what to serve.
+ *
+ *     forked ──► serves ── dies ──► replaced: at once, and later and later if it dies young
+ *
+ * Invariant: a worker that takes the place of another begins as that one did, so that all are alike.
+ */
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { env } from 'node:process';
+import { calls } from '../../base/calls.js';
+import { localStore, type Store } from '../../redis/index.js';
+import { serveStore, workerStore } from '../../redis/workers/index.js';
+import type { GatewayLog } from '../index.js';
+import { loadPromClient } from '../shared/optional-peers.js';
+import { StoreConnection } from '../shared/store-connection.js';
+import { GatewayWorkers } from '../workers/gateway-workers.js';
+import { oneAnswer } from '../workers/one-answer.js';
+import { WorkerBoard, type WorkerQuestion } from '../workers/worker-board.js';
+import type { GatewayArguments } from './arguments.js';
+import { CommandLog } from './command-log.js';
+import { changesTold, loadFile, serveGateway, warn } from './run-gateway.js';
+import { namesIn, runService, type Service, type ServiceStart } from './run-service.js';
+
+/** A worker that lived for less has died young. */
+const youngMs = 10_000;
+const firstDelayMs = 100;
+const longestDelayMs = 10_000;
+
+/** Resolves to the exit status. */
+export function runGateway(command: GatewayArguments): Promise<number> {
+  const place = cluster.isWorker ? env.HEADGATE_WORKER : undefined;
+  if (place !== undefined) return runWorker(command, place.split('/').map(Number));
+  const { workers } = command;
+  return runService(command, (start) => (workers === 1 ? serveGateway(start) : serveByWorkers(start, workers)));
+}
+
+async function serveByWorkers(start: ServiceStart, count: number): Promise<Service> {
+  let config = await loadFile(start.source, start);
+  warn(config, start);
+  const { store, leases } = config.sharedState ?? {};
+  const again = (): typeof store => config.sharedState?.readStore();
+  const connection = store && leases && (await StoreConnection.open(store, again, leases.leaseDuration));
+  const board = new WorkerBoard(await loadPromClient());
+  const crew = new Crew(start, board, { workers: localStore(), sharedState: connection?.store });
+  const end = async (): Promise<void> => {
+    await crew.end();
+    connection?.end();
+  };
+  cluster.setupPrimary({ serialization: 'advanced' });
+  const begun = Array.from({ length: count }, (_, index) => crew.begin(index + 1, count));
+  const [listening] = await Promise.all(begun).catch(async (error) => {
+    await end();
+    throw error;
+  });
+  return {
+    listening: { ...Object(listening), workers: count },
+    stats: async () => Object(oneAnswer(await board.all({ what: 'demand' }))),
+    async reload(text) {
+      const next = await loadFile(text, start);
+      const [told] = await board.all({ what: 'reload', given: text });
+      const changed = changesTold(config, next);
+      if (next.flowFingerprint !== config.flowFingerprint) board.forgetThresholds();
+      config = next;
+      crew.latest = text;
+      connection?.follow(next.sharedState?.store);
+      warn(next, start);
+      return { ...Object(told), changed };
+    },
+    async close(signal) {
+      crew.isStopping = true;
+      const stats = await board.all({ what: 'close', given: signal });
+      await end();
+      return Object(oneAnswer(stats));
+    },
+  };
+}
+
+/** The workers that live. */
+class Crew {
+  /** The file in force. Written by the primary's service, as the next. */
+  latest: string;
+  isStopping = false;
+  private readonly first: ServiceStart;
+  private readonly board: WorkerBoard;
+  private readonly stores: Readonly<Record<string, Store | undefined>>;
+  /** How each is ended: one that does not serve yet has nothing to drain. */
+  private readonly ends = new Map<Worker, () => unknown>();
+
+  constructor(first: ServiceStart, board: WorkerBoard, stores: Crew['stores']) {
+    this.latest = first.source;
+    this.first = first;
+    this.board = board;
+    this.stores = stores;
+  }
+
+  /** Resolves to what the worker says when it serves. */
+  async begin(worker: number, count: number, diedYoung = 0): Promise<unknown> {
+    const { first, board, ends } = this;
+    const startedAtMs = performance.now();
+    // The name of a replica is made of this: one that takes its place takes it over.
+    const NODE_APP_INSTANCE = `${env.NODE_APP_INSTANCE ?? 'worker'}.${worker}`;
+    const forked = cluster.fork({ NODE_APP_INSTANCE, HEADGATE_WORKER: `${worker}/${count}` });
+    const { process: child } = forked;
+    const { pid } = child;
+    let error: string | undefined;
+    ends.set(forked, () => child.kill('SIGKILL'));
+    for (const [name, store] of Object.entries(this.stores)) if (store) serveStore(store, forked, name);
+    const { calls: asked, join } = board.meet(forked);
+    forked.on('exit', (code, signal) => {
+      ends.delete(forked);
+      if (this.isStopping) return;
+      const livedMs = Math.round(performance.now() - startedAtMs);
+      const young = livedMs < youngMs ? diedYoung + 1 : 0;
+      const replacedInMs = young === 0 ? 0 : Math.min(longestDelayMs, firstDelayMs * 2 ** (young - 1));
+      const fields = { worker, pid, signal: signal ?? code ?? undefined, error, livedMs, replacedInMs };
+      first.log('error', 'worker-died', fields);
+      setTimeout(() => this.isStopping || this.begin(worker, count, young).catch(() => {}), replacedInMs);
+    });
+    try {
+      // It hears nothing that is said before.
+      await new Promise((resolve, reject) => {
+        forked.once('message', resolve).once('exit', () => reject(new Error(`worker ${worker} has ended`)));
+      });
+      const listening = await asked.ask({ what: 'start', given: first.source });
+      for (let known = first.source; known !== this.latest; ) {
+        known = this.latest;
+        await asked.ask({ what: 'reload', given: known });
+      }
+      ends.set(forked, () => asked.tell({ what: 'end' }));
+      join();
+      first.log('info', 'worker-ready', { worker, pid });
+      return listening;
+    } catch (reason) {
+      error = String(reason);
+      child.kill('SIGKILL');
+      throw reason;
+    }
+  }
+
+  async end(): Promise<void> {
+    this.isStopping = true;
+    for (const end of this.ends.values()) end();
+    await Promise.all([...this.ends.keys()].map((worker) => once(worker, 'exit')));
+  }
+}
+
+/** It ends with its primary, at once: another one must not find its requests running. */
+function runWorker(command: GatewayArguments, [worker = 1, count = 1]: readonly number[]): Promise<number> {
+  // A terminal sends its signals to all processes; the primary says what is to be done.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+  const output = new CommandLog(command.logFormat, true);
+  output.takeOver();
+  const log: GatewayLog = (level, event, fields) => output.log(level, event, { worker, ...fields });
+  let service: Service;
+  async function answer({ what, given }: WorkerQuestion): Promise<unknown> {
+    const source = String(given);
+    if (what === 'start' || what === 'reload') output.follow(source);
+    if (what === 'start') {
+      service = await serveGateway({ source, log, ...namesIn(command) }, workers);
+      return service.listening;
+    }
+    if (what === 'reload') return service.reload(source);
+    if (what === 'end') process.exit();
+    return what === 'close' ? service.close(source === 'SIGTERM' ? 'SIGTERM' : 'SIGINT') : workers.answer(what, given);
+  }
+  const primary = calls<WorkerQuestion>(process, 'gateway', answer);
+  const store = workerStore(process, 'workers');
+  const connection = { store: workerStore(process, 'sharedState'), follow: () => {}, end: () => {} };
+  const together: GatewayWorkers['place']['together'] = (what, given) => primary.ask({ what, given });
+  const workers = new GatewayWorkers({ worker, count, store, connection, together });
+  process.send?.({ isHere: true });
+  return new Promise(() => {});
+}
