@@ -19,6 +19,7 @@ export const tasks = {
     eviction: [dist, 'node examples/gateway/eviction.mjs'],
     capacity: [dist, 'node examples/gateway/capacity.mjs'],
     'late-binding': [dist, 'node examples/gateway/late-binding.mjs'],
+    workers: [dist, 'node examples/replicas/workers.mjs'],
     replicas: [dist, 'node examples/replicas/serve.mjs --seconds 16 --kill-after 8'],
     portkey: [dist, 'node bench/install.mjs ../examples/portkey', 'node examples/portkey/demo.mjs'],
   },
@@ -32,6 +33,7 @@ export const tasks = {
     scraping: [dist, 'node bench/scraping.mjs'],
     'ext-proc': [dist, 'node bench/ext-proc/run.mjs'],
     shared: [dist, 'node bench/shared-state.mjs'],
+    workers: [dist, 'node bench/workers.mjs'],
   },
   torture: {
     torture: [`${bundled} test/property/torture.ts`],

@@ -283,7 +283,7 @@ class RunningGateway implements Gateway {
       this.shared?.shareQuotas(before.constraints, config.constraints);
       throw error;
     }
-    this.shared?.workers?.start(this.flow, this.pool, config.constraints);
+    if (config !== before) this.shared?.workers?.start(this.flow, this.pool, config.constraints);
   }
 
   close({ delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<FlowStats> {

@@ -1,17 +1,16 @@
 /**
- * `headgate gateway`, in this process or in several. With `--workers` this one is the primary: it reads the file, holds
- * what the workers share, and keeps as many of them alive. A worker is this command, started with the same arguments;
- * the primary tells it what to serve.
+ * `headgate gateway`, in this process or in several: the primary reads the file, holds what workers share, and keeps as
+ * many of them alive. A worker is this command with the same arguments, and is told what to serve.
  *
  *     forked ──► serves ── dies ──► replaced: at once, and later and later if it dies young
  *
- * Invariant: a worker that takes the place of another begins as that one did, so that all are alike.
+ * Invariant: one that takes the place of another begins with the first file, as that one did, so that all are alike.
  */
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { env } from 'node:process';
 import { calls } from '../../base/calls.js';
-import { localStore, type Store } from '../../redis/index.js';
+import { localStore } from '../../redis/index.js';
 import { serveStore, workerStore } from '../../redis/workers/index.js';
 import type { GatewayLog } from '../index.js';
 import { loadPromClient } from '../shared/optional-peers.js';
@@ -26,8 +25,7 @@ import { namesIn, runService, type Service, type ServiceStart } from './run-serv
 
 /** A worker that lived for less has died young. */
 const youngMs = 10_000;
-const firstDelayMs = 100;
-const longestDelayMs = 10_000;
+const [firstDelayMs, longestDelayMs] = [100, 10_000];
 
 /** Resolves to the exit status. */
 export function runGateway(command: GatewayArguments): Promise<number> {
@@ -43,16 +41,12 @@ async function serveByWorkers(start: ServiceStart, count: number): Promise<Servi
   const { store, leases } = config.sharedState ?? {};
   const again = (): typeof store => config.sharedState?.readStore();
   const connection = store && leases && (await StoreConnection.open(store, again, leases.leaseDuration));
-  const board = new WorkerBoard(await loadPromClient());
-  const crew = new Crew(start, board, { workers: localStore(), sharedState: connection?.store });
-  const end = async (): Promise<void> => {
-    await crew.end();
-    connection?.end();
-  };
+  const crew = new Crew(start, new WorkerBoard(await loadPromClient()), connection);
+  const { board } = crew;
   cluster.setupPrimary({ serialization: 'advanced' });
   const begun = Array.from({ length: count }, (_, index) => crew.begin(index + 1, count));
   const [listening] = await Promise.all(begun).catch(async (error) => {
-    await end();
+    await crew.end();
     throw error;
   });
   return {
@@ -62,9 +56,9 @@ async function serveByWorkers(start: ServiceStart, count: number): Promise<Servi
       const next = await loadFile(text, start);
       const [told] = await board.all({ what: 'reload', given: text });
       const changed = changesTold(config, next);
-      if (next.flowFingerprint !== config.flowFingerprint) board.forgetThresholds();
+      if (next.flowFingerprint !== config.flowFingerprint) board.thresholds.length = 0;
       config = next;
-      crew.latest = text;
+      crew.source = text;
       connection?.follow(next.sharedState?.store);
       warn(next, start);
       return { ...Object(told), changed };
@@ -72,33 +66,33 @@ async function serveByWorkers(start: ServiceStart, count: number): Promise<Servi
     async close(signal) {
       crew.isStopping = true;
       const stats = await board.all({ what: 'close', given: signal });
-      await end();
+      await crew.end();
       return Object(oneAnswer(stats));
     },
   };
 }
 
-/** The workers that live. */
+/** The workers that live. The primary's service writes the file in force, and that it stops. */
 class Crew {
-  /** The file in force. Written by the primary's service, as the next. */
-  latest: string;
+  source: string;
   isStopping = false;
-  private readonly first: ServiceStart;
-  private readonly board: WorkerBoard;
-  private readonly stores: Readonly<Record<string, Store | undefined>>;
+  readonly board: WorkerBoard;
+  private readonly start: ServiceStart;
+  private readonly connection: StoreConnection | undefined;
+  private readonly store = localStore();
   /** How each is ended: one that does not serve yet has nothing to drain. */
   private readonly ends = new Map<Worker, () => unknown>();
 
-  constructor(first: ServiceStart, board: WorkerBoard, stores: Crew['stores']) {
-    this.latest = first.source;
-    this.first = first;
+  constructor(start: ServiceStart, board: WorkerBoard, connection: StoreConnection | undefined) {
+    this.source = start.source;
+    this.start = start;
     this.board = board;
-    this.stores = stores;
+    this.connection = connection;
   }
 
   /** Resolves to what the worker says when it serves. */
   async begin(worker: number, count: number, diedYoung = 0): Promise<unknown> {
-    const { first, board, ends } = this;
+    const { source, log } = this.start;
     const startedAtMs = performance.now();
     // The name of a replica is made of this: one that takes its place takes it over.
     const NODE_APP_INSTANCE = `${env.NODE_APP_INSTANCE ?? 'worker'}.${worker}`;
@@ -106,17 +100,17 @@ class Crew {
     const { process: child } = forked;
     const { pid } = child;
     let error: string | undefined;
-    ends.set(forked, () => child.kill('SIGKILL'));
-    for (const [name, store] of Object.entries(this.stores)) if (store) serveStore(store, forked, name);
-    const { calls: asked, join } = board.meet(forked);
+    this.ends.set(forked, () => child.kill('SIGKILL'));
+    serveStore(this.store, forked, 'workers');
+    if (this.connection !== undefined) serveStore(this.connection.store, forked, 'sharedState');
+    const { calls: asked, join } = this.board.meet(forked);
     forked.on('exit', (code, signal) => {
-      ends.delete(forked);
+      this.ends.delete(forked);
       if (this.isStopping) return;
       const livedMs = Math.round(performance.now() - startedAtMs);
       const young = livedMs < youngMs ? diedYoung + 1 : 0;
       const replacedInMs = young === 0 ? 0 : Math.min(longestDelayMs, firstDelayMs * 2 ** (young - 1));
-      const fields = { worker, pid, signal: signal ?? code ?? undefined, error, livedMs, replacedInMs };
-      first.log('error', 'worker-died', fields);
+      log('error', 'worker-died', { worker, pid, signal: signal ?? code ?? undefined, error, livedMs, replacedInMs });
       setTimeout(() => this.isStopping || this.begin(worker, count, young).catch(() => {}), replacedInMs);
     });
     try {
@@ -124,14 +118,14 @@ class Crew {
       await new Promise((resolve, reject) => {
         forked.once('message', resolve).once('exit', () => reject(new Error(`worker ${worker} has ended`)));
       });
-      const listening = await asked.ask({ what: 'start', given: first.source });
-      for (let known = first.source; known !== this.latest; ) {
-        known = this.latest;
+      const listening = await asked.ask({ what: 'start', given: source });
+      for (let known = source; known !== this.source; ) {
+        known = this.source;
         await asked.ask({ what: 'reload', given: known });
       }
-      ends.set(forked, () => asked.tell({ what: 'end' }));
+      this.ends.set(forked, () => asked.tell({ what: 'end' }));
       join();
-      first.log('info', 'worker-ready', { worker, pid });
+      log('info', 'worker-ready', { worker, pid });
       return listening;
     } catch (reason) {
       error = String(reason);
@@ -144,6 +138,7 @@ class Crew {
     this.isStopping = true;
     for (const end of this.ends.values()) end();
     await Promise.all([...this.ends.keys()].map((worker) => once(worker, 'exit')));
+    this.connection?.end();
   }
 }
 
@@ -154,23 +149,25 @@ function runWorker(command: GatewayArguments, [worker = 1, count = 1]: readonly 
   const output = new CommandLog(command.logFormat, true);
   output.takeOver();
   const log: GatewayLog = (level, event, fields) => output.log(level, event, { worker, ...fields });
-  let service: Service;
+  let service: Service | undefined;
+  const primary = calls<WorkerQuestion>(process, 'gateway', answer);
+  const workers = new GatewayWorkers({
+    worker,
+    count,
+    store: workerStore(process, 'workers'),
+    connection: { store: workerStore(process, 'sharedState'), follow() {}, end() {} },
+    together: (what, given) => primary.ask({ what, given }),
+  });
   async function answer({ what, given }: WorkerQuestion): Promise<unknown> {
     const source = String(given);
     if (what === 'start' || what === 'reload') output.follow(source);
-    if (what === 'start') {
-      service = await serveGateway({ source, log, ...namesIn(command) }, workers);
-      return service.listening;
-    }
-    if (what === 'reload') return service.reload(source);
+    if (what === 'reload') return service?.reload(source);
+    if (what === 'close') return service?.close(source === 'SIGTERM' ? source : 'SIGINT');
     if (what === 'end') process.exit();
-    return what === 'close' ? service.close(source === 'SIGTERM' ? 'SIGTERM' : 'SIGINT') : workers.answer(what, given);
+    if (what !== 'start') return workers.answer(what, source);
+    service = await serveGateway({ source, log, ...namesIn(command) }, workers);
+    return service.listening;
   }
-  const primary = calls<WorkerQuestion>(process, 'gateway', answer);
-  const store = workerStore(process, 'workers');
-  const connection = { store: workerStore(process, 'sharedState'), follow: () => {}, end: () => {} };
-  const together: GatewayWorkers['place']['together'] = (what, given) => primary.ask({ what, given });
-  const workers = new GatewayWorkers({ worker, count, store, connection, together });
   process.send?.({ isHere: true });
   return new Promise(() => {});
 }

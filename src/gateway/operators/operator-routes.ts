@@ -62,7 +62,6 @@ export function operatorRoutes(
   workers?: GatewayWorkers,
   page?: OperatorPage,
 ): OperatorRoutes {
-  /** What this process tells. */
   const alone: Readonly<Record<OperatorQuestion, (given: string) => unknown>> = {
     metrics: () => state().register?.json(),
     demand: async () => JSON.parse((await demandHandler(state().flow)({ method: 'GET', headers: {} })).body),

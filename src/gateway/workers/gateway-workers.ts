@@ -1,6 +1,5 @@
 /**
- * What the workers of one machine share of a gateway file, through the store that their primary serves: a limit of the
- * file is one limit, and not one for each worker.
+ * What the workers of one machine share of a gateway file, through the store that their primary serves.
  *
  *     seats of a concurrency-detector, quotas, sessions, marks, fairness by cost     shared
  *     what may wait, rates of admission, connections                                 each worker has its part
@@ -17,10 +16,7 @@ import type { SessionLimit } from '../../types/index.js';
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import type { Connection } from '../shared/store-connection.js';
 
-/**
- * A message within a machine takes microseconds; an answer is late only where a process is busy. What runs in a worker
- * is counted as long as it lives, however silent it is: its end is known.
- */
+/** A process may be busy. What runs in a worker counts as long as it lives, however silent it is: its end is known. */
 const timing = { refreshInterval: 100, leaseDuration: 5_000, callTimeout: 1_000, drainDuration: 7 * 86_400_000 };
 const exchangeMs = 250;
 const name = 'workers';
@@ -44,9 +40,7 @@ export interface WorkerPlace {
   readonly together: (what: OperatorQuestion, given: unknown) => Promise<unknown>;
 }
 
-interface Closing {
-  close(): unknown;
-}
+type Closing = { close(): unknown };
 
 /** One worker of a gateway, as long as it lives. */
 export class GatewayWorkers {
@@ -102,10 +96,9 @@ export class GatewayWorkers {
     this.marks ??= redis.sharedMarks(this.place.store, pool, { name });
     for (const [key, lease] of this.leases) {
       const limit = this.limits.get(key);
-      if (limit === undefined) this.inForce.push(lease);
-      else lease.setLimit(limit);
-      if (limit === undefined) this.leases.delete(key);
+      if (limit !== undefined) lease.setLimit(limit);
       lease.attach(flow);
+      if (limit === undefined && this.leases.delete(key)) this.inForce.push(lease);
     }
     for (const each of this.inForce) each.close();
     this.inForce = this.read;
@@ -129,10 +122,10 @@ export class GatewayWorkers {
     return this.place.together(what, what === 'find' ? given : await this.answer(what, given));
   }
 
+  /** The burst of a bucket stays whole, because a larger request would never pass. */
   private partOf(type: string, given: unknown): unknown {
-    const { refillPerSecond = 1_000, capacity } = Object(given);
-    // The burst stays whole, because a larger request would never pass.
-    if (type === 'token-bucket') return { ...Object(given), refillPerSecond: refillPerSecond / this.place.count };
+    const { refillPerSecond: rate = 1_000, capacity } = Object(given);
+    if (type === 'token-bucket') return { ...Object(given), refillPerSecond: rate / this.place.count };
     return type === 'tenant-budgets' ? { ...Object(given), ...this.parts({ capacity }) } : given;
   }
 
@@ -155,10 +148,9 @@ export class GatewayWorkers {
 
   /** A detector whose limits are those of all workers together. */
   private leased(own: SaturationDetector, limits: ConcurrencyLimits): SaturationDetector {
-    const { concurrencyMode = 'requests', maxConcurrency = 100, maxTokenConcurrency: maxTokens = 1_000_000 } = limits;
-    const [requests, tokens] = [{ maxConcurrency }, { maxTokens }];
-    const units = Object.entries({ requests, tokens, hybrid: { ...requests, ...tokens } }[concurrencyMode]);
-    const leases = units.map(([unit, limit]) => {
+    const { concurrencyMode: mode = 'requests', maxConcurrency = 100, maxTokenConcurrency: maxTokens = 1e6 } = limits;
+    const units = { ...(mode !== 'tokens' && { maxConcurrency }), ...(mode !== 'requests' && { maxTokens }) };
+    const leases = Object.entries(units).map(([unit, limit]) => {
       const pool = `${name}-${this.limits.size}-${unit}`;
       const options = { pool, replica: this.replica, ...timing, [unit]: limit };
       const lease = this.leases.get(pool) ?? redis.sharedEndpointConcurrency(this.place.store, options);

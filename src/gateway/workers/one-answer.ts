@@ -1,11 +1,8 @@
 /**
  * One answer made of those of several processes, as JSON. Numbers are added, unless their names say that the highest or
- * the mean counts; rows of one name are one row; of words those of the first count.
- *
- * Invariant: a figure that all tell as null, or that nobody tells, stays so.
+ * the mean counts; rows of one name are one row; of words the first counts. Invariant: what all tell as null stays so.
  */
 const highest = /Ms$|\b(?:saturation|ceiling|priority|endpoints|available(?:Endpoints)?|replicas|limit|ahead)$/;
-/** What all know alike. */
 const alike =
   /\b(?:resident|maxSessions|elsewhere|sessions.tokens|rows.used|epochChanges|kvCache\w+|running\w+|\w+Size)$/;
 const mean = /\.(?:received|owed)Share$/;

@@ -1,8 +1,4 @@
-/**
- * What the primary asks its workers, and the one answer of all to what operators ask one of them.
- *
- * Invariant: counters never fall, because those of workers that are gone are kept.
- */
+/** One answer of all workers to what operators ask one. Invariant: counters never fall: those of the dead are kept. */
 import type { Registry } from 'prom-client';
 import { type CallPort, type Calls, calls, channelIsClosed } from '../../base/calls.js';
 import { type Clock, realClock } from '../../index.js';
@@ -10,15 +6,14 @@ import type { OperatorQuestion } from './gateway-workers.js';
 import { oneAnswer } from './one-answer.js';
 
 type PromClient = Pick<typeof import('prom-client'), 'AggregatorRegistry'>;
+/** As `getMetricsAsJSON` of prom-client tells them. */
+type Metrics = readonly { readonly type: unknown }[];
 
 /** `given` is a file, a signal, or what an operator gave. */
 export interface WorkerQuestion {
   readonly what: OperatorQuestion | 'start' | 'reload' | 'close' | 'end';
   readonly given?: unknown;
 }
-
-/** As `getMetricsAsJSON` of prom-client tells them. */
-type Metrics = readonly { readonly type: unknown }[];
 
 interface Member {
   readonly calls: Calls<WorkerQuestion>;
@@ -32,8 +27,8 @@ export class WorkerBoard {
   private readonly promClient: PromClient | undefined;
   private readonly clock: Clock;
   private readonly members = new Set<Member>();
-  /** A worker that joins hears of those that were moved. */
-  private readonly thresholds: unknown[] = [];
+  /** Moved thresholds, which a worker that joins hears of. Emptied by the primary, with a file that sets them anew. */
+  readonly thresholds: unknown[] = [];
   private gone: Promise<Metrics> = Promise.resolve([]);
 
   /** Without prom-client workers have no metrics. */
@@ -57,22 +52,17 @@ export class WorkerBoard {
     return { calls: member.calls, join };
   }
 
-  forgetThresholds(): void {
-    this.thresholds.length = 0;
-  }
-
   /** The answers of those that live; within a time, unless it is work. Rejects where one does. */
-  async all(question: WorkerQuestion, asker?: Member, own?: unknown): Promise<unknown[]> {
-    const isWork = question.what === 'reload' || question.what === 'close';
-    const late = new Promise<undefined>((resolve) => {
-      if (!isWork) this.clock.setTimeout(() => resolve(undefined), answerMs);
+  async all({ what, given }: WorkerQuestion, asker?: Member, own?: unknown): Promise<unknown[]> {
+    const late = new Promise<void>((resolve) => {
+      if (what !== 'reload' && what !== 'close') this.clock.setTimeout(resolve, answerMs);
     });
     const answers = [...this.members].map(async (member) => {
-      const asked = member === asker ? own : member.calls.ask(question);
+      const asked = member === asker ? own : member.calls.ask({ what, given });
       const said = await Promise.race([asked, late]).catch((error) => {
         if (error.message !== channelIsClosed) throw error;
       });
-      if (question.what === 'metrics' && said !== undefined) member.metrics = said as Metrics;
+      if (what === 'metrics' && said !== undefined) member.metrics = Object(said);
       return said;
     });
     return (await Promise.all(answers)).filter((answer) => answer !== undefined);
@@ -80,11 +70,10 @@ export class WorkerBoard {
 
   private async together(asker: Member, { what, given }: WorkerQuestion): Promise<unknown> {
     if (what === 'thresholds') this.thresholds.push(given);
-    if (what === 'find') return oneAnswer(await this.all({ what, given }));
-    const said = await this.all({ what, given: what === 'thresholds' ? given : undefined }, asker, given);
+    const isForAll = what === 'thresholds' || what === 'find';
+    const said = await this.all({ what, given: isForAll ? given : '' }, what === 'find' ? undefined : asker, given);
     if (what !== 'metrics') return oneAnswer(said);
-    const all = [...this.members].map(({ metrics }) => metrics);
-    return this.sum([...all, await this.gone])?.metrics();
+    return this.sum([...Array.from(this.members, ({ metrics }) => metrics), await this.gone])?.metrics();
   }
 
   private sum(metrics: Metrics[]): Registry | undefined {

@@ -103,7 +103,7 @@ it('moves thresholds in all workers, and in those that join later until they are
   third.join();
   await turns();
   expect(third.heard).toEqual([moved]);
-  board.forgetThresholds();
+  board.thresholds.length = 0;
   const fourth = played(board);
   await turns();
   expect(fourth.heard).toEqual([]);
