@@ -41,10 +41,10 @@ import { TurnSockets } from './requests/turn-sockets.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
 import { ApiError } from './shared/api-error.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
+import type { GatewayWorkers } from './shared/gateway-workers.js';
 import { modelsOf } from './shared/model-label.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici, loadWs } from './shared/optional-peers.js';
 import { SharedState } from './shared/shared-state.js';
-import type { GatewayWorkers } from './workers/gateway-workers.js';
 
 export interface GatewayOptions {
   /** @default nothing is logged */

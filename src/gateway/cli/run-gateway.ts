@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { createGateway, type GatewayConfig, importPlugins, loadGatewayConfig } from '../index.js';
 import { changesBetween } from '../settings/config-changes.js';
-import type { GatewayWorkers } from '../workers/gateway-workers.js';
+import type { GatewayWorkers } from '../shared/gateway-workers.js';
 import type { Service, ServiceStart } from './run-service.js';
 
 /** Changes that one line tells. */

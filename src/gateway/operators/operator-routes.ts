@@ -18,7 +18,7 @@ import type { MetricsSource } from '../metrics/gateway-metrics.js';
 import { isSameSecret, keyOf } from '../requests/senders.js';
 import type { InspectorConfig } from '../settings/gateway-config.js';
 import { ApiError, sendJson, uploadEnds } from '../shared/api-error.js';
-import type { GatewayWorkers, OperatorQuestion } from '../workers/gateway-workers.js';
+import type { GatewayWorkers, OperatorQuestion } from '../shared/gateway-workers.js';
 
 export interface OperatorState {
   readonly flow: DemandSource;

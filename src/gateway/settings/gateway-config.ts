@@ -5,26 +5,13 @@
  */
 import type { ErrorContract } from '../../adapters/http/index.js';
 import type { Constraint, FlowControllerOptions, SaturationDetector } from '../../index.js';
-import type { LeaseOptions } from '../../redis/index.js';
 import type { MetricProfile, RankDialect } from '../../upstream/index.js';
 import type { CorsConfig } from '../shared/cors.js';
-import type { StoreAddress } from '../shared/store-clients.js';
+import type { SharedStateConfig } from '../shared/store-connection.js';
 import type { PictureTokens } from '../sizes/picture-tokens.js';
 
 type Numbers<K extends string> = Readonly<Record<K, number>>;
 type Flags<K extends string> = Readonly<Record<K, boolean>>;
-
-export interface SharedStateConfig {
-  readonly store: StoreAddress;
-  /** Reads `store` again, whose secrets may have changed; undefined while it cannot be read. */
-  readonly readStore: () => StoreAddress | undefined;
-  /** In flight: requests or tokens of the pool, or requests of each endpoint of weight 1; undefined: only quotas. */
-  readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
-  readonly limit: number;
-  /** Whether the quotas of the file's `quota-detector` are those of all replicas. */
-  readonly quotas: boolean;
-  readonly leases: LeaseOptions & { readonly leaseDuration: number };
-}
 
 export interface ListenAddress {
   readonly host: string;

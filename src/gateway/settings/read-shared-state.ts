@@ -1,7 +1,8 @@
 /** The section `sharedState` of a gateway file. */
 import { Problems } from '../../base/problems.js';
 import type { StoreAddress, StoreLogin } from '../shared/store-clients.js';
-import type { FileSharedState, SharedStateConfig } from './gateway-config.js';
+import type { SharedStateConfig } from '../shared/store-connection.js';
+import type { FileSharedState } from './gateway-config.js';
 
 const kinds = ['maxConcurrency', 'maxTokens', 'endpointConcurrency'] as const;
 const defaultRefreshMs = 1_000;

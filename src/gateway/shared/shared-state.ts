@@ -16,11 +16,10 @@ import {
   sharedQuotas,
 } from '../../redis/index.js';
 import type { QuotaDetector } from '../../types/index.js';
-import type { SharedStateConfig } from '../settings/gateway-config.js';
-import type { GatewayWorkers } from '../workers/gateway-workers.js';
 import type { GatewayLog } from './gateway-log.js';
+import type { GatewayWorkers } from './gateway-workers.js';
 import type { StoreAddress } from './store-clients.js';
-import { type Connection, StoreConnection } from './store-connection.js';
+import { type Connection, type SharedStateConfig, StoreConnection } from './store-connection.js';
 
 export class SharedState {
   /** Undefined where replicas share no limit. */

@@ -3,13 +3,25 @@
  * secret, makes another client. It takes over once it is connected; the one before it ends when its calls are over.
  */
 import { Listeners } from '../../base/listeners.js';
-import { redisStore, type Store } from '../../redis/index.js';
+import { type LeaseOptions, redisStore, type Store } from '../../redis/index.js';
 import { loadStoreClient } from './optional-peers.js';
 import type { StoreAddress, StoreClient } from './store-clients.js';
 
 type Made = StoreClient & { readonly store: Store };
 /** Reads the address anew, with secrets that may have changed; undefined while it cannot be read. */
 type Again = () => StoreAddress | undefined;
+
+export interface SharedStateConfig {
+  readonly store: StoreAddress;
+  /** Reads `store` again, whose secrets may have changed; undefined while it cannot be read. */
+  readonly readStore: () => StoreAddress | undefined;
+  /** In flight: requests or tokens of the pool, or requests of each endpoint of weight 1; undefined: only quotas. */
+  readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
+  readonly limit: number;
+  /** Whether the quotas of the file's `quota-detector` are those of all replicas. */
+  readonly quotas: boolean;
+  readonly leases: LeaseOptions & { readonly leaseDuration: number };
+}
 
 export type Connection = Pick<StoreConnection, 'store' | 'follow' | 'end'>;
 

@@ -2,7 +2,7 @@
 import type { Registry } from 'prom-client';
 import { type CallPort, type Calls, calls, channelIsClosed } from '../../base/calls.js';
 import { type Clock, realClock } from '../../index.js';
-import type { OperatorQuestion } from './gateway-workers.js';
+import type { OperatorQuestion } from '../shared/gateway-workers.js';
 import { oneAnswer } from './one-answer.js';
 
 type PromClient = Pick<typeof import('prom-client'), 'AggregatorRegistry'>;

@@ -67,9 +67,8 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
 
   /** The events, each with the frame of all processes. */
   function watched(events: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    const encoder = new TextEncoder();
     const frames = new TransformStream<Uint8Array, Uint8Array>({
-      transform: async (_event, out) => out.enqueue(encoder.encode(`data: ${await ofAll('frame', '')}\n\n`)),
+      transform: async (_event, out) => out.enqueue(new TextEncoder().encode(`data: ${await ofAll('frame', '')}\n\n`)),
     });
     return events.pipeThrough(frames);
   }

@@ -8,7 +8,7 @@ import {
   type LogLevel,
   loadGatewayConfig,
 } from '../../../src/gateway/index.js';
-import type { GatewayWorkers } from '../../../src/gateway/workers/gateway-workers.js';
+import type { GatewayWorkers } from '../../../src/gateway/shared/gateway-workers.js';
 import { defaultRegistry } from '../../../src/index.js';
 
 /** One seat for each server, and nothing scraped, unless `more` says otherwise. */

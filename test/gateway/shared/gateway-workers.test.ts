@@ -1,6 +1,6 @@
 /** What several gateways share as workers of one machine, in one process: their stores are one. */
 import { expect, it, onTestFinished } from 'vitest';
-import { GatewayWorkers } from '../../../src/gateway/workers/gateway-workers.js';
+import { GatewayWorkers } from '../../../src/gateway/shared/gateway-workers.js';
 import { localStore, type Store } from '../../../src/redis/index.js';
 import { type Deferred, deferred, until } from '../../integration/support/until.js';
 import { fileOf, loadFor, type Started, startGateway } from '../support/gateway.js';

@@ -13,8 +13,7 @@ import type { Constraint, EndpointPool, FlowFairnessPolicy, PluginRegistry, Satu
 import { type concurrencyDetector, maxOf } from '../../index.js';
 import * as redis from '../../redis/index.js';
 import type { SessionLimit } from '../../types/index.js';
-import type { GatewayConfig } from '../settings/gateway-config.js';
-import type { Connection } from '../shared/store-connection.js';
+import type { Connection, SharedStateConfig } from './store-connection.js';
 
 /** A process may be busy. What runs in a worker counts as long as it lives, however silent it is: its end is known. */
 const timing = { refreshInterval: 100, leaseDuration: 5_000, callTimeout: 1_000, drainDuration: 7 * 86_400_000 };
@@ -38,6 +37,13 @@ export interface WorkerPlace {
   readonly connection: Connection;
   /** The answer of all workers; `given` is that of this one, or what all are asked. */
   readonly together: (what: OperatorQuestion, given: unknown) => Promise<unknown>;
+}
+
+/** What of a configuration each worker has a part of. */
+interface Divided {
+  readonly flow: object;
+  readonly limits: { readonly maxConnections: number };
+  readonly sharedState?: SharedStateConfig | undefined;
 }
 
 type Closing = { close(): unknown };
@@ -78,17 +84,17 @@ export class GatewayWorkers {
   }
 
   /** The settings of the file, with the parts of this worker, which is a replica of its own. */
-  settings(config: GatewayConfig): GatewayConfig {
+  settings<C extends Divided>(config: C): C {
     const { limits, flow, sharedState } = config;
     const { worker, count } = this.place;
     const { replica = env.HEADGATE_REPLICA, replicas } = sharedState?.leases ?? {};
     const own = { replica: replica && `${replica}.${worker}`, replicas: replicas && replicas * count };
-    return {
+    return Object({
       ...config,
       flow: this.withParts(flow),
       limits: { ...limits, ...this.parts({ maxConnections: limits.maxConnections }) },
       sharedState: sharedState && { ...sharedState, leases: { ...sharedState.leases, ...own } },
-    };
+    });
   }
 
   /** From now on `flow` goes by the file that was read last. */
