@@ -35,12 +35,10 @@ export interface Rejection {
 }
 
 /**
- * Rejects requests before anything is queued.
- *
- * Contract: `admit` decides at once and changes only the policy's own state. Each request that it admits is given back
- * by one call of `released`, whether it was rejected later or dropped (no usage), or ran (usage as reported). An
- * exception is a plugin error, and the request comes in. Cost: once for each request, O(1) expected. State: its own;
- * one policy object belongs to one controller.
+ * Rejects requests before anything is queued. Contract: `admit` decides at once and changes only the policy's own
+ * state. Each request that it admits is given back by one call of `released`, whether it was rejected later or dropped
+ * (no usage), or ran (usage as reported). An exception is a plugin error, and the request comes in. Cost: once for each
+ * request, O(1) expected. State: its own; one policy object belongs to one controller.
  */
 export interface AdmissionPolicy<R = unknown> {
   readonly type: string;

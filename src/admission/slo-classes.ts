@@ -24,8 +24,7 @@ const optionsSchema = s.object({ overrides: s.optional(s.record(s.integer({ from
 
 /**
  * `critical` 4, `standard` 3, `batch` −1, `sheddable` −2, `background` −3, with the overrides on top.
- * Source: BLIS, SLO classes.
- * @throws FlowConfigError
+ * Source: BLIS, SLO classes. @throws FlowConfigError
  */
 export function sloClasses(options: SloClassesOptions = {}): SloClasses {
   const { overrides } = s.parse(optionsSchema, options, 'sloClasses');

@@ -54,8 +54,7 @@ const shape = {
 /**
  * Admits while the bucket holds the cost of the request, whatever its priority. A rejection consumes nothing and says
  * when the bucket will hold enough. A request that never ran gets its tokens back. O(1). Source: BLIS, token-bucket;
- * settling and borrowing as in GCRA, of which this is the other notation.
- * @throws FlowConfigError
+ * settling and borrowing as in GCRA, of which this is the other notation. @throws FlowConfigError
  */
 export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}): TokenBucket<R> {
   const cost = s.callable<NonNullable<TokenBucketOptions<R>['cost']>>(

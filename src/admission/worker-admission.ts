@@ -89,8 +89,7 @@ type Settings = { readonly [K in keyof WorkerAdmissionOptions]-?: NonNullable<Wo
 };
 
 /**
- * A cap for one worker process. O(1) for each request.
- * Source: Dynamo, the backend admission gate.
+ * A cap for one worker process. O(1) for each request. Source: Dynamo, the backend admission gate.
  * @throws FlowConfigError
  * @example
  * const admission = workerAdmission({ engineRequestLimit: 256, requestQueueLimit: 16 });

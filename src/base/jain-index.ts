@@ -3,7 +3,6 @@
 /**
  * Jain's index, `(Σx)² / (n · Σx²)`: 1 when all values are equal, 1/n when one has everything, whatever their scale.
  * They are finite, from 0 up. It is 1 for fewer than two values, and when all are 0: equal shares of nothing.
- *
  * Differs from inference-sim, whose index of no values is 0: a gauge that falls to 0 without traffic raises alarms.
  * Source: Jain, Chiu and Hawe, "A Quantitative Measure of Fairness" (1984); llm-d-router, program-aware-fairness.
  */

@@ -60,11 +60,9 @@ const optionsSchema = s.object({
  * `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`, `DYN_TCP_WORK_QUEUE_SIZE`,
  * `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `…_ENABLE_CONTROLLED_DELAY` and `…_ENABLE_ADAPTIVE_LIFO`.
  * `dynamoOverloadStatus` of `headgate/http` reads the status for overload.
- *
  * Differs from Dynamo: a queue limit of 0 or 1 is that limit, where `tcp-channel` holds 2.
- * Source: Dynamo, request rejection; lib/runtime, the backend admission gate.
- * @throws FlowConfigError for an unknown mode, a threshold out of range, a threshold beside the mode `none`, and
- * options that are wrong.
+ * Source: Dynamo, request rejection; lib/runtime, the backend admission gate. @throws FlowConfigError for an unknown
+ * mode, a threshold out of range, a threshold beside the mode `none`, and options that are wrong.
  * @example
  * const { thresholds, worker } = dynamoEnvironment(process.env);
  * const saturationDetector = busyThresholdDetector(thresholds);

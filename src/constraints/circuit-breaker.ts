@@ -152,14 +152,12 @@ class Circuit {
 }
 
 /**
- * Judges endpoints, and not how full they are. A failure is an answer
- * with status 500 or more, as `lease.answered` reports it; 429 and 529 are no failures, because they only ask to come
- * back later. A request that ends without an answer counts where it took longer than `slowCall`, as slow. O(1) for each
- * call, O(endpoints) where a request goes. Source: the circuit breaker of Nygard, "Release It!" (2007), with the
- * sliding window that Resilience4j gives it.
+ * Judges endpoints, and not how full they are. A failure is an answer with status 500 or more, as `lease.answered`
+ * reports it; 429 and 529 are no failures, because they only ask to come back later. A request that ends without an
+ * answer counts where it took longer than `slowCall`, as slow. O(1) for each call, O(endpoints) where a request goes.
+ * Source: the circuit breaker of Nygard, "Release It!" (2007), with the sliding window that Resilience4j gives it.
  * @throws FlowConfigError
- * @example
- * new FlowController({ maxConcurrency: 64, constraints: [circuitBreaker({ slowCall: '20s' })] })
+ * @example new FlowController({ maxConcurrency: 64, constraints: [circuitBreaker({ slowCall: '20s' })] })
  */
 export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBreaker {
   const settings = s.parse(parameters, options, 'circuitBreaker');

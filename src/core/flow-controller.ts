@@ -78,18 +78,16 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /**
    * As `enqueue`, but returns the outcome itself when it is known at once. Only for a request that has to wait it
    * returns a promise; before that it calls `waiting` once, which makes the request as it waits, for instance with the
-   * signal that ends its wait. The figures stay those of `request`.
-   * @throws (rejects) FlowConfigError as `enqueue`
+   * signal that ends its wait. The figures stay those of `request`. @throws (rejects) FlowConfigError as `enqueue`
    */
   enter(request: R, key: FlowKey, waiting?: () => R): Outcome | Promise<Outcome> {
     return this.entry.enter(request, key, waiting);
   }
 
   /**
-   * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not
-   * queued and is no arrival. For a request that may wait then, `enter` decides once. Called from inside a plugin or a
-   * listener of this controller it always returns undefined.
-   * @throws FlowConfigError as `enqueue`
+   * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not queued
+   * and is no arrival. For a request that may wait then, `enter` decides once. Called from inside a plugin or a
+   * listener of this controller it always returns undefined. @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
     return this.entry.tryEnqueue(request, key);
@@ -133,8 +131,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
 
   /**
    * Calls `listener` for every event of that name; returns a function that stops this. If a listener throws or rejects,
-   * this is reported, and does no harm.
-   * @throws FlowConfigError when there is no event of that name
+   * this is reported, and does no harm. @throws FlowConfigError when there is no event of that name
    */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
     return this.engine.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
@@ -143,9 +140,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /**
    * Replaces the options that are given and keeps the others; an option given as undefined returns to its default.
    * Applies to live queues at once: requests that wait are lined up under the new policies, and a smaller limit only
-   * keeps new ones out.
-   * @throws FlowConfigError listing everything that is wrong; nothing has changed then. `clock` and `pool` cannot be
-   * replaced
+   * keeps new ones out. @throws FlowConfigError listing everything that is wrong; nothing has changed then. `clock` and
+   * `pool` cannot be replaced
    */
   reconfigure(changes: Partial<FlowControllerOptions<R>>): void {
     const fixed = (['clock', 'pool'] as const).filter(

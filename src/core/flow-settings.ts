@@ -1,11 +1,9 @@
 /**
  * The settings of single fairness IDs: an object that names them, or a function of the host, who keeps plans in a
- * database.
- *
- * Invariant: the host's function is asked once for each fairness ID until `refresh`, or until so many others were asked
- * for that the oldest answers were forgotten. If it fails, its last answer for that fairness ID stays in force; without
- * one, the settings of the band do. It is not asked again before `refresh`, so that a database that is down is not
- * asked for every request.
+ * database. Invariant: the host's function is asked once for each fairness ID until `refresh`, or until so many others
+ * were asked for that the oldest answers were forgotten. If it fails, its last answer for that fairness ID stays in
+ * force; without one, the settings of the band do. It is not asked again before `refresh`, so that a database that is
+ * down is not asked for every request.
  */
 import { isPromise } from '../base/async-function.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';

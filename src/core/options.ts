@@ -1,6 +1,5 @@
 /**
  * The options of the constructor, and their resolved form: units resolved, defaults filled in.
- *
  * Longer than most files, because every option is explained where it stands.
  */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
@@ -78,10 +77,7 @@ export interface GateOptions {
   closeAt?: number | undefined;
   /** Saturation at which a closed gate opens again, at most `closeAt`. @default `closeAt`: no hysteresis */
   openAt?: number | undefined;
-  /**
-   * The reading that replaces a failing detector: from 1 on every band waits, at 0 all pass.
-   * @default 1
-   */
+  /** The reading that replaces a failing detector: from 1 on every band waits, at 0 all pass. @default 1 */
   failValue?: number | undefined;
   /** How often a closed gate reads a detector that cannot announce changes, ms, while requests wait. @default 10 */
   recheckIntervalMs?: number | undefined;
@@ -143,8 +139,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /**
    * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first.
    * `aging`: the same, one band higher counting as `bandPromotion` of waiting. A policy, such as `weightedBands()`,
-   * ranks them itself.
-   * @default 'strict'
+   * ranks them itself. @default 'strict'
    */
   bandOrder?: 'strict' | 'fifo' | 'aging' | BandOrderPolicy | undefined;
   /** Waiting that is worth one band, for `bandOrder: 'aging'`. @default '60s' */

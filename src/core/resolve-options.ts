@@ -1,7 +1,6 @@
 /**
  * Turns options as people write them into the resolved ones of the controller: one schema for all, then the defaults.
  * Either everything is right, or one error lists all that is wrong.
- *
  * Longer than most files, because one schema has every option.
  */
 import { gaieLegacy } from '../admission/gaie-legacy.js';

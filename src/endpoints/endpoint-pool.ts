@@ -47,7 +47,6 @@ export interface PoolEvents extends ListenerErrors {
 
 /**
  * The pool of model servers behind one or several controllers. Changes wake the controllers that use it.
- *
  * Name a server by its `id`, or by the view that `add` returned. The view means that very server, and not one that was
  * added later under the same name. Methods that change one server return false when it is not in the pool.
  */

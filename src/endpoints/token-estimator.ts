@@ -56,8 +56,7 @@ export function estimatedOutputTokens(
 /**
  * A function that says what to put into `request.tokens`: the uncached prompt and, if asked for, the answer. The answer
  * is estimated from the whole prompt: what is cached does not shorten it. Detectors that count tokens use this number
- * until the request ends. Source: llm-d-router, inflight-load-producer.
- * @throws FlowConfigError
+ * until the request ends. Source: llm-d-router, inflight-load-producer. @throws FlowConfigError
  * @example
  * const estimate = tokenEstimator({ addEstimatedOutputTokens: true });
  * await flow.enqueue({ byteSize, tokens: estimate({ inputTokens: 10, maxOutputTokens: 3 }) }, key); // 13

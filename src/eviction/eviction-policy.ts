@@ -19,11 +19,9 @@ export interface InFlightView {
 }
 
 /**
- * Says which dispatched requests may be evicted at all.
- *
- * Contract: `accepts` is called once for each request, at its dispatch; `stillAccepts` for those that it accepted, when
- * victims are chosen, until it says no, which is final. An exception is reported as a plugin error and counts as no.
- * Cost: on the request path, O(1). State: none.
+ * Says which dispatched requests may be evicted at all. Contract: `accepts` is called once for each request, at its
+ * dispatch; `stillAccepts` for those that it accepted, when victims are chosen, until it says no, which is final. An
+ * exception is reported as a plugin error and counts as no. Cost: on the request path, O(1). State: none.
  */
 export interface EvictionFilter {
   readonly type: string;
@@ -32,11 +30,9 @@ export interface EvictionFilter {
 }
 
 /**
- * Orders victims: negative when `a` is to be evicted before `b`.
- *
- * Contract: called only when a decision is made, so the order may follow what the requests have done since. NaN and
- * exceptions are reported as plugin errors and read as 0; ties fall to the newest. Cost: O(evictable) comparisons for
- * each decision. State: none.
+ * Orders victims: negative when `a` is to be evicted before `b`. Contract: called only when a decision is made, so the
+ * order may follow what the requests have done since. NaN and exceptions are reported as plugin errors and read as 0;
+ * ties fall to the newest. Cost: O(evictable) comparisons for each decision. State: none.
  */
 export interface EvictionOrdering {
   readonly type: string;

@@ -1,6 +1,5 @@
 /**
  * Chooses running requests to give up their seats when a more important one waits before a closed gate.
- *
  * Invariant: a victim has strictly lower priority than the band that it makes room for; no request is evicted twice.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';

@@ -1,6 +1,5 @@
 /**
  * How many running requests to evict for a band that the gate holds back, and when to look again.
- *
  * It works by stop and wait: it decides again only when every victim of the last decision has left, and the room that
  * they freed had time to show.
  *

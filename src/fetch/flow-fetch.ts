@@ -44,8 +44,7 @@ export interface FlowFetch extends Fetch {
  * A fetch for the clients of model APIs. It waits for a lease, sends the request, to the lease's endpoint where there
  * is a pool, and passes the answer on while it reads its usage. The seat is given back when the body has ended, was
  * cancelled or failed. A drop is an answer of the error contract, so that the client's own retries work. A caller that
- * aborts gets its own reason, as from fetch.
- * @throws FlowConfigError for options that cannot be right.
+ * aborts gets its own reason, as from fetch. @throws FlowConfigError for options that cannot be right.
  * @example
  * const openai = new OpenAI({ fetch: flowFetch(flow, { classify: () => ({ fairnessId: tenant.id, priority: 10 }) }) });
  */

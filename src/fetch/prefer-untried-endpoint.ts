@@ -4,8 +4,7 @@ import type { FetchRequest } from './flow-fetch.js';
 
 /**
  * Wraps a picker: it sees the endpoints that a request was sent to before only if no other endpoint has room.
- * @example
- * new FlowController({ pool, endpointPicker: elsewhere(leastLoaded()), … })
+ * @example new FlowController({ pool, endpointPicker: elsewhere(leastLoaded()), … })
  */
 export function elsewhere(picker: EndpointPicker<FetchRequest>): EndpointPicker<FetchRequest> {
   return {

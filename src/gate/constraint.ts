@@ -25,7 +25,6 @@ export function isTooLate({ notBeforeMs }: RequestWait, deadlineAtMs: number): b
 
 /**
  * Judges each request by itself, such as a quota does. A request goes when all constraints have room for it.
- *
  * Contract: `withRoomFor` changes nothing; what a request takes is taken at `dispatched`, in the same step. Room that
  * comes back otherwise than by a dispatch, a release, an answer, or at the instant that `waitOf` told is announced by
  * `subscribe`. A constraint that fails has no say. Cost: asked for every request that may go, and for those that are

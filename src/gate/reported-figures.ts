@@ -1,6 +1,5 @@
 /**
  * The figures of quotas and sessions that detectors tell, as pages and exporters may read it.
- *
  * Invariant: every figure that leaves here is a number, whatever a detector answered.
  */
 import { hasNumbers } from '../base/faults/foreign-values.js';

@@ -6,13 +6,11 @@ import type { Constraint } from './constraint.js';
 import { type SeatListener, seatHooks } from './seat-listener.js';
 
 /**
- * Tells how full the pool of model servers is.
- *
- * Contract: `saturation` returns 0 for idle, 1 for full, more for overload. NaN, infinities, negative numbers and
- * exceptions are reported as plugin errors and read as the gate's `failValue`. An empty pool never dispatches, whatever
- * a detector says of it. Cost: asked once for every request released, and once for every arrival that finds the gate
- * closed. State: its own; as a `SeatListener` it hears what the controller did, for signals that lag behind, and `pool`
- * has the true counts.
+ * Tells how full the pool of model servers is. Contract: `saturation` returns 0 for idle, 1 for full, more for
+ * overload. NaN, infinities, negative numbers and exceptions are reported as plugin errors and read as the gate's
+ * `failValue`. An empty pool never dispatches, whatever a detector says of it. Cost: asked once for every request
+ * released, and once for every arrival that finds the gate closed. State: its own; as a `SeatListener` it hears what
+ * the controller did, for signals that lag behind, and `pool` has the true counts.
  */
 export interface SaturationDetector extends SeatListener {
   readonly type: string;

@@ -7,7 +7,6 @@ import type { SeatView, ServerAnswer } from './server-answer.js';
 
 /**
  * Hears of the seats of running requests. A saturation detector, a constraint, or a host's own object may be one.
- *
  * Contract: nothing is answered; an exception is reported as a plugin error and goes no further. A listener that joins
  * late hears of the end of seats whose dispatch it never saw; one that is replaced hears to the end of those that it
  * knows. Cost: O(1), once for each event. State: its own.

@@ -1,8 +1,6 @@
 /**
  * Everything that hears of seats: detectors, constraints, and the host's listener, each for the endpoints that it
- * judges.
- *
- * Invariant: who heard of a dispatch hears of the end of that seat, also when it was replaced in between.
+ * judges. Invariant: who heard of a dispatch hears of the end of that seat, also when it was replaced in between.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';

@@ -1,11 +1,8 @@
 /**
- * Room that stays free for important requests because running ones had to be evicted for them.
- *
- * Without a reserve, dispensable work gets the seat as soon as the important request ends, and the next important
- * request evicts it again: work is begun and thrown away. The reserve is as large as what was evicted within the last
- * `windowMs`, so that it grows while evictions go on, and is gone that long after the last one. It holds no band below
- * half of its ceiling.
- *
+ * Room that stays free for important requests because running ones had to be evicted for them. Without a reserve,
+ * dispensable work gets the seat as soon as the important request ends, and the next important request evicts it again:
+ * work is begun and thrown away. The reserve is as large as what was evicted within the last `windowMs`, so that it
+ * grows while evictions go on, and is gone that long after the last one. It holds no band below half of its ceiling.
  * Invariant: a band finds reserved what was evicted for bands above it, nothing else.
  */
 

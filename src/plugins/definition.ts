@@ -9,9 +9,8 @@ import { isParameterSchema, type ParameterSchema, readParameters } from './param
 /** The plugins that parameters may refer to, by the names that a configuration file gives them. */
 export interface PluginReferences {
   /**
-   * The plugin of that kind and name.
-   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported
-   * already.
+   * The plugin of that kind and name. @throws FlowConfigError when there is none; without issues when it could not be
+   * made, which has been reported already.
    */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
 }
@@ -35,8 +34,7 @@ export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind>
   readonly parameters?: ParameterSchema<unknown> | undefined;
   /**
    * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`. Without `references`, no
-   * name is known.
-   * @throws FlowConfigError that lists every problem, with paths below `parameters`.
+   * name is known. @throws FlowConfigError that lists every problem, with paths below `parameters`.
    */
   create(parameters?: unknown, references?: PluginReferences): Plugins[K];
 }
@@ -58,8 +56,7 @@ const blueprint = (): s.Schema<unknown> =>
   });
 
 /**
- * A plugin for `PluginRegistry.add`.
- * @throws FlowConfigError
+ * A plugin for `PluginRegistry.add`. @throws FlowConfigError
  * @example
  * const lifo = definePlugin({
  *   kind: 'ordering',

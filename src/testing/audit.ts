@@ -5,11 +5,9 @@ import { FlowConfigError, type FlowController, type FlowRequest } from '../index
 /**
  * Every invariant of a controller's state: waiting requests by request, queue, flow, band and in total; leases, seats
  * and what may be evicted; lists of bands and of idle flows; watched deadlines and signals; that nothing is left after
- * `close`. Between operations all must hold, whatever plugins do: a violation is a fault of headgate.
- * O(waiting + flows).
- * @throws FlowConfigError for what is no controller
- * @example
- * assert.deepEqual(audit(flow).violations, []);
+ * `close`. Between operations all must hold, whatever plugins do: a violation is a fault of headgate. O(waiting +
+ * flows). @throws FlowConfigError for what is no controller
+ * @example assert.deepEqual(audit(flow).violations, []);
  */
 export function audit<R extends FlowRequest>(flow: FlowController<R>): FlowAudit {
   const found = auditOf(flow);

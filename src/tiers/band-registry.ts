@@ -1,11 +1,8 @@
 /**
  * Holds the bands. It makes them from the configuration or on first use, removes them when idle, and knows which of
- * them have requests waiting.
- *
- * Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting` holds exactly the bands with
- * waiting requests, and `highestWaiting` is the first of those with a request that is not parked; lists of bands are in
- * descending order of priority.
- *
+ * them have requests waiting. Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting`
+ * holds exactly the bands with waiting requests, and `highestWaiting` is the first of those with a request that is not
+ * parked; lists of bands are in descending order of priority.
  * Longer than most files, because bands and the flows in them are made, kept while idle, and collected together.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
@@ -288,7 +285,6 @@ function isIdle(band: PriorityBand): boolean {
 
 /**
  * Makes flows on first use, remembers the idle ones for a while, and bounds how many there are.
- *
  * Invariant: at most `maxFlows` named flows exist, and at most `overflowFlows` more in each band.
  */
 export class FlowTable {

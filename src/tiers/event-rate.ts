@@ -6,7 +6,6 @@ const alpha = 0.3;
 
 /**
  * Events per second as an exponentially weighted average over windows of about one second.
- *
  * A request only raises the counter; `sample`, called about once a second, and `perSecond` close the windows.
  */
 export class EventRate {

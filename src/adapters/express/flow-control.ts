@@ -28,8 +28,7 @@ export type ExpressRequest = NodeRequest &
  * aborts when the client leaves; the lease is released when the response ends, however it ends. Put it before body
  * parsers. Dropped requests are answered by the error contract, or reach the error handler with `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
- * @example
- * app.use('/v1', flowControl(flow, { classify: (req) => ({ fairnessId: req.auth.tenant, priority: 0 }) }));
+ * @example app.use('/v1', flowControl(flow, { classify: (req) => ({ fairnessId: req.auth.tenant, priority: 0 }) }));
  */
 export function flowControl<Req extends NodeRequest = ExpressRequest>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,

@@ -7,7 +7,6 @@
  *
  * Invariant: the answers of each direction come in the order headers, body, trailers; a refusal is the last message;
  * the exchange ends once, and after that nothing is written.
- *
  * Longer than most files, because every part can come in every state, and one object holds them all.
  */
 import { randomUUID } from 'node:crypto';

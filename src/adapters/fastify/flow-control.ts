@@ -31,8 +31,7 @@ export type FlowControlPlugin = (instance: FastifyHost, options: object, done: (
  * find `request.flow` with the lease and a signal that aborts when the client leaves; the lease is released at the end
  * of the response. Dropped requests are answered by the error contract, or go to the error handler (`onDrop: 'throw'`).
  * @throws FlowConfigError for options that cannot be right.
- * @example
- * app.register(flowControl(flow, { classify: (request) => ({ fairnessId: request.tenant, priority: 0 }) }));
+ * @example app.register(flowControl(flow, { classify: (request) => ({ fairnessId: request.tenant, priority: 0 }) }));
  */
 export function flowControl<Req extends FastifyRequest = FastifyRequest>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,

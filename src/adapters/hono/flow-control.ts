@@ -23,8 +23,7 @@ declare module 'hono' {
  * aborts when the client leaves; the lease is released when the response ends, however it ends. Put it before anything
  * that reads the body. Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
- * @example
- * app.use('/v1/*', flowControl(flow, { classify: (c) => ({ fairnessId: c.get('tenant'), priority: 0 }) }));
+ * @example app.use('/v1/*', flowControl(flow, { classify: (c) => ({ fairnessId: c.get('tenant'), priority: 0 }) }));
  */
 export function flowControl<Ctx extends Context = Context>(
   flow: AdapterGate<HttpFlowRequest<Request>>,

@@ -6,8 +6,7 @@ import { relayedParts } from '../web/relay.js';
 /**
  * The response that sends what `fetch` answers: its status, its headers and its body, no faster than the client reads.
  * Never rejects: a client that leaves is no error, and an upstream without an answer is told as 502.
- * @example
- * app.post('/v1/chat/completions', async (c) => relay(fetch(url, { signal: c.var.flow.signal }), c));
+ * @example app.post('/v1/chat/completions', async (c) => relay(fetch(url, { signal: c.var.flow.signal }), c));
  */
 export async function relay(
   upstream: UpstreamAnswer | PromiseLike<UpstreamAnswer>,

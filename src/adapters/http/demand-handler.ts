@@ -49,8 +49,7 @@ export interface WireDemand extends WireDemandFigures {
 }
 
 /**
- * Answers `GET` with the demand. 403 when `authorize` says no, 405 for other methods.
- * @throws FlowConfigError
+ * Answers `GET` with the demand. 403 when `authorize` says no, 405 for other methods. @throws FlowConfigError
  * @example
  * const handle = demandHandler(flow);
  * const { status, headers, body } = await handle({ method: request.method, headers: request.headers });

@@ -30,8 +30,7 @@ export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => P
  * lease and a signal that aborts when the client leaves; the lease is released when the response ends, however it ends.
  * Put it before body parsers. Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
- * @example
- * app.use(flowControl(flow, { classify: (ctx) => ({ fairnessId: ctx.state.user.tenant, priority: 0 }) }));
+ * @example app.use(flowControl(flow, { classify: (ctx) => ({ fairnessId: ctx.state.user.tenant, priority: 0 }) }));
  */
 export function flowControl<Ctx extends KoaContext = KoaContext>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,

@@ -1,6 +1,5 @@
 /**
  * What frames say of turns in two dialects: Responses over WebSocket, where `stream_id` names a lane, and Realtime.
- *
  * Source: openai-node, `src/resources/responses/responses.ts` (ResponsesClientEvent, ResponsesServerEvent) and
  * `src/resources/realtime/realtime.ts` (ResponseCreateEvent, ResponseDoneEvent, RealtimeErrorEvent).
  */

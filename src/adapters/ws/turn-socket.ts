@@ -1,6 +1,5 @@
 /**
  * The sockets of turns: the client's, and the server's where there is one.
- *
  * Invariant: what one side does not take is not read from the other, beyond `maxBufferedBytes`. A client that is not
  * read is pinged, so that one that has gone is noticed all the same. When a client leaves, its server's socket closes.
  */

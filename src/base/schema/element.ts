@@ -2,7 +2,6 @@
  * Options are read by zod schemas. This façade gives them our words: each element says what it expects, completing
  * "expected …; got …", and its JSON Schema. Objects, lists and records are made of elements; `parse` tells of every
  * problem with its path. All are of zod's core, because the methods of zod and zod/mini would be bytes in each bundle.
- *
  * The functions that make schemas say that they have no side effects, so that bundlers drop those of unused policies.
  */
 import * as zod from 'zod/v4/core';

@@ -1,6 +1,5 @@
 /**
  * Finds the first content token of a streamed answer, for callers that give up an attempt if none comes in time.
- *
  * Comments, keep-alives and deltas of a role alone are no content. After `mostHeldBytes` any answer counts as begun.
  */
 import { contentPieces, parseJson } from './content-pieces.js';

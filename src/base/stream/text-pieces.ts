@@ -1,6 +1,5 @@
 /**
  * Text out of UTF-8 in pieces of any size.
- *
  * A decoder that remembers half a character costs several times as much as one that does not, to make and to use.
  * Nearly every piece of a stream ends with a whole character, and needs no decoder of its own.
  */

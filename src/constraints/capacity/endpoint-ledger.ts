@@ -7,7 +7,6 @@
  * The peak of the cache is projected: the requests of a batch get a token a step each, so that those with the least
  * left end first. When the k-th longest ends, k requests hold what they hold now, and k times what it had left.
  * Source: the Past-Future scheduler of LightLLM (Gong et al., ASPLOS 2025).
- *
  * Invariant: each request gives back just what it took.
  */
 import type { EndpointMetrics, EndpointView } from '../../endpoints/endpoint.js';

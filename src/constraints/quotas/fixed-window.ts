@@ -1,9 +1,7 @@
 /**
  * A limit that starts anew at the end of each window. A window begins with the first taking after the last one ended.
- * It ends `per` later, or when the provider says.
- *
- * Invariant: what is taken with room in one window is at most the limit. The debt of a window is taken from the next
- * one.
+ * It ends `per` later, or when the provider says. Invariant: what is taken with room in one window is at most the
+ * limit. The debt of a window is taken from the next one.
  */
 import { type QuotaWindow, rounding, type Taking, WholeWindow } from '../../base/quota-window.js';
 

@@ -1,7 +1,6 @@
 /**
  * Finds the groups that a request belongs to at an endpoint. Makes them when they are first needed, and keeps them
  * while something of them is used.
- *
  * Invariant: `groups` has one group for each key; no endpoint remembers one that is not in it.
  */
 import { BoundedLabel } from '../../base/bounded-label.js';

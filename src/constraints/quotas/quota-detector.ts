@@ -259,8 +259,7 @@ class Quotas implements QuotaDetector {
  *
  * A quota holds back single requests: the reading stays below 1, and `holBlocking` says which requests wait behind
  * another. Costs O(endpoints · quotas) for a dispatch. Source: token-throttle (several quotas at once, reserve,
- * settle); GCRA, ITU-T I.371.
- * @throws FlowConfigError
+ * settle); GCRA, ITU-T I.371. @throws FlowConfigError
  */
 export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}): QuotaDetector {
   return new Quotas(s.parse(quotaOptions, options, 'quotaDetector'));

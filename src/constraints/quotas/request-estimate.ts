@@ -1,6 +1,5 @@
 /**
  * Estimates what a request will consume, before anybody has run it, and learns from answers.
- *
  * Invariant: an estimate is a finite number from 0 up, whatever the request says of itself.
  */
 import { requestField } from '../../base/request-field.js';

@@ -1,9 +1,7 @@
 /**
  * Bounds the sessions that are resident in the servers: turns of a resident session pass, turns of new ones wait until
- * others have ended.
- *
- * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns;
- * its end gives back everything that it was counted for.
+ * others have ended. Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever
+ * becomes of its turns; its end gives back everything that it was counted for.
  */
 
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
@@ -28,8 +26,7 @@ export interface SessionLimit extends Constraint {
   sessions(held: readonly ItemView[], nowMs: number): SessionFigures;
   /**
    * Connects this limit with those of other replicas. A carrier of messages calls it, such as `sharedSessions` of
-   * `headgate/redis`. To be called before the first request.
-   * @throws FlowConfigError when it is connected already
+   * `headgate/redis`. To be called before the first request. @throws FlowConfigError when it is connected already
    */
   share(peer: SessionPeer): SessionSharing;
 }
@@ -256,8 +253,7 @@ class Sessions implements SessionLimit {
  *
  * It judges sessions, and not how full servers are. The requests of each session queue apart, as with
  * `holBlocking: 'none'`, so that no turn of a resident session stands behind one of a new session. Costs O(endpoints)
- * for each request with a session, and O(waiting sessions) for each walk while new ones wait.
- * @throws FlowConfigError
+ * for each request with a session, and O(waiting sessions) for each walk while new ones wait. @throws FlowConfigError
  * @example
  * new FlowController({ maxConcurrency: 64, constraints: [sessionLimit({ maxSessions: 200, inactivity: '10m' })] })
  */

@@ -1,7 +1,6 @@
 /**
  * The contract between the session limit and the carrier of messages: how the limit learns of sessions of other
  * replicas, and tells of its own.
- *
  * Invariant: a session that was adopted from another replica is not told of until it has a turn here.
  */
 import type { SharedPrefix } from './session-table.js';

@@ -5,10 +5,8 @@
  *                                       ▲        ╲
  *     told of by another replica ──► elsewhere ◄──╯ ── told ──► gone
  *
- * An endpoint is known by its ID: that is what replicas have in common.
- *
- * Invariant: `size` = sessions that began and did not end; the tokens of an endpoint are the sum over its sessions and
- * their prefixes, each prefix once.
+ * An endpoint is known by its ID: that is what replicas have in common. Invariant: `size` = sessions that began and did
+ * not end; the tokens of an endpoint are the sum over its sessions and their prefixes, each prefix once.
  */
 import { put } from '../../base/put.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';

@@ -1,9 +1,7 @@
 /**
  * The waiting requests: their counts, bands and flows, deadlines and signals. Only this file adds a request to a band
- * or takes one out.
- *
- * Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its deadline and its
- * signal watched, and no other request has.
+ * or takes one out. Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its
+ * deadline and its signal watched, and no other request has.
  */
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { BandRegistry, type BandRegistryListener } from '../../tiers/band-registry.js';

@@ -1,6 +1,5 @@
 /**
  * Drops waiting requests whose AbortSignal aborts.
- *
  * Invariant: one listener for each distinct signal that a waiting request carries, however many share it, and none for
  * any other. If a signal cannot be listened to, this is reported, and its request waits without it.
  */

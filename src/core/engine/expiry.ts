@@ -1,8 +1,6 @@
 /**
- * Ends the wait of requests whose time is up, never early and with one timer.
- *
- * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is
- * no timer.
+ * Ends the wait of requests whose time is up, never early and with one timer. Invariant: while anything waits the timer
+ * is armed no later than the earliest deadline; while nothing waits there is no timer.
  */
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../base/clock.js';
@@ -147,7 +145,6 @@ export class Expiry {
  *     late:     a heap of requests whose bucket was opened before they came
  *
  * A request leaves through its `deadlines`, and the queue need not be asked.
- *
  * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem",
  * 1988; with a heap of bucket numbers, and one of latecomers.
  */

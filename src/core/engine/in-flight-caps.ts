@@ -7,10 +7,8 @@
  *
  * Both accounts count everything that runs, so that a cap which is set, lifted or changed later counts requests that
  * run already. A request larger than the cap in tokens runs while nothing else of its fairness ID does: it must not
- * wait for ever.
- *
- * Invariant: an account exists exactly while something of it runs; a flow is parked in an account only while that has
- * no room for its head.
+ * wait for ever. Invariant: an account exists exactly while something of it runs; a flow is parked in an account only
+ * while that has no room for its head.
  */
 import { put } from '../../base/put.js';
 import type { Flow, InFlightCap } from '../../tiers/flow.js';

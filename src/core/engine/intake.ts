@@ -4,9 +4,7 @@
  *     admission policy ──► band ──► class of endpoints ──► limits ──► do others go first? ──► gate ──► endpoint
  *
  * `decide` resolves band and flow once. It undoes nothing, because it changes nothing: what carries its answer out
- * stands above it.
- *
- * Longer than most files, because every step of one decision stands here, in their order.
+ * stands above it. Longer than most files, because every step of one decision stands here, in their order.
  */
 import type { Rejection } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';

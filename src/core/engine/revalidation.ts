@@ -1,9 +1,7 @@
 /**
  * Asks the host once more whether a waiting request may still run, when its turn comes. Its credentials may have become
- * void in the meantime, such as a key that was revoked.
- *
- * Invariant: if the host's function fails, the request may go, as if there were no function; the failure is a plugin
- * error.
+ * void in the meantime, such as a key that was revoked. Invariant: if the host's function fails, the request may go, as
+ * if there were no function; the failure is a plugin error.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';

@@ -6,7 +6,6 @@
  *     grant ── ledger ── endpoint's seat ── detectors ── parts ──► host ──► report, answered, bind, requeue ──► release undoes each, once
  *
  * Longer than most files, because a lease and the ledger that it stands in are one structure.
- *
  * Invariant: `inFlight` = unreleased leases = members of `running`; each holds exactly one seat on one endpoint.
  */
 import { neverUnboxed } from '../../base/clock.js';

@@ -1,7 +1,6 @@
 /**
  * The state of single flows: what waits and runs of each, and how long its oldest request has waited. It shows which
  * flow starves, and which flow takes its place.
- *
  * Invariant: looks at a bounded number of flows and of their requests, however many wait.
  */
 import type { ItemQueue } from '../../base/queues/item-queue.js';

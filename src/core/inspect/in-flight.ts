@@ -1,6 +1,5 @@
 /**
  * Running requests, by flow. They are counted from the leases when somebody reads, so that no request pays for it.
- *
  * Invariant: the figures of all flows add up to `inFlight` and `inFlightTokens` of the controller.
  */
 import type { SeatLease, Seats } from '../engine/seats.js';

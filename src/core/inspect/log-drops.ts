@@ -49,10 +49,8 @@ interface Source {
 
 /**
  * Calls `onLine` once for all drops of a period, which begins with the first of them. `stop` writes the last line, if
- * there is one to write.
- * @throws FlowConfigError that lists every problem
- * @example
- * logDrops(flow, { onLine: (line, summary) => logger.warn(summary, line) });
+ * there is one to write. @throws FlowConfigError that lists every problem
+ * @example logDrops(flow, { onLine: (line, summary) => logger.warn(summary, line) });
  */
 export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void } {
   const { onLine, everyMs, fairnessIds, clock } = s.parse(optionsSchema, options, 'logDrops');

@@ -57,8 +57,7 @@ export interface Lease {
   bind(endpoint: string | EndpointView): void;
   /**
    * Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after
-   * `release`.
-   * @throws FlowConfigError when a figure is negative or no number.
+   * `release`. @throws FlowConfigError when a figure is negative or no number.
    */
   report(usage: Partial<Usage>): void;
   /**

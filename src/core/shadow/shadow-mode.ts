@@ -6,10 +6,8 @@
  *
  * The engine does not know of this mode. A request that the engine would have held takes a seat of the engine when its
  * turn comes, for as long as the real request ran. So the requests behind it wait as they would, if the servers take
- * the same time.
- *
- * Invariant: each request has one lease of the caller and at most one of the engine; the engine's ends, at the latest
- * when shadow mode does.
+ * the same time. Invariant: each request has one lease of the caller and at most one of the engine; the engine's ends,
+ * at the latest when shadow mode does.
  */
 import type { Clock } from '../../base/clock.js';
 import { whenAborted } from '../../base/when-aborted.js';

@@ -6,7 +6,6 @@ import type { EndpointView } from '../endpoint.js';
 
 /**
  * Restricts a request to some endpoints: those that serve its model, or that a load balancer in front allows.
- *
  * Contract: requests with the same class may go to the same endpoints; undefined is the class of unrestricted requests.
  * `keep` depends on names and labels of endpoints and on the class alone: its answer is used until the pool changes.
  * Cost: `classOf` once for each request, `keep` once for each class and change of the pool. State: none.

@@ -44,10 +44,8 @@ function serves(label: string | undefined, values: readonly string[], allowsNoLa
 /**
  * Keeps the endpoints whose label equals what the request asks for, or contains it where the label is a list; text is
  * compared as it stands. With `validValues`, all requests are restricted alike. O(endpoints) for each value and change
- * of the pool. Source: llm-d-router, by-label filter, which knows `validValues` alone.
- * @throws FlowConfigError
- * @example
- * labelFilter({ label: 'model', of: ({ req }) => req.body.model })
+ * of the pool. Source: llm-d-router, by-label filter, which knows `validValues` alone. @throws FlowConfigError
+ * @example labelFilter({ label: 'model', of: ({ req }) => req.body.model })
  */
 export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): EndpointFilter<R> {
   const ofRequest = s.callable<(request: R) => unknown>('a function of the request');

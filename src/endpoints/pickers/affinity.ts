@@ -44,9 +44,8 @@ function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number 
 /**
  * The first endpoint in the key's own order of the pool that is below its cap; weights say how often one comes first.
  * When an endpoint joins or leaves, only its own keys move. Requests without a key go to the least loaded. O(endpoints
- * · length of their names), and the length of the key.
- * Source: rendezvous hashing, Thaler and Ravishankar (1998), with the weights of Schindelhauer and Schomaker (2005);
- * bounded loads, Mirrokni, Thorup and Zadimoghaddam (2016).
+ * · length of their names), and the length of the key. Source: rendezvous hashing, Thaler and Ravishankar (1998), with
+ * the weights of Schindelhauer and Schomaker (2005); bounded loads, Mirrokni, Thorup and Zadimoghaddam (2016).
  * @throws FlowConfigError
  */
 export function affinity<R = unknown>(options: AffinityOptions<R> = {}): EndpointPicker<R> {

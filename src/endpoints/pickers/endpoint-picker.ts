@@ -6,7 +6,6 @@ import type { EndpointView } from '../endpoint.js';
 
 /**
  * Chooses the endpoint of a request at the moment of its dispatch.
- *
  * Contract: returns one of `endpoints` (never empty). Anything else is reported as a plugin error, and the least loaded
  * goes. Cost: once for each dispatched request, where the pool has two endpoints or more. State: its own.
  */

@@ -39,8 +39,7 @@ function drawByWeight(endpoints: readonly EndpointView[], number: number, withou
 /**
  * Two different endpoints, each drawn by weight, and of these the less loaded: gateways that know nothing of each other
  * do not all choose the same, and the most loaded endpoint gets nothing. O(endpoints). Source: Azar, Broder, Karlin,
- * Upfal, Balanced Allocations (1994); Mitzenmacher, The Power of Two Choices (1996).
- * @throws FlowConfigError
+ * Upfal, Balanced Allocations (1994); Mitzenmacher, The Power of Two Choices (1996). @throws FlowConfigError
  */
 export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): EndpointPicker {
   const { seed, random = seededRandom(seed) } = s.parse(optionsSchema, options, 'powerOfTwoChoices');

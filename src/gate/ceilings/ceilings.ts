@@ -1,6 +1,5 @@
 /**
  * The ceilings of the bands: up to which saturation each may dispatch.
- *
  * Invariant: ceilings never rise as priority falls, whatever the policy says.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';

@@ -39,8 +39,7 @@ const holdbackParameters = s.object(
  * The highest band may fill the pool to `maxCeiling`, the lowest to `minCeiling`, those between to something between; a
  * single band, or bands of equal priority under `value`, to `maxCeiling`. The ranked bands are the configured ones,
  * used or not, and those with requests waiting. Independent of saturation. O(bands) when the set of bands changes,
- * nothing otherwise. Source: llm-d-router, priority-holdback-policy.
- * @throws FlowConfigError
+ * nothing otherwise. Source: llm-d-router, priority-holdback-policy. @throws FlowConfigError
  */
 export function priorityHoldback(options: PriorityHoldbackOptions): UsageLimitPolicy {
   const { domain, minCeiling, maxCeiling } = s.parse(holdbackParameters, options, 'priorityHoldback');
@@ -63,8 +62,7 @@ const interpolatedParameters = s.object({ threshold: s.optional(s.ratioAboveZero
  * Ceilings from 1 for the highest band down to `threshold` for the lowest, by rank: `priorityHoldback` with one number
  * to set. At the default of 1 all bands share one gate. Differs from BLIS: bands that are neither configured nor in use
  * do not count, so that a band of long ago narrows no other. Source: BLIS, the usage limit threshold of the gateway
- * queue.
- * @throws FlowConfigError
+ * queue. @throws FlowConfigError
  */
 export function interpolatedUsageLimit(options: InterpolatedUsageLimitOptions = {}): UsageLimitPolicy {
   const { threshold } = s.parse(interpolatedParameters, options, 'interpolatedUsageLimit');

@@ -26,7 +26,6 @@ export function openingPeriod(saturation: number): number {
 /**
  * The highest band is never gated. The band of rank i is gated from a saturation of `1 − i·s/(bands − 1)` up; gated
  * bands open together for one release in every `openingPeriod(s)`, and not at all when the pool is full. O(bands).
- *
  * The rhythm counts releases of requests, of any band, while the lowest band could be gated; looking twice between two
  * releases finds the same. There is one exception, so that gated bands cannot be stuck when no other band sends. After
  * `openingPeriod(s)` + 1 fruitless looks in a row, without a release between them, the gated bands are open for one

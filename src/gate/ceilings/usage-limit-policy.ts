@@ -4,7 +4,6 @@ import type { PolicyDefinition } from '../../base/policy-definition.js';
 
 /**
  * Computes one ceiling for each band: the band dispatches while saturation < ceiling.
- *
  * Contract: `priorities` come highest first; `ceilings` has the same length and arrives filled with 1, so that an
  * untouched entry leaves the gate as it is. 0 closes a band, values above 1 overcommit the pool. Ceilings must not rise
  * as priority falls: a rising one is lowered to its predecessor. NaN and exceptions are reported as plugin errors and

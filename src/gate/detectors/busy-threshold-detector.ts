@@ -54,10 +54,8 @@ export interface BusyThresholdDetector extends SaturationDetector {
  * Busy servers over servers, by weight: full when all are busy. A rank is busy when one of its figures exceeds a
  * threshold; a figure that is not known is not looked at. A server is busy when all its ranks are, so that one without
  * known ranks is free. `filter` keeps the free ones. O(endpoints · ranks).
- *
  * Differs from Dynamo: a moved threshold counts at once, not from a server's next report on.
- * Source: Dynamo, request rejection and its worker monitor.
- * @throws FlowConfigError
+ * Source: Dynamo, request rejection and its worker monitor. @throws FlowConfigError
  */
 export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresholdDetector {
   let thresholds: Readonly<BusyThresholds> = Object.freeze({

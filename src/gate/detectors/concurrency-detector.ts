@@ -45,8 +45,7 @@ function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDet
  * instantaneous, but does not know what the requests cost the server. `filter` keeps the endpoints below
  * `limit · weight · (1 + headroom)`. With `countIncoming` a request goes only where its tokens fit below that limit
  * too, or where no tokens are in flight, so that a request larger than the limit runs alone. While it waits,
- * `holBlocking` says what waits behind it. Source: llm-d-router, concurrency-detector.
- * @throws FlowConfigError
+ * `holBlocking` says what waits behind it. Source: llm-d-router, concurrency-detector. @throws FlowConfigError
  */
 export function concurrencyDetector(
   options: ConcurrencyDetectorOptions = {},

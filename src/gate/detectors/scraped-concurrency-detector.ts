@@ -31,10 +31,8 @@ const parameters = /* @__PURE__ */ s.object(
  * sent them since. The capacity is that of servers with fresh metrics. Several gateways before one pool agree about it,
  * because all of them read the same reports. A stale endpoint keeps its last load and gives no capacity, and so does
  * one that is shown although it is not available. A pool without fresh metrics is full. O(endpoints). `filter` keeps
- * endpoints with fresh metrics that are below their own capacity.
- *
- * Differs from llm-d-router: own dispatches count until a report holds them, not for a fixed second. Source:
- * llm-d-router, scraped-concurrency-detector.
+ * endpoints with fresh metrics that are below their own capacity. Differs from llm-d-router: own dispatches count until
+ * a report holds them, not for a fixed second. Source: llm-d-router, scraped-concurrency-detector.
  * @throws FlowConfigError
  */
 export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): SaturationDetector {

@@ -56,7 +56,6 @@ interface Load {
  * whose metrics are missing or stale counts 1, is left out, or is judged by the last ones (`stalenessPolicy`).
  * O(endpoints). `filter` keeps endpoints that count by their metrics and are strictly below both thresholds · (1 +
  * headroom).
- *
  * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample
  * includes them, less those that have ended since (`lagCompensation`), so that one stale reading cannot release a herd.
  * Its `queueDepthThreshold` is 5, which files of llm-d keep here. Source: llm-d-router, utilization-detector.

@@ -1,7 +1,6 @@
 /**
  * The servers of an endpoint picker: from a file that is read again when it changes, in the form of llm-d's plugin
  * `file-discovery`, or by a name in DNS that is asked again and again, such as that of a headless Service.
- *
  * Invariant: the pool has the servers of the last answer. Faults of a file, or no answer, change nothing.
  */
 import { lookup } from 'node:dns/promises';

@@ -8,7 +8,6 @@
  *
  * Invariant: it settles once; a client never takes half an answer for a whole one; after it has settled nothing of this
  * exchange is written any more. When either side is gone the other is told: no server works for nobody.
- *
  * Longer than most files, because every state of an exchange can end in every other, and one object holds them all.
  */
 import type { IncomingHttpHeaders } from 'node:http';

@@ -5,7 +5,6 @@
  *
  * A pool of undici looks for a client that is free from the first one on, which costs more than a whole request beside
  * some thousand open streams (bench: gateway). The client that was free last has a connection that is still open.
- *
  * Invariant: a client is in the list of free ones only while it does nothing. Free ones in excess are closed.
  */
 import Denque from 'denque';

@@ -2,7 +2,6 @@
  * The steps of one request: who sends it, what it asks for, the gate, a server, another attempt if a server refused.
  * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that
  * was in force when it came to each of these points.
- *
  * Longer than most files, because these steps are one way, and each leads to the next.
  */
 import type { Agent } from 'undici';

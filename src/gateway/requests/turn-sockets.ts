@@ -1,8 +1,7 @@
 /**
  * Sockets of `/v1/responses` and `/v1/realtime`: each turn goes the way of a request, and its frames to the server that
- * its socket is connected to. Realtime connects at once, because the server speaks first; Responses with its first turn.
- *
- * Invariant: a socket holds no seat. A turn waits for the server of its socket and for no other, because the
+ * its socket is connected to. Realtime connects at once, because the server speaks first; Responses with its first
+ * turn. Invariant: a socket holds no seat. A turn waits for the server of its socket and for no other, because the
  * conversation is there.
  */
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';

@@ -1,6 +1,4 @@
-/**
- * A turn of a socket as a request of its own: what answers it with an error ends it by an event of the client's dialect.
- */
+/** A turn of a socket as a request of its own. An error ends it by an event of the client's dialect. */
 import { ServerResponse } from 'node:http';
 import type { LifeSigns } from '../../adapters/http/life-signs.js';
 import type { Turn } from '../../adapters/ws/turn.js';

@@ -27,10 +27,8 @@ const optionsSchema = s.object({
 });
 
 /**
- * Reads a gateway file: YAML text, or a parsed object.
- * @throws FlowConfigError that lists every problem
- * @example
- * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
+ * Reads a gateway file: YAML text, or a parsed object. @throws FlowConfigError that lists every problem
+ * @example const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
  */
 export function loadGatewayConfig(source: string | object, options: LoadGatewayConfigOptions = {}): GatewayConfig {
   const problems = new Problems();

@@ -1,6 +1,5 @@
 /**
  * Sends frames to everybody who watches: one timer, one frame for all. A slow watcher misses some.
- *
  * Invariant: without watchers there is no timer. A watcher holds at most one frame that it has not taken.
  */
 import type { Clock } from '../../index.js';

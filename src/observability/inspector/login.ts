@@ -25,8 +25,7 @@ const optionsSchema = s.object({
  * was wrong ten times gets 429, and one more try in six seconds; all addresses together have a hundred, and five more
  * in a second. Use it behind TLS, or on an address that only operators reach.
  * @throws FlowConfigError when there is no password
- * @example
- * const page = inspector(flow, { authorize: basicLogin({ password: process.env.INSPECTOR_PASSWORD }) });
+ * @example const page = inspector(flow, { authorize: basicLogin({ password: process.env.INSPECTOR_PASSWORD }) });
  */
 export function basicLogin(options: BasicLoginOptions): (request: InspectorRequest) => Promise<boolean | Response> {
   const { password, realm, clock } = s.parse(optionsSchema, options, 'basicLogin');

@@ -1,6 +1,5 @@
 /**
  * The table of tenants: what each has, what it received of what it is owed, and whether it starves.
- *
  * A flow starves when its oldest request has waited for `starvesAfterMs`, and one of two things is true: it got nothing
  * lately while others were served, or it got less than half of its share of its band in the last minute.
  */

@@ -1,6 +1,5 @@
 /**
  * Cost of ended requests by band and label, as counters that never fall, although bands remove silent tenants.
- *
  * Invariant: at most as many totals as there are bands and labels; they end with their band.
  */
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';

@@ -24,8 +24,7 @@ export interface OpenTelemetryMetricsOptions {
   /** Whether metrics have the attribute `flow_control.fairness_id`: many series, names of tenants. @default false */
   fairnessIdAttribute?: boolean | undefined;
   /**
-   * Upper bounds of the histogram of waits. Each is one count more of each series. A view of
-   * the SDK goes before it.
+   * Upper bounds of the histogram of waits. Each is one count more of each series. A view of the SDK goes before it.
    * @default 21 from 0.0001 to 60
    */
   queueDurationBuckets?: readonly number[] | undefined;
@@ -43,10 +42,8 @@ const optionsSchema = s.object({
 } satisfies Record<keyof OpenTelemetryMetricsOptions, unknown>);
 
 /**
- * Records the metrics of a controller, from now on.
- * @throws FlowConfigError that lists every problem
- * @example
- * const metrics = openTelemetryMetrics(flow, { meterProvider });
+ * Records the metrics of a controller, from now on. @throws FlowConfigError that lists every problem
+ * @example const metrics = openTelemetryMetrics(flow, { meterProvider });
  */
 export function openTelemetryMetrics<R extends FlowRequest>(
   flow: ObservedFlow<R>,

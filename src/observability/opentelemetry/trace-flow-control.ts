@@ -31,10 +31,8 @@ const optionsSchema = s.object({
 
 /**
  * Makes a span for every request that waits, from now on; one that is dispatched or rejected at once has none. `stop`
- * ends the spans of those that still wait.
- * @throws FlowConfigError that lists every problem
- * @example
- * traceFlowControl(flow, { tracer: trace.getTracer('gateway') });
+ * ends the spans of those that still wait. @throws FlowConfigError that lists every problem
+ * @example traceFlowControl(flow, { tracer: trace.getTracer('gateway') });
  */
 export function traceFlowControl<R extends FlowRequest>(
   flow: ObservedFlow<R>,

@@ -1,10 +1,8 @@
 /**
  * Counts what events tell, by priority, flow and outcome, and keeps the rows of what waits. O(1) for each event: for
- * most of them one map lookup and two increments.
- *
- * Invariant: at most 100 priorities beside the configured ones, and in each as many flows as the guard admits; at most
- * `maxSeries` series of each histogram and as many rows, whichever flows, models and outcomes they are for; the rest is
- * `other`.
+ * most of them one map lookup and two increments. Invariant: at most 100 priorities beside the configured ones, and in
+ * each as many flows as the guard admits; at most `maxSeries` series of each histogram and as many rows, whichever
+ * flows, models and outcomes they are for; the rest is `other`.
  */
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';

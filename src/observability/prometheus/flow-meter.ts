@@ -1,6 +1,5 @@
 /**
  * One controller as a scrape sees it: its tally of events, and its counters, read once for all metrics of a scrape.
- *
  * Invariant: gauges are what the controller says, so they cannot drift; a scrape never looks at what waits.
  */
 import { BoundedLabel } from '../../base/bounded-label.js';

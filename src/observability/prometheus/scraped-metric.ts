@@ -1,7 +1,6 @@
 /**
  * A metric as a registry of prom-client wants it, read when somebody scrapes. A registry takes a name only once, so the
  * controllers that report to one registry share its metrics.
- *
  * Invariant: registered while some controller reports it; no two controllers of one metric have the same pool.
  */
 import { FlowConfigError } from '../../index.js';
@@ -135,8 +134,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
 
 /**
  * Registers the families under one prefix, or joins those that are registered. Returns a function that removes them
- * again.
- * @throws FlowConfigError when the pool is reported already, or a name belongs to somebody else
+ * again. @throws FlowConfigError when the pool is reported already, or a name belongs to somebody else
  */
 export function expose<S>(
   register: MetricsRegister,

@@ -105,10 +105,8 @@ export interface SharedStateMetricsOptions {
 
 /**
  * Registers what a replica holds of shared limits: share, lease age, over-admission, and the state of the store. Read
- * when somebody scrapes; requests cost nothing.
- * @throws FlowConfigError when the registry has them already
- * @example
- * sharedStateMetrics(() => shared.status, { register });
+ * when somebody scrapes; requests cost nothing. @throws FlowConfigError when the registry has them already
+ * @example sharedStateMetrics(() => shared.status, { register });
  */
 export function sharedStateMetrics(leases: Leases, options: SharedStateMetricsOptions): Observation {
   const { register, prefix = 'headgate_', source = '' } = options;
@@ -117,10 +115,8 @@ export function sharedStateMetrics(leases: Leases, options: SharedStateMetricsOp
 
 /**
  * Registers what a replica has of quotas that it shares: what all have used, what it has bought ahead, and the state of
- * the store.
- * @throws FlowConfigError when the registry has them already
- * @example
- * sharedQuotaMetrics(() => quotas, { register });
+ * the store. @throws FlowConfigError when the registry has them already
+ * @example sharedQuotaMetrics(() => quotas, { register });
  */
 export function sharedQuotaMetrics(quotas: Quotas, options: SharedStateMetricsOptions): Observation {
   const { register, prefix = 'headgate_', source = '' } = options;

@@ -26,8 +26,7 @@ export interface SharedConcurrency extends LeasedDetector {
  * A saturation detector for pools that several replicas share: each holds a lease on its part of one limit, and no
  * request waits for the network. While they reach the store, the requests in flight of all never exceed the limit,
  * whatever answers are lost or late; with a `drainDuration` as long as the longest request, also while they do not.
- * O(1) for each request; one call of the store for each `refreshInterval`.
- * @throws FlowConfigError
+ * O(1) for each request; one call of the store for each `refreshInterval`. @throws FlowConfigError
  * @example
  * const client = await createClient({ url: process.env.REDIS_URL }).on('error', log).connect();
  * const shared = sharedConcurrency(client, { pool: 'chat', maxConcurrency: 64 });

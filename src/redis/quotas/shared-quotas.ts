@@ -41,8 +41,7 @@ const mostKnown = 10_000;
  * One quota for many replicas, as a source that a quota detector draws from. No request waits for the network while the
  * chunk that was bought ahead lasts: half a `refreshInterval` of this replica's part, or one request if more. Over any
  * span of time replicas dispatch at most burst + rate · span, and each beyond `replicas` may add a chunk. At most
- * replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
- * @throws FlowConfigError
+ * replicas · chunk lie unused. Source: GCRA, ITU-T I.371. @throws FlowConfigError
  * @example quotaDetector({ groups }).drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
  */
 export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {

@@ -27,8 +27,7 @@ interface Held {
 /**
  * Serves `store` to a worker's `workerStore`; several of one port have names. When the process or thread has ended, or
  * the port is closed, its part of every limit is free at once. A store on Redis has one connection then for all
- * workers. Returns a function that ends it likewise.
- * @throws FlowConfigError
+ * workers. Returns a function that ends it likewise. @throws FlowConfigError
  * @example
  * const store = localStore();
  * cluster.on('fork', (worker) => serveStore(store, worker));

@@ -9,8 +9,7 @@ import { type StorePort, type StoreQuestion, storePort } from './channel.js';
  * In a worker: the store that `serveStore` serves under this name. When the other end is gone, calls are rejected, and
  * leases fall back to their safe share. End the worker then: a store that begins anew does not know what it runs.
  * @throws FlowConfigError
- * @example
- * const shared = sharedConcurrency(workerStore(process), { pool: 'chat', maxConcurrency: 64 });
+ * @example const shared = sharedConcurrency(workerStore(process), { pool: 'chat', maxConcurrency: 64 });
  */
 export function workerStore(port: StorePort, name = 'store'): Store & { readonly messages: StoreMessages } {
   const channel = s.parse(storePort, port, 'workerStore: port');

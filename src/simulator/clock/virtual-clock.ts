@@ -1,6 +1,5 @@
 /**
  * Simulated time: one heap of events, ordered by time and then by the order in which they were made.
- *
  * Invariant: time never goes back, and moves only when the next event is run.
  */
 import TinyQueue from 'tinyqueue';

@@ -1,11 +1,9 @@
 /**
- * How far tenants are from equal service, as the VTC paper measures it.
- *
- * A request's cost, prompt + 2 · output, counts as served evenly from its first token to its last: the artifact's way,
- * which smears the prompt over the decode phase. At each tick it takes the service per second of each tenant in a
- * window. It compares this with the largest service of a tenant and with what the tenant asked for, whichever is less.
- * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
- * '24), §5.1; artifact, fair_bench/plot/visualize.py.
+ * How far tenants are from equal service, as the VTC paper measures it. A request's cost, prompt + 2 · output, counts
+ * as served evenly from its first token to its last: the artifact's way, which smears the prompt over the decode phase.
+ * At each tick it takes the service per second of each tenant in a window. It compares this with the largest service of
+ * a tenant and with what the tenant asked for, whichever is less. What is missing is summed over the tenants. Source:
+ * Sheng et al., "Fairness in serving large language models" (OSDI '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
 import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
@@ -64,8 +62,7 @@ export const differenceOptions: Schema<{ readonly [K in keyof ServiceDifferenceO
 
 /**
  * The difference among the tenants of `requests`, such as `SimulationResult.requests`; 0 where there is one tenant, NaN
- * where nobody was served.
- * @throws FlowConfigError
+ * where nobody was served. @throws FlowConfigError
  */
 export function serviceDifference(
   requests: readonly RequestRecord[],

@@ -49,8 +49,7 @@ const optionsSchema = s.object({
 const traceColumns = s.object({ columns: s.optional(s.record(s.text('a name of ours'))) });
 
 /**
- * Reads a scenario: YAML text, or a parsed object.
- * @throws FlowConfigError that lists every problem
+ * Reads a scenario: YAML text, or a parsed object. @throws FlowConfigError that lists every problem
  * @example
  * const { options } = loadScenario(await readFile('scenario.yaml', 'utf8'), { readFile: (path) => readFileSync(path,
  * 'utf8') }); console.log(simulate(options).all.ttft.p99Ms);

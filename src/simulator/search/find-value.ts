@@ -58,8 +58,7 @@ const refinements = 8;
 
 /**
  * Tries a grid between `from` and `to`, looks closer where no value of it holds, and then narrows both ends: to
- * neighbours among integers, else to one part in a hundred.
- * @throws FlowConfigError
+ * neighbours among integers, else to one part in a hundred. @throws FlowConfigError
  */
 export function findValue(given: FindOptions): FoundValues {
   const { from, to, isInteger, miss } = s.parse(options, given, 'findValue');

@@ -2,10 +2,8 @@
  * What befalls servers. The gateway learns of an outage at once, as from a connection that breaks: the endpoint counts
  * as ill. A request that ran there and has sent nothing yet is tried again, as a gateway tries another server; an
  * answer that has begun is lost. Nobody is told of a slowdown, for example because a GPU throttles, or because a
- * neighbour takes the memory's bandwidth: the gateway sees only that requests take longer there.
- *
- * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none
- * does.
+ * neighbour takes the memory's bandwidth: the gateway sees only that requests take longer there. Invariant: at any
+ * instant a server runs at the product of the factors that hold then, and at its own pace where none does.
  */
 import * as s from '../../base/schema/schema.js';
 import { FlowConfigError, type Schema } from '../../index.js';

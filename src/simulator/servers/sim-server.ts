@@ -36,11 +36,9 @@ export interface ServerUse {
 }
 
 /**
- * A simulated model server.
- *
- * Contract: it takes every request that it is given and queues those that it has no room for; it tells `host` of each
- * token and of the end, unless `abort` came first. It draws from its own random numbers and sets events on `host.clock`
- * alone.
+ * A simulated model server. Contract: it takes every request that it is given and queues those that it has no room for;
+ * it tells `host` of each token and of the end, unless `abort` came first. It draws from its own random numbers and
+ * sets events on `host.clock` alone.
  */
 export interface SimServer {
   readonly id: string;

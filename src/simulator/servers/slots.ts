@@ -16,8 +16,7 @@ export interface SlotsOptions {
   readonly slots: number;
   /**
    * Time that one request takes, ms. Requests with a time of their own (`serviceTime` of the traffic, a trace) take
-   * that.
-   * @default 1000
+   * that. @default 1000
    */
   readonly serviceTime?: Distribution | undefined;
 }

@@ -1,11 +1,9 @@
 /**
  * The server of the VTC paper, Llama-2-7b on an A10G under S-LoRA: a request joins the batch only when all running
  * requests, at their longest, will fit into the KV pool beside it; joining is tried every ten decode steps, prompts are
- * computed in a step of their own.
- *
- * A request that was dispatched and does not fit waits in the server, alone, because a gateway in front cannot know
- * whether the next one fits. Sources: Sheng et al., "Fairness in serving large language models" (OSDI '24) and its
- * artifact, slora/server/router; the times are fitted to the artifact's cost profile.
+ * computed in a step of their own. A request that was dispatched and does not fit waits in the server, alone, because a
+ * gateway in front cannot know whether the next one fits. Sources: Sheng et al., "Fairness in serving large language
+ * models" (OSDI '24) and its artifact, slora/server/router; the times are fitted to the artifact's cost profile.
  */
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';

@@ -47,8 +47,7 @@ const aTrace = s.value('a trace, as readTrace returns it', (given): given is Rea
 /**
  * Recorded requests, in the order of their arrival. Column names of the Azure LLM inference trace, BurstGPT, Mooncake
  * and of a gateway's access log are understood, and our own: `arrivalMs`, `arrival` (seconds) or `arrivedAt`, `tenant`,
- * `priority`, `promptTokens`, `outputTokens`, `serviceMs`. O(n log n).
- * @throws FlowConfigError that names the lines
+ * `priority`, `promptTokens`, `outputTokens`, `serviceMs`. O(n log n). @throws FlowConfigError that names the lines
  */
 export function readTrace(text: string, options: ReadTraceOptions = {}): ReadTrace {
   checkArguments('readTrace', { text, options }, { text: anyText, options: ofOptions });

@@ -160,8 +160,7 @@ export function formatOf(columns: readonly string[]): TraceFormat {
 
 /**
  * The format of a log whose columns have other names: `mapped` has ours by theirs. Columns of our names count as well,
- * unless another one is mapped to the same.
- * @throws FlowConfigError
+ * unless another one is mapped to the same. @throws FlowConfigError
  */
 export function mappedFormat(mapped: Readonly<Record<string, string>>): TraceFormat {
   const issues: ConfigIssue[] = [];

@@ -69,8 +69,7 @@ function* seeds(from: number, to: number): Generator<number, void, undefined> {
 
 /**
  * The contract of fairness policies, as cases for any test framework.
- * @example
- * for (const { name, run } of fairnessPolicyContract(() => myPolicy())) it(name, run);
+ * @example for (const { name, run } of fairnessPolicyContract(() => myPolicy())) it(name, run);
  */
 export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase[] {
   return contract(make, {

@@ -5,7 +5,6 @@ import type { PolicyDefinition } from '../../base/policy-definition.js';
 /**
  * Ranks the bands that have requests waiting and whose ceiling is open. The first of the order goes. One whose request
  * has nowhere to go is passed over as `holBlocking` says, and the others are ranked again.
- *
  * Contract: `priorities` come highest first, with their `ceilings`; `order` has the same length and arrives as 0, 1, 2,
  * …, the places in `priorities`. `rank` reorders it in place, or leaves it alone, which is strict priority. An answer
  * that is no permutation, or an exception, is reported as a plugin error, and the highest band goes. `rank` is asked

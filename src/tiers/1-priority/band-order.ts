@@ -3,10 +3,8 @@ import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { PriorityBand } from '../priority-band.js';
 
 /**
- * An order of bands.
- *
- * Invariant: `choose` gets the waiting bands whose ceiling is open, highest priority first and never none, and returns
- * one of them.
+ * An order of bands. Invariant: `choose` gets the waiting bands whose ceiling is open, highest priority first and never
+ * none, and returns one of them.
  */
 export interface BandOrder {
   /** True when bands must know their oldest waiting request. */

@@ -1,8 +1,6 @@
 /**
  * Tier 1: which band goes next, among the bands that the gate is open for and that have requests which are not held
- * back.
- *
- * The gate and the endpoints answer through interfaces of this file, because the tiers know neither.
+ * back. The gate and the endpoints answer through interfaces of this file, because the tiers know neither.
  */
 import type { BandRegistry } from '../band-registry.js';
 import type { Flow } from '../flow.js';

@@ -29,8 +29,7 @@ const codeOptions = s.object(s.withKeys(costCodeShape, { quantum }));
  * up. If it used more, it sits out rounds until that is paid for. While two flows wait, what they received per weight
  * differs by no more than a quantum and one request of each, and what is mispredicted. O(1) amortized while the quantum
  * is no less than the largest cost, otherwise O(log flows). Source: Shreedhar and Varghese, "Efficient Fair Queuing
- * using Deficit Round Robin" (SIGCOMM '95), in the surplus form.
- * @throws FlowConfigError
+ * using Deficit Round Robin" (SIGCOMM '95), in the surplus form. @throws FlowConfigError
  */
 export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowFairnessPolicy {
   const { quantum: given, ...costs } = s.parse(codeOptions, options, 'deficitRoundRobin');

@@ -5,16 +5,14 @@ import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { ServiceFigures } from './service-figures.js';
 
 /**
- * Shares the turns of one band between its flows.
- *
- * Contract: `pick` returns one of the band's active flows; it is called once for each request to be released, and the
- * head of the returned flow goes. Returning nothing, a foreign flow or an idle one is reported as a plugin error, and
- * the flow that has been active longest goes instead. A selector must never change a view nor call the controller back.
- * Time: `nowMs` is the instant of the decision on the controller's clock; it never runs backwards. Cost: every method
- * is on the request path; O(1) or O(log flows) expected. State: a selector belongs to one band and may keep what it
- * likes; `flowRemoved` says when to forget a flow. A selector that takes over from another is told of the flows and
- * requests that wait. Later it is also told of the end of requests (`consumed`, `settled`) whose dispatch only the
- * other saw.
+ * Shares the turns of one band between its flows. Contract: `pick` returns one of the band's active flows; it is called
+ * once for each request to be released, and the head of the returned flow goes. Returning nothing, a foreign flow or an
+ * idle one is reported as a plugin error, and the flow that has been active longest goes instead. A selector must never
+ * change a view nor call the controller back. Time: `nowMs` is the instant of the decision on the controller's clock;
+ * it never runs backwards. Cost: every method is on the request path; O(1) or O(log flows) expected. State: a selector
+ * belongs to one band and may keep what it likes; `flowRemoved` says when to forget a flow. A selector that takes over
+ * from another is told of the flows and requests that wait. Later it is also told of the end of requests (`consumed`,
+ * `settled`) whose dispatch only the other saw.
  */
 export interface FlowSelector<R = unknown> {
   pick(nowMs: number): FlowView | undefined;

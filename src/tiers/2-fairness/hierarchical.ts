@@ -19,8 +19,7 @@ interface Levels {
   separator?: string | undefined;
   /**
    * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 to 2^53. Weights of the last
-   * level are an error here: they are the weights of flows, or `weightOf`.
-   * @default 1
+   * level are an error here: they are the weights of flows, or `weightOf`. @default 1
    */
   weights?: Record<string, number> | undefined;
 }
@@ -89,8 +88,7 @@ function isPath(path: unknown): path is string[] {
  * Shares a band by tokens from the top down: `acme/search/key-7` is a key of a project of an organisation, each level
  * is shared by a policy of the family, and a request is charged at every level of its path. However many keys an
  * organisation makes, it has one share. O(levels · log members). Source: hierarchical start-time fair queueing (Goyal,
- * Guo and Vin, OSDI '96).
- * @throws FlowConfigError
+ * Guo and Vin, OSDI '96). @throws FlowConfigError
  * @example
  * const fairness = hierarchical({ levels: ['virtual-token-counter', 'virtual-token-counter'], weights: { acme: 2 } });
  */

@@ -94,11 +94,9 @@ function programAwareSelector(
 /**
  * Fairness by fairness ID over all the bands, and all the controllers, that share the object. O(active flows) for each
  * pick, O(1) for everything else. Requests are charged what `lease.report` says as it says it, and a request of which
- * nothing was reported its booked `tokens`, or 1, when it ends.
- *
- * Differs from llm-d-router: charged while the response streams and however it ends, not at the end of a complete
- * stream alone; equal scores go by arrival; one request that never ends does not keep its program for ever, because
- * leases end. Source: llm-d-router, program-aware-fairness.
+ * nothing was reported its booked `tokens`, or 1, when it ends. Differs from llm-d-router: charged while the response
+ * streams and however it ends, not at the end of a complete stream alone; equal scores go by arrival; one request that
+ * never ends does not keep its program for ever, because leases end. Source: llm-d-router, program-aware-fairness.
  * @throws FlowConfigError
  */
 export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePolicy {

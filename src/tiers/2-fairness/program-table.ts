@@ -1,9 +1,7 @@
 /**
- * The state that the program-aware policy keeps for each fairness ID, across bands.
- *
- * Invariant: a program is in `idle` exactly while nothing of it waits or runs; `idle` is in the order in which they
- * fell idle. Only idle programs are forgotten: those idle longer than the TTL, and the longest idle of more than
- * `mostIdle`.
+ * The state that the program-aware policy keeps for each fairness ID, across bands. Invariant: a program is in `idle`
+ * exactly while nothing of it waits or runs; `idle` is in the order in which they fell idle. Only idle programs are
+ * forgotten: those idle longer than the TTL, and the longest idle of more than `mostIdle`.
  */
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView, ItemView } from '../views.js';

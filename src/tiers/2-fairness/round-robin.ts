@@ -129,11 +129,9 @@ export function isRoundRobin(policy: FairnessPolicy): boolean {
  * that becomes active joins the round that is on, unless it had its turn in it; a round takes in no more newcomers than
  * it began with flows, so that an endless stream of new fairness IDs cannot keep the others waiting. O(1). A flow that
  * keeps requests waiting is served once in each round; between two of its turns every other flow is served at most
- * once.
- *
- * Differs from llm-d-router: active flows only, in the order of their activation, and no restart when the last served
- * flow goes; sorting all registered flows at each pick costs O(n log n) and favours names that sort first. Source:
- * llm-d-router, round-robin-fairness-policy.
+ * once. Differs from llm-d-router: active flows only, in the order of their activation, and no restart when the last
+ * served flow goes; sorting all registered flows at each pick costs O(n log n) and favours names that sort first.
+ * Source: llm-d-router, round-robin-fairness-policy.
  */
 export function roundRobin(): FlowFairnessPolicy {
   const policy = Object.freeze({ type: 'round-robin-fairness-policy', createSelector: () => new RoundRobinSelector() });

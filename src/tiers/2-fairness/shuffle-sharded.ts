@@ -56,8 +56,7 @@ const codeOptions = s.object(s.withKeys(costCodeShape, shardingShape), handIsDea
  * one of its hand. A tenant is kept from another's burst unless their hands are the same queues, which with 64 queues
  * and hands of 8 happens once in 4·10⁹ pairs. O(1) for each request beside the policy of the queues; memory for the
  * queues and what waits, none for a tenant. Source: kubernetes, API priority and fairness, whose dealer this is; inside
- * the queues counters by cost instead of its virtual finish times.
- * @throws FlowConfigError
+ * the queues counters by cost instead of its virtual finish times. @throws FlowConfigError
  */
 export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnessPolicy {
   const { queues, handSize, policy, salt, ...costs } = s.parse(codeOptions, options, 'shuffleSharded');

@@ -29,7 +29,6 @@ export function turnOf(program: Program | undefined, arrivedAtMs: number, inacti
 /**
  * Score = turn + `timeWeight` · seconds that the head has waited; the highest goes, of equals the one that waited
  * longer, and then the one that came first.
- *
  * Differs from llm-d-router: after a pause the count begins again, where the reference counts on from the second
  * request; and fairness IDs that many share never gain depth, or the clients behind them would overtake every session.
  * Source: llm-d-router, program-aware-fairness, strategy turn-priority.

@@ -10,8 +10,7 @@ import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.j
 interface LiftOption {
   /**
    * Where a flow begins whose first request comes: at the largest counter picked so far (`floor`), at the least counter
-   * of those that wait (`vtc`, as the paper has it), or at its own (`none`).
-   * @default 'floor'
+   * of those that wait (`vtc`, as the paper has it), or at its own (`none`). @default 'floor'
    */
   lift?: Lift | undefined;
 }
@@ -33,8 +32,7 @@ const codeOptions = s.object(s.withKeys(costCodeShape, { lift }));
  * of each and what is mispredicted of the requests in flight. O(log flows); a pick O(1). Memory follows the flows that
  * wait, run or are ahead of the rest. Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24).
  * @throws FlowConfigError
- * @example
- * const fairness = virtualTokenCounter({ promptTokenPrice: 1, completionTokenPrice: 3 });
+ * @example const fairness = virtualTokenCounter({ promptTokenPrice: 1, completionTokenPrice: 3 });
  */
 export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): FlowFairnessPolicy {
   const { lift: chosen, ...costs } = s.parse(codeOptions, options, 'virtualTokenCounter');
@@ -44,8 +42,7 @@ export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): F
 /**
  * Start-time fair queueing by cost: the same counters, and a flow that returns begins at the largest start tag
  * dispatched so far. The bound holds whatever the rate at which the gate opens. Source: Goyal, Vin and Cheng,
- * "Start-time Fair Queueing" (SIGCOMM '96).
- * @throws FlowConfigError
+ * "Start-time Fair Queueing" (SIGCOMM '96). @throws FlowConfigError
  */
 export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPolicy {
   const costs = s.parse(costOptions, options, 'startTimeFairQueueing');

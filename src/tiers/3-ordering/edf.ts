@@ -10,8 +10,7 @@ const type = 'edf-ordering-policy';
 export interface EdfParameters {
   /**
    * Drops a request whose turn comes when it is too late for its first token: the deadline is then the end of its time
-   * to wait, or its time-to-first-token target where that is earlier.
-   * @default false
+   * to wait, or its time-to-first-token target where that is earlier. @default false
    */
   dropInfeasible?: boolean | undefined;
   /**
@@ -30,13 +29,12 @@ const parameters = s.object({
 });
 
 /**
- * Earliest `enqueuedAtMs + ttlMs` first; requests without a TTL last; ties in arrival order. O(log requests).
- * With one TTL for all requests this is first come, first served: it pays where requests carry their own `ttlMs`.
- * With `dropInfeasible` a request that will hardly have its first token in time is dropped when its turn comes
+ * Earliest `enqueuedAtMs + ttlMs` first; requests without a TTL last; ties in arrival order. O(log requests). With one
+ * TTL for all requests this is first come, first served: it pays where requests carry their own `ttlMs`. With
+ * `dropInfeasible` a request that will hardly have its first token in time is dropped when its turn comes
  * (`infeasible`), at O(log requests), so that an overloaded pool works on requests that can still make it. One object
  * learns for all its bands. Source: llm-d-router, edf-ordering-policy. Dropping: Haritsa, Carey and Livny, on firm
- * deadlines (1990s real-time databases).
- * @throws FlowConfigError
+ * deadlines (1990s real-time databases). @throws FlowConfigError
  */
 export function edf(options: EdfParameters = {}): OrderingPolicy {
   const { dropInfeasible, firstTokenAfter, maxWait = Infinity } = s.parse(parameters, options, 'edf');

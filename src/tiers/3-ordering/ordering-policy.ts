@@ -5,7 +5,6 @@ import type { ItemView } from '../views.js';
 
 /**
  * Orders the requests of one flow (or of the whole band under `globalStrict()`).
- *
  * Contract: `compare` is negative when `a` goes first, positive when `b` does, 0 when arrival decides. It must be a
  * consistent order, and the order of two requests must not change while they wait. A NaN or an exception is reported as
  * a plugin error and read as 0. Cost: called O(log requests) times for each request that waits; never for policies with

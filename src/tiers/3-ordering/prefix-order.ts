@@ -57,10 +57,8 @@ class LatestKeys {
  * `overtakings + 1`-th turn, go by arrival, so that the first request is passed `overtakings` times at most. Under a
  * fairness policy by cost this keeps that policy's bound, and the requests of a tenant that begin alike go one after
  * the other. O(lookahead) for each dispatch. Source: the locality of "Locality-aware Fair Scheduling in LLM Serving"
- * (DLPM, 2501.14312), inside a flow instead of between flows.
- * @throws FlowConfigError
- * @example
- * const band = { priority: 0, fairness: virtualTokenCounter(), ordering: prefixOrder() };
+ * (DLPM, 2501.14312), inside a flow instead of between flows. @throws FlowConfigError
+ * @example const band = { priority: 0, fairness: virtualTokenCounter(), ordering: prefixOrder() };
  */
 export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
   const { by, overtakings, lookahead, prefixScore } = s.parse(codeOptions, options, 'prefixOrder');

@@ -10,8 +10,7 @@ const type = 'shortest-first-ordering-policy';
 export interface ShortestFirstParameters {
   /**
    * Seconds of waiting that one second of work is worth, above 0: towards 0 it is first come, first served, and large
-   * values let short requests pass long ones for long.
-   * @default 10
+   * values let short requests pass long ones for long. @default 10
    */
   aging?: number | undefined;
   /** How fast a server reads a prompt, above 0. @default 5000 */
@@ -63,8 +62,7 @@ function modelName(model: unknown): string {
  * The least `work / weight + arrival / aging` goes first, in seconds; ties in arrival order. A request is overtaken
  * only by requests that come less than `aging` · (its work − theirs) after it, so that nothing starves. The work is
  * predicted once, when the request is first looked at. O(log requests). Source: shortest predicted job first with
- * ageing; weighted, Smith's rule (WSPT).
- * @throws FlowConfigError
+ * ageing; weighted, Smith's rule (WSPT). @throws FlowConfigError
  */
 export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolicy {
   const settings = s.parse(codeOptions, options, 'shortestFirst');

@@ -1,6 +1,5 @@
 /**
  * Reads the samples of a few metrics out of a Prometheus text exposition, chunk by chunk.
- *
  * Lines of other metrics are passed over whole, and one that cannot be read counts as absent. Bounded: one line of at
  * most `longestLine` characters is kept between chunks. A chunk costs O(its length). Source: the text format 0.0.4 of
  * Prometheus; timestamps and the exemplars of OpenMetrics are ignored.

@@ -1,6 +1,5 @@
 /**
  * One member of a JSON object, an object itself, out of a text that need not fit into memory.
- *
  * Follows strings and brackets and keeps only the member, up to `longest` characters; the last of several counts. The
  * gateway's `JsonScanner`, which rejects what is no JSON, takes ten times as long for a large answer.
  */

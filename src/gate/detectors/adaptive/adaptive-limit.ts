@@ -1,8 +1,6 @@
 /**
  * The common part of the adaptive detectors: a limit for the whole pool. A rule sets it anew after each window of
- * latencies.
- *
- * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
+ * latencies. Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
 
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';

@@ -26,8 +26,7 @@ const parameters = adaptiveOptions({
  *
  * One decision for each window, not for each request: all requests in flight report the same congestion. Source: D. M.
  * Chiu, R. Jain, "Analysis of the increase and decrease algorithms for congestion avoidance in computer networks",
- * 1989; Netflix concurrency-limits, AIMDLimit, which decides for each request.
- * @throws FlowConfigError
+ * 1989; Netflix concurrency-limits, AIMDLimit, which decides for each request. @throws FlowConfigError
  */
 export function aimdLatency(options: AimdLatencyOptions): AdaptiveDetector {
   const { targetMs, backoffRatio, ...limits } = s.parse(parameters, options, 'aimdLatency');

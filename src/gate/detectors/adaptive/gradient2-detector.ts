@@ -46,8 +46,7 @@ const steepest = 0.5;
  * It needs no target. Under lasting saturation it has no fixed point: the long run learns that slow is normal, and the
  * limit drifts up to `maxLimit`. Differs from its source: a drop counts as the steepest gradient, and `maxFactor`
  * bounds the limit by its use. Source: Netflix concurrency-limits, Gradient2Limit; failsafe-go, the limit's maximum as
- * a factor of its use.
- * @throws FlowConfigError
+ * a factor of its use. @throws FlowConfigError
  */
 export function gradient2(options: Gradient2Options): AdaptiveDetector {
   const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = s.parse(

@@ -1,6 +1,5 @@
 /**
  * Latencies of many requests as one figure: a window is open until it has lasted long enough and holds enough samples.
- *
  * Invariant: memory is bounded; a percentile is that of the window's latest `mostRanked` latencies.
  */
 

@@ -16,8 +16,7 @@ export interface VegasParameters extends AdaptiveLimitOptions {
 export interface VegasOptions extends VegasParameters {
   /**
    * A source of numbers from 0 to less than 1. It makes gateways probe at different times: after (0.5…1) ·
-   * `probeMultiplier` · limit.
-   * @default none, and then always after the longest
+   * `probeMultiplier` · limit. @default none, and then always after the longest
    */
   random?: (() => number) | undefined;
 }
@@ -30,7 +29,6 @@ const optionsSchema = adaptiveOptions(s.withKeys(shape, { random: s.optional(s.r
  * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since
  * the last probe. With λ = max(1, ⌊log10 limit⌋): up to λ the limit rises by 6λ, below 3λ by λ; above 6λ, and after a
  * drop, it falls by λ. A window in which less than half of the limit was in use changes nothing.
- *
  * It is for short calls of one length only. If latencies vary, the fastest is no measure of an idle pool, and the limit
  * stays far too low. If the fastest was measured under load, the limit is far too high. Source: L. S. Brakmo, L. L.
  * Peterson, "TCP Vegas", 1995; Netflix concurrency-limits, VegasLimit, which decides for each request.

@@ -1,9 +1,7 @@
 /**
  * A detector that changes its answer late, and not too often: full from one level up, free again from a lower level
- * down.
- *
- * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any
- * T ms.
+ * down. Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them
+ * in any T ms.
  */
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { define } from '../../../base/policy-definition.js';
@@ -48,10 +46,8 @@ export interface HysteresisDetector<D extends SaturationDetector = SaturationDet
  * The readings of `detector` over `closeAt`, and at least 1 from when they reach 1 until they have fallen to
  * `openAt / closeAt`; below 1 otherwise. A change that comes before `minDwellMs` have passed since the last one waits,
  * and what is free then lets requests pass whatever the reading. O(1). A reading that is no number changes nothing and
- * is passed on, for the gate to judge.
- *
- * The gate has `closeAt` and `openAt` of its own, for all it reads; this one is for a detector inside a composite, and
- * for dwelling. It judges one pool: inside `byStage`, make one for each stage.
+ * is passed on, for the gate to judge. The gate has `closeAt` and `openAt` of its own, for all it reads; this one is
+ * for a detector inside a composite, and for dwelling. It judges one pool: inside `byStage`, make one for each stage.
  * @throws FlowConfigError
  */
 export function withHysteresis<D extends SaturationDetector>(

@@ -1,8 +1,6 @@
 /**
- * Several detectors as one: the fullest resource decides, or their mean.
- *
- * Invariant: raising the reading of one child never lowers the answer; a child that fails reads as full, and the others
- * are still asked.
+ * Several detectors as one: the fullest resource decides, or their mean. Invariant: raising the reading of one child
+ * never lowers the answer; a child that fails reads as full, and the others are still asked.
  */
 import { type ConfigIssue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
@@ -38,13 +36,11 @@ type Combine = (readings: readonly number[]) => number;
 
 /**
  * The highest reading of the children: any one that is full closes the gate. Costs what the children cost together.
- *
  * A child that throws, or answers with anything but a finite number from 0 up, counts as full (1) and stands in
  * `failures`; the others are asked all the same. Children with `stages` are left out when another stage is judged; a
  * stage that no child judges reads 0. `filter` keeps the endpoints that every child with a filter keeps; a child whose
  * filter fails has no say. Differs from llm-d-router, whose composite offers no filter. Source: llm-d-router,
- * max-saturation-detector.
- * @throws FlowConfigError
+ * max-saturation-detector. @throws FlowConfigError
  */
 export function maxOf(...children: readonly (SaturationDetector | CompositeChild)[]): CompositeDetector {
   return composite('max-saturation-detector', children, (readings) => Math.max(0, ...readings));
@@ -52,8 +48,7 @@ export function maxOf(...children: readonly (SaturationDetector | CompositeChild
 
 /**
  * The mean of the children's readings, with equal weights. The gate closes when the resources are full on average, so
- * an idle resource can hide one that overflows. Otherwise it is like `maxOf`.
- * @throws FlowConfigError
+ * an idle resource can hide one that overflows. Otherwise it is like `maxOf`. @throws FlowConfigError
  */
 export function meanOf(...children: readonly (SaturationDetector | CompositeChild)[]): CompositeDetector {
   return composite('mean-saturation-detector', children, (readings) => {

@@ -1,6 +1,5 @@
 /**
  * Disaggregated serving: every request passes a prefill and a decode server, so the fuller of the two stages decides.
- *
  * Invariant: an endpoint that serves both stages is counted in both; one that serves neither is counted in none.
  */
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
@@ -80,8 +79,7 @@ export interface StageAwareDetector extends SaturationDetector {
  * when the members of the pool or their labels change, not at each reading; each reading costs what the detectors cost,
  * and their sums over in-flight work are O(endpoints). `filter` keeps what the detectors of all the stages of an
  * endpoint keep. An endpoint that one of them is blind to is no capacity, and a stage of such endpoints alone is full.
- * Source: llm-d-router, the dispatch cycle's stages.
- * @throws FlowConfigError
+ * Source: llm-d-router, the dispatch cycle's stages. @throws FlowConfigError
  */
 export function byStage(detectors: SaturationDetector | StageDetectors): StageAwareDetector {
   const { prefill, decode } = 'saturation' in detectors ? { prefill: detectors, decode: detectors } : detectors;

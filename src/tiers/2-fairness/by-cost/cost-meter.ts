@@ -1,9 +1,7 @@
 /**
- * Puts a price on work that is predicted, under way or done.
- *
- * Invariant: every figure that leaves it is finite, from 0 up and at most 2^53; for predicted work above 0. If a
- * foreign function answers otherwise, a fallback replaces it for this request, and `throwFault` throws the first such
- * fault.
+ * Puts a price on work that is predicted, under way or done. Invariant: every figure that leaves it is finite, from 0
+ * up and at most 2^53; for predicted work above 0. If a foreign function answers otherwise, a fallback replaces it for
+ * this request, and `throwFault` throws the first such fault.
  */
 import { requestField } from '../../../base/request-field.js';
 import type { ItemView } from '../../views.js';

@@ -43,8 +43,7 @@ export interface CostOptions extends Omit<CostParameters, 'cost'> {
   predictor?: OutputPredictor | undefined;
   /**
    * Tells the host's knowledge of a request's work before it runs; figures that are left out are predicted. A prompt
-   * and an answer of 0 are an error, unless `cost` is a function.
-   * @default `tokens` of the request as promptTokens
+   * and an answer of 0 are an error, unless `cost` is a function. @default `tokens` of the request as promptTokens
    */
   workOf?: ((item: ItemView) => Partial<Omit<Work, 'seatMs'>>) | undefined;
   /** Answers of one model are predicted apart from those of others. @default one for all */

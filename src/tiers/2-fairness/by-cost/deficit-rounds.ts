@@ -11,12 +11,10 @@
  *
  * A share that owes k quanta enters `sittingOut` once, whatever k is, and a round in which everybody sits out is not
  * walked through. Where the level is too large for a double to hold a quantum more, a round raises it by the least step
- * of a double.
- *
- * Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of `turn`, the
- * shares' places in the rounds. No two shares have one place, and a share keeps its own while it is active, so that
- * between two turns of one share any other has its turn once. Source: Shreedhar and Varghese, "Efficient Fair Queuing
- * using Deficit Round Robin" (1995); Adiseshu et al., surplus round robin (1996).
+ * of a double. Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of
+ * `turn`, the shares' places in the rounds. No two shares have one place, and a share keeps its own while it is active,
+ * so that between two turns of one share any other has its turn once. Source: Shreedhar and Varghese, "Efficient Fair
+ * Queuing using Deficit Round Robin" (1995); Adiseshu et al., surplus round robin (1996).
  */
 import { LinkedList } from '../../../base/queues/linked-list.js';
 import { rebaseAbove, type Share, type ShareOrder } from './share.js';

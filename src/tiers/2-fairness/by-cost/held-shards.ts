@@ -1,9 +1,7 @@
 /**
  * Orders flows that are held back together by the queues in which their requests stand: the queue with the least
- * counter goes first, and of its requests the one that came first.
- *
- * Invariant: every waiting request of these flows has a place, in the queue in which the policy has put it last; where
- * it has put it in none yet, in the first of its hand.
+ * counter goes first, and of its requests the one that came first. Invariant: every waiting request of these flows has
+ * a place, in the queue in which the policy has put it last; where it has put it in none yet, in the first of its hand.
  */
 import { put } from '../../../base/put.js';
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';

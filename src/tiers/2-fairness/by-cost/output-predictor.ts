@@ -54,8 +54,7 @@ function cellOf(keyHash: number, part: string): number {
 
 /**
  * Predicts answers by those before, for each fairness ID and model. Memory: 64 KiB, whatever the number of keys; those
- * whose hashes meet share an average. Source: VTC with length prediction, window 5.
- * @throws FlowConfigError
+ * whose hashes meet share an average. Source: VTC with length prediction, window 5. @throws FlowConfigError
  */
 export function outputPredictor(given: OutputPredictorOptions = {}): OutputPredictor {
   const { window, initialTokens } = s.parse(options, given, 'outputPredictor');

@@ -1,9 +1,7 @@
 /**
- * Charges that are open: what each dispatched request was charged so far, and to whom.
- *
- * Invariant: every dispatched request is settled once, and has then been charged exactly what it cost; until then what
- * it was predicted to cost, or has consumed. If it did not see the dispatch of a request, reports and the end of that
- * request change nothing.
+ * Charges that are open: what each dispatched request was charged so far, and to whom. Invariant: every dispatched
+ * request is settled once, and has then been charged exactly what it cost; until then what it was predicted to cost, or
+ * has consumed. If it did not see the dispatch of a request, reports and the end of that request change nothing.
  */
 import type { ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';

@@ -6,7 +6,6 @@
  *        └─ 'acme' ── account 'acme/key'    A cost raises the root's level; those below take their part when they are looked at.
  *
  * A selector keeps a ledger from the first time that somebody asks for its figures; before that it costs nothing.
- *
  * Invariant: the sum of `received` over all accounts is the sum of `owed`, up to rounding; at most `mostAccounts` have
  * names.
  */

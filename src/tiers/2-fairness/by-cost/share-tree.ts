@@ -6,10 +6,8 @@
  *               └── share 'globex' …
  *
  * A request is picked from the root down, and charged from the leaf up: the same cost at each level, divided by the
- * level's weight.
- *
- * Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that are open below
- * it, `heldFlows` what is held back below it.
+ * level's weight. Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that
+ * are open below it, `heldFlows` what is held back below it.
  */
 import { Orphans, type Share, ShareGroup, type ShareOrder } from './share.js';
 

@@ -8,10 +8,8 @@ import type { FlowView } from '../../views.js';
 import { ShareHeap } from './share-heap.js';
 
 /**
- * A leaf has flows, any other share a group of its own.
- *
- * Invariant: `counter` is the cost it received, each part divided by the weight it was received with, counted from
- * where its siblings' order lifted it to.
+ * A leaf has flows, any other share a group of its own. Invariant: `counter` is the cost it received, each part divided
+ * by the weight it was received with, counted from where its siblings' order lifted it to.
  */
 export class Share implements Linked<Share> {
   /** Its slot in its heap, −1 in none. The order of its siblings owns it, as links, list, turn and round. */
@@ -123,7 +121,6 @@ export class Share implements Linked<Share> {
 
 /**
  * Which of several siblings goes next: virtual counters, or deficit rounds.
- *
  * Contract: knows the active shares of one group. `next` does not change who goes next; `charge` does. Counters are in
  * cost per weight. Cost: O(log shares), or O(1) amortized.
  */
@@ -192,7 +189,6 @@ export const rebaseAbove: number = 2 ** 40;
  *
  * A share that returns is lifted to the floor, and the floor never falls: an idle share at or below it begins alike
  * whether it was kept or not.
- *
  * Invariant: an idle share is in `debtors` while its counter is above the floor, and is removed otherwise. If its
  * order, or the order of a share above it, has no floor, it is kept until the controller removes its flow.
  */

@@ -7,9 +7,8 @@
  * | `vtc`   | the least counter of those that wait, else that of the last to have left | as the paper has it                  |
  * | `none`  | its own                                                                  | what was not used may be made up for |
  *
- * Invariant: the heap holds the active shares by their counters; `highest` never falls but by `lower`.
- * Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24); Goyal, Vin and Cheng, "Start-time Fair
- * Queueing" (1996).
+ * Invariant: the heap holds the active shares by their counters; `highest` never falls but by `lower`. Source: Sheng et
+ * al., "Fairness in Serving Large Language Models" (OSDI '24); Goyal, Vin and Cheng, "Start-time Fair Queueing" (1996).
  */
 import { rebaseAbove, type Share, type ShareOrder } from './share.js';
 import { ShareHeap } from './share-heap.js';
