@@ -9,6 +9,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 
 /** @import { ServedTurn } from 'headgate/ws' */
 
+/** @type {FlowController<import('headgate/http').HttpFlowRequest<import('headgate/ws').TurnEvent>>} */
 const flow = new FlowController({ maxConcurrency: 2 });
 const server = new WebSocketServer({ port: 0 });
 await once(server, 'listening');

@@ -16,6 +16,7 @@ import { explainWait, FlowController, inFlightEviction } from '../../../src/inde
 import { audit } from '../../../src/testing/index.js';
 import { startModelServer } from '../../gateway/support/model-server.js';
 import { deferred, until } from '../../integration/support/until.js';
+import { collectGarbage } from '../../support/collect-garbage.js';
 import { connect, startSockets } from './support.js';
 
 const created = { type: 'response.created', response: { id: 'r1' } };
@@ -471,10 +472,18 @@ describe('before a model server', () => {
   });
 });
 
-it('a thousand idle sockets hold no seat', async () => {
+it('a thousand idle sockets hold no seat, and less than 40 kB each, their clients included', async () => {
   const { flow, url } = await startTurns();
+  const bytes = (): number => {
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  await connect(url);
+  const before = bytes();
   const clients = await Promise.all(Array.from({ length: 1_000 }, () => connect(url)));
   for (const client of clients) client.send(create);
   await Promise.all(clients.map((client) => client.next('response.completed')));
   expect(flow.stats()).toMatchObject({ inFlight: 0, waiting: 0, dispatched: 1_000, released: 1_000 });
+  expect((bytes() - before) / 1_000).toBeLessThan(40_000);
 });
