@@ -5,7 +5,7 @@ import type { AdapterGate, Classification, HttpFlowRequest } from '../http/adapt
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
 import type { WaitingOptions } from '../http/life-signs.js';
 import type { Turn } from './turn.js';
-import type { SocketDialect, TurnEvent } from './turn-events.js';
+import { fault, type SocketDialect, type TurnEvent } from './turn-events.js';
 import { TurnSocket, type WebSocketLike } from './turn-socket.js';
 
 /** A turn that has its seat, for `serve`. */
@@ -169,4 +169,4 @@ export function flowTurns(
   };
 }
 
-const internal = { type: 'server_error', param: null, message: 'The turn failed.', code: 'internal', status: 500 };
+const internal = fault(500, 'internal', 'The turn failed.');

@@ -54,6 +54,11 @@ export function cancelsTurn({ type }: TurnEvent): boolean {
   return cancels.has(type);
 }
 
+/** An error of the adapter itself. */
+export function fault(status: number, code: string, message: string): object {
+  return { type: 'server_error', param: null, message, code, status };
+}
+
 /** For a client whose turn waits. Source: ResponseQueuedEvent; clients of Realtime pass over what they do not know. */
 export function queuedText(dialect: SocketDialect, turn: NamedTurn, place: object | undefined): string {
   return written(dialect, turn, { type: 'response.queued', response: responseOf(dialect, turn, 'queued'), ...place });
@@ -82,19 +87,14 @@ export function cancelText({ responseId: response_id }: NamedTurn): string {
 
 function endText(dialect: SocketDialect, turn: NamedTurn, status: 'failed' | 'cancelled', error?: object): string {
   const response = responseOf(dialect, turn, status);
+  const isFailed = error !== undefined;
   if (dialect === 'realtime') {
-    const details = error === undefined ? { reason: 'client_cancelled' } : { error };
-    return written(dialect, turn, {
-      type: 'response.done',
-      response: { ...response, status_details: { type: status, ...details } },
-    });
+    const status_details = { type: status, ...(isFailed ? { error } : { reason: 'client_cancelled' }) };
+    return written(dialect, turn, { type: 'response.done', response: { ...response, status_details } });
   }
-  return error === undefined
-    ? written(dialect, turn, {
-        type: 'response.incomplete',
-        response: { ...response, incomplete_details: { reason: status } },
-      })
-    : written(dialect, turn, { type: 'response.failed', response: { ...response, error } });
+  const details = isFailed ? { error } : { incomplete_details: { reason: status } };
+  const type = isFailed ? 'response.failed' : 'response.incomplete';
+  return written(dialect, turn, { type, response: { ...response, ...details } });
 }
 
 function responseOf(dialect: SocketDialect, { responseId, id }: NamedTurn, status: string) {

@@ -4,7 +4,7 @@
  * read is pinged, so that one that has gone is noticed all the same. When a client leaves, its server's socket closes.
  */
 import type { Frame, Turn } from './turn.js';
-import { cancelText, type SocketDialect } from './turn-events.js';
+import { cancelText, fault, type SocketDialect } from './turn-events.js';
 import { type TurnPorts, Turns } from './turns.js';
 
 /** A `WebSocket` of the package `ws`, as far as it is used. */
@@ -200,13 +200,7 @@ export class TurnSocket implements TurnPorts {
   }
 }
 
-const broken = {
-  type: 'server_error',
-  param: null,
-  message: 'The model server closed its socket.',
-  code: 'upstream_failed',
-  status: 502,
-};
+const broken = fault(502, 'upstream_failed', 'The model server closed its socket.');
 
 function bytesOf(given: unknown): Buffer {
   if (Buffer.isBuffer(given)) return given;

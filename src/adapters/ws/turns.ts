@@ -17,6 +17,7 @@ import {
   cancelsTurn,
   endsTurn,
   failureText,
+  fault,
   type SocketDialect,
   type TurnEvent,
   turnEvent,
@@ -200,10 +201,4 @@ export class Turns implements TurnOwner {
   }
 }
 
-const late = {
-  type: 'server_error',
-  param: null,
-  message: 'The response took too long.',
-  code: 'ERR_FLOW_TURN_TIMEOUT',
-  status: 504,
-};
+const late = fault(504, 'ERR_FLOW_TURN_TIMEOUT', 'The response took too long.');
