@@ -27,8 +27,7 @@ export interface Rejection {
   /** The policy that rejected, where one policy calls others. @default the policy that was called */
   readonly policy?: string | undefined;
   /**
-   * `saturated`: try again later (429). `overloaded`: every worker is busy (503, or 529 by the `dynamo` contract).
-   * `budget`: used up (429), until `retryAfterMs` or for ever. @default 'saturated'
+   * `saturated`: 429. `overloaded`: every worker is busy (503, or 529 by `dynamo`). `budget`: 429. @default 'saturated'
    */
   readonly cause?: 'saturated' | 'overloaded' | 'budget' | undefined;
   readonly retryAfterMs?: number | undefined;

@@ -4,10 +4,8 @@ import * as s from '../base/schema/schema.js';
 import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
 
 /**
- * Calls the policies in their order. The first rejection wins under the name of its policy, and those that had admitted
- * get the request back (`released`) at once, the last first. Without any policy, all requests come in. A policy that
- * throws counts as admitting; its error is thrown after the others were called, unless one rejects.
- * @throws FlowConfigError
+ * Calls the policies in order. The first rejection wins; those that had admitted get the request back (`released`), the
+ * last first. One that throws counts as admitting; its error is thrown unless one rejects. @throws FlowConfigError
  */
 export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {
   s.parse(s.list(pluginOfShape(admissionPolicyShape)), policies, 'allOf');

@@ -18,9 +18,8 @@ const parameters: s.Schema<GaieLegacyOptions> = s.object({
 });
 
 /**
- * Rejects priority < 0 at saturation ≥ 1. Priority ≥ 0 comes in, and the saturation is not read. An empty pool is full.
- * It costs one reading, for sheddable requests only. Source: llm-d-router with flow control off; BLIS, gaie-legacy.
- * @throws FlowConfigError
+ * Rejects priority < 0 at saturation ≥ 1, with one reading; an empty pool is full. Priority ≥ 0 comes in unread.
+ * Source: llm-d-router with flow control off; BLIS, gaie-legacy. @throws FlowConfigError
  */
 export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
   const { queueDepthThreshold, kvCacheUtilThreshold } = s.parse(parameters, options, 'gaieLegacy');

@@ -1,10 +1,7 @@
 /** How full the pool is according to its reports, for policies that have thresholds of their own. */
 import type { PoolView } from '../endpoints/endpoint.js';
 
-/**
- * The mean of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; 1 for an endpoint without a
- * report, and an empty pool. O(endpoints). Unlike in `utilizationDetector()`, reports do not age.
- */
+/** Mean of `max(waiting / queueThreshold, kvCacheUsage / cacheThreshold)`; 1 without reports, which do not age here. */
 export function meanUtilization({ endpoints }: PoolView, queueThreshold: number, cacheThreshold: number): number {
   if (endpoints.length === 0) return 1;
   let sum = 0;

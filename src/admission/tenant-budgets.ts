@@ -1,6 +1,5 @@
 /**
- * A tenant's sheddable requests may hold only a share of the capacity, waiting and running together.
- * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
+ * A tenant's sheddable requests hold a share of the capacity, waiting and running. Held = admitted − given back ≥ 0.
  */
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { define } from '../base/policy-definition.js';
@@ -38,10 +37,8 @@ interface Budget {
 }
 
 /**
- * Rejects priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count.
- * `inner` is asked after the budget; what it rejects takes nothing from that. O(1). Differs from BLIS, which counts
- * from routing on, strictly above the budget: a burst passes whole there, and queued work is unseen.
- * @throws FlowConfigError
+ * Rejects priority < 0 of a tenant that holds its budget; the others are never limited, but count. `inner` is asked
+ * after it. O(1). Differs from BLIS, which counts from routing on, strictly above the budget. @throws FlowConfigError
  */
 export function tenantBudgets<R = unknown>(
   options: TenantBudgetsOptions,

@@ -18,9 +18,8 @@ const parameters = s.object({
 });
 
 /**
- * Overload means that the busiest endpoint's load is strictly above the threshold. Load = waiting + running, as
- * reported, + in flight here: what was reported counts twice, so set the threshold to about twice the requests that you
- * mean. An empty pool is not overloaded. O(endpoints). Source: BLIS, tier-shed. @throws FlowConfigError
+ * Overload: the busiest endpoint's waiting + running, as reported, + in flight here (what was reported counts twice) is
+ * strictly above the threshold. An empty pool is not. O(endpoints). Source: BLIS, tier-shed. @throws FlowConfigError
  */
 export function tierShed(options: TierShedOptions = {}): AdmissionPolicy {
   const { overloadThreshold, minAdmitPriority } = s.parse(parameters, options, 'tierShed');

@@ -101,10 +101,7 @@ export function workerAdmission(options: WorkerAdmissionOptions = {}): WorkerAdm
   return new WorkerAdmission(s.parse(optionsSchema, options, 'workerAdmission'));
 }
 
-/**
- * One and a half times an engine's batch, so that it finds work when a place gets free: ⌈1.5 · maxNumSeqs ·
- * dataParallelSize⌉. Undefined unless both are positive integers: the engine has not said yet.
- */
+/** ⌈1.5 · maxNumSeqs · dataParallelSize⌉: an engine finds work when a place gets free. Undefined before it says so. */
 export function automaticConcurrencyLimit(engine: {
   readonly maxNumSeqs?: number | null | undefined;
   readonly dataParallelSize?: number | null | undefined;

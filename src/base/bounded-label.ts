@@ -4,10 +4,7 @@ export const otherLabel = 'other';
 /** Longer values are never kept apart: a thousand long names fill memory too. */
 const longestValue = 256;
 
-/**
- * The first `max` values stand for themselves, for ever; the rest is `other`. Pinned values, the empty one and `other`
- * stand for themselves and take no place. O(1). Source: llm-d-router, the cardinality guard of its metrics.
- */
+/** The first `max` values stand for ever, the rest is `other`; pinned ones take no place. Source: llm-d-router. */
 export class BoundedLabel {
   private readonly admitted = new Set<string>();
   private readonly pinned: ReadonlySet<string>;

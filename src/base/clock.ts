@@ -7,8 +7,7 @@ export interface Clock {
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(timer: unknown): void;
   /**
-   * Calls back in the next turn of the event loop, after timers and sockets. Without it, as in tests and simulations, a
-   * timer of 0 ms stands in where a turn has to be awaited, and no operations share a reading of `now`.
+   * Calls back in the next turn of the event loop; without it a timer of 0 ms does, and no operations share a reading.
    */
   nextTurn?(callback: () => void): void;
 }

@@ -3,10 +3,7 @@
 /** The start value of a hash that does not continue another. */
 const offsetBasis = 0x811c9dc5;
 
-/**
- * The hash of the first `length` UTF-16 units, an integer from 0 to 2³² − 1, which continues the hash `seed`. Source:
- * FNV-1a (Fowler, Noll, Vo), then the finalizer of MurmurHash3 (Appleby), for FNV's low bits depend on too little.
- */
+/** FNV-1a of the first `length` UTF-16 units after `seed`, finalized as MurmurHash3; an integer from 0 to 2³² − 1. */
 export function textHash(text: string, seed: number = offsetBasis, length: number = text.length): number {
   let bits = seed;
   for (let i = 0; i < length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193);

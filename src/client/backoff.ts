@@ -15,9 +15,8 @@ export interface FullJitterOptions {
 const jitterOptions = s.object({ initialMs: msAboveZero(), maxMs: msAboveZero() });
 
 /**
- * A random pause below a bound that doubles, so that refused clients do not come back together: `random() · min(maxMs,
- * initialMs · 2^attempt)`. Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: full jitter.
- * @throws FlowConfigError
+ * `random() · min(maxMs, initialMs · 2^attempt)`, so that refused clients do not come back together. Source: Brooker,
+ * "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. @throws FlowConfigError
  */
 export function fullJitter(options: FullJitterOptions): Backoff {
   const { initialMs, maxMs } = s.parse(jitterOptions, options, 'fullJitter');

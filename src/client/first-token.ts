@@ -20,8 +20,7 @@ export function awaitsTokenMs({ firstToken, firstTokenByModel }: FirstTokenTimeo
 }
 
 /**
- * The answer; with its first content token if it is a stream, unless `ms` is Infinity. Undefined when that did not come
- * within `ms` and `mayGiveUp` said so, once, at that moment. The attempt is cancelled then.
+ * The answer, with its first content token. Undefined, and cancelled, when `ms` is over and `mayGiveUp` says so, once.
  */
 export async function fetchToFirstToken(
   fetch: Fetch,

@@ -38,9 +38,8 @@ const soon = fullJitter({ initialMs: 500, maxMs: 10_000 });
 const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });
 
 /**
- * The pause in ms before the next attempt, after `attempt` (from 0) got this answer; undefined for none. Only 429, 503
- * and 529 are refusals by contract. It is the time of `retry-after-ms` or `Retry-After`, plus a back-off: `evicted` if
- * `x-llm-d-request-dropped-reason` says so, else `rejected`. Source: the error contracts of llm-d and of Dynamo.
+ * The pause in ms before the next attempt, after `attempt` (from 0); undefined for none. Only 429, 503 and 529 are
+ * refusals. It is the told time plus a back-off. Source: the error contracts of llm-d and of Dynamo.
  */
 export function retryDelayMs(
   { status, headers }: RefusedResponse,

@@ -40,10 +40,8 @@ const shape = {
 const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
 
 /**
- * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says, and after a late first token, see `timeouts`. When
- * it gives up, the caller gets the last response as it came. Not retried: another status, a network error, a broken
- * body, a request whose body is a stream. A `Request` with a body is sent as a clone, which keeps it in memory.
- * @throws FlowConfigError
+ * `fetch`, sent again after 429, 503, 529, see `retryDelayMs`, and a late first token, see `timeouts`; then the last
+ * response stands. Not retried: other statuses, network errors, broken or streamed bodies. @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
   const settings = s.parse(optionsSchema, options, 'retrying options');

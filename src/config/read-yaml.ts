@@ -1,7 +1,6 @@
 /**
- * The one reader of YAML, for all files. Text that is not YAML, tags and aliases that cannot be resolved, and more than
- * 100 levels of nesting are issues with line and column. No file can make it throw, recurse without end, or fill
- * memory. The package's parser does not recurse, but the steps after it do, so the depth is checked between.
+ * The one reader of YAML. Faults are issues with line and column; no file makes it throw, recurse without end, or fill
+ * memory: the depth is checked, because the steps after the package's parser recurse.
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { describeValue } from '../base/faults/flow-config-error.js';
@@ -125,9 +124,8 @@ interface Copy {
 }
 
 /**
- * A copy without the keys that have no value: they are absent, as in Kubernetes. A value that contains itself, which
- * only a parsed source can, stays, and `onCycle` gets its path. One that lies too deep is reported once: aliases make
- * values deeper than their text. O(size).
+ * A copy without the keys that have no value: absent, as in Kubernetes. A value that contains itself stays, and
+ * `onCycle` gets its path; one that lies too deep is reported once. O(size).
  */
 export function withoutNulls(
   source: Record<string, unknown>,

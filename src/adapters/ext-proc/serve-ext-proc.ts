@@ -30,10 +30,7 @@ const serviceName = 'envoy.service.ext_proc.v3.ExternalProcessor';
 /** What probes ask for, besides the service by its own name. */
 const healthNames: readonly string[] = ['', 'readiness', serviceName];
 
-/**
- * Serves `envoy.service.ext_proc.v3.ExternalProcessor` and `grpc.health.v1.Health`. Needs the packages `@grpc/grpc-js`,
- * `grpc-health-check` and `protobufjs`. @throws (rejects) what listening throws, when an address is taken
- */
+/** Serves ext_proc and gRPC's health, with `@grpc/grpc-js`, `grpc-health-check`, `protobufjs`. @throws if it cannot */
 export async function serveExtProc(handler: ExtProcHandler, options: ServeExtProcOptions = {}): Promise<ExtProcServer> {
   const { host = '0.0.0.0', port = 9002, healthPort, tls, maxMessageBytes = 4_194_304 } = options;
   const request = codecOf<ProcessingRequest>('ProcessingRequest');

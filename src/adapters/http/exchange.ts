@@ -40,10 +40,7 @@ export interface Exchange<Req> {
   proceed?(): void;
   /** Whether a rejection must close the connection. */
   mustClose?(isShuttingDown: boolean): boolean;
-  /**
-   * Ends a response whose handler was told to stop and does not: with `answer` if it has not begun, otherwise by
-   * breaking it off with `reason`. It may be called before the verdict is known.
-   */
+  /** Ends a response whose handler does not stop: by `answer` if it has not begun, else by breaking it off. */
   evict(answer: () => HttpErrorResponse, reason: unknown): void;
 }
 

@@ -40,10 +40,7 @@ export interface HeaderFlowKey {
   readonly endpointSubset: string | undefined;
 }
 
-/**
- * Reads fairness ID, objective, SLO, longest wait and endpoint subset. Without a fairness ID it is the agent's session
- * if `sessionHeaders` says so, else the default flow; without an objective of `objectives` the priority is 0.
- */
+/** Reads the flow headers. Without a fairness ID: `sessionHeaders`, or the default flow; without an objective: 0. */
 export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOptions = {}): HeaderFlowKey {
   const { objectives, trust = false, defaultFairnessId = 'default-flow', sessionHeaders = false } = options;
   if (!trust) return { fairnessId: defaultFairnessId, priority: 0, ...untold };
@@ -96,10 +93,7 @@ export const agentSessionHeaders = [
   'session_id',
 ] as const;
 
-/**
- * The first session header with a value: those of `additionalSessionHeaders` in their order, then the known ones.
- * Undefined when a request has none. Nothing of the body is looked at.
- */
+/** The first session header with a value: `additionalSessionHeaders` in their order, then the known ones. */
 export function agentIdentity(
   headers: HeaderSource,
   additionalSessionHeaders: readonly string[] = [],

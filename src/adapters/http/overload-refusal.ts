@@ -11,9 +11,8 @@ export interface WorkerAnswer {
 }
 
 /**
- * True for a refusal because of load: 429, 503 and 529, and any error whose message begins with `Server overloaded:`.
- * The endpoint should then get no work for as long as `refusalWaitMs` says. A message that begins with `Server
- * unavailable:` tells of a worker that is gone. Source: Dynamo, request rejection; hosted models say 429 of quotas.
+ * True for a refusal because of load: 429, 503 and 529, and errors whose message begins with `Server overloaded:`. The
+ * endpoint should get no work for `refusalWaitMs`. Source: Dynamo, request rejection.
  */
 export function isOverloadRefusal({ status, body = '' }: WorkerAnswer): boolean {
   if (!(status >= 400)) return false;
@@ -26,8 +25,7 @@ const longestWaitMs = 3_600_000;
 
 /**
  * How long a refused request should stay away, ms from 1 up to an hour: `retry-after-ms`, else `Retry-After`. Undefined
- * when the answer does not say. `pool.markOverloaded(endpoint, refusalWaitMs(headers) ?? 5000)` keeps work away for so
- * long. `nowEpochMs` is the time of day, for a `Retry-After` that is a date in an answer without a `Date`.
+ * when the answer does not say. `nowEpochMs` serves dates in an answer without `Date`.
  */
 export function refusalWaitMs(headers: HeaderSource, nowEpochMs: () => number = Date.now): number | undefined {
   const toldMs = retryAfterMs(headers, nowEpochMs);

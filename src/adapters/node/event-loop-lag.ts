@@ -1,7 +1,4 @@
-/**
- * Saturation of this process: how late its event loop is, and how busy. Invariant: it measures from its creation, or a
- * new subscription, until `close()` or the end of the last subscription, and never keeps the process alive.
- */
+/** Saturation of this process: how late and how busy its event loop is, while subscribed to. Keeps no process alive. */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import * as s from '../../base/schema/schema.js';
 import { definePlugin, type SaturationDetector } from '../../index.js';
@@ -52,9 +49,7 @@ const type = 'event-loop-lag-detector';
 
 /**
  * `max(p99 lag / lagTargetMs, utilization / utilizationTarget)` of each interval, smoothed: fast upward, slowly
- * downward. Lag alone misses a loop that is busy in small slices; utilization alone misses one long block. The same for
- * any pool but the empty one. O(1). A block that begins within `resolutionMs` of a sample shows in utilization alone.
- * @throws FlowConfigError
+ * downward. Lag misses a loop that is busy in small slices, utilization one long block. O(1). @throws FlowConfigError
  */
 export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDetector {
   const settings = s.parse(eventLoopLagOptions, options, 'eventLoopLag');

@@ -49,10 +49,7 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
   };
 }
 
-/**
- * Lease, signal and waiting time of a request behind `flowControl`, for hosts without a type for `req.flow`.
- * @throws FlowConfigError when no flow control stands before the handler, or it skipped the request
- */
+/** What `req.flow` is, for hosts without a type for it. @throws FlowConfigError when no flow control stands before */
 export function flowOf(req: NodeRequest): RequestFlow {
   const { flow }: WithFlow<NodeRequest> = req;
   if (flow !== undefined) return flow;

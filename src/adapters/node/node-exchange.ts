@@ -55,8 +55,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   /**
-   * Every request pays for this pass over the raw headers; comparing lengths and first letters leaves next to nothing
-   * to lower-case. Node makes `req.headers` when it is first read, which not every handler does (bench: http).
+   * Every request pays for this pass: comparing lengths and first letters leaves little to lower-case (bench: http).
    */
   private read(name: string, value: string): void {
     switch (name.length) {
@@ -72,10 +71,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     if (isFlowHeader(name)) this.hasFlowHeaders = true;
   }
 
-  /**
-   * Node tells of the end of an HTTP/2 stream from inside nghttp2, on the stack of the frame that ended it. A handler
-   * that starts there opens, resets and writes streams of the same session, and Node 20 can then spin for ever.
-   */
+  /** HTTP/2 streams end inside nghttp2: a handler that starts there opens and resets streams, and Node 20 can spin. */
   get endsInsideRuntime(): boolean {
     return this.incoming.httpVersionMajor === 2;
   }
@@ -124,8 +120,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   /**
-   * Lets Node read the body ahead, up to the bytes that were booked for it: where nobody takes a body Node stops to
-   * read, and does not notice that the client has left. HTTP/2 goes on reading by itself, as far as its window.
+   * Lets Node read the body ahead, as far as was booked: where nobody reads, Node does not notice a client that left.
    */
   wait(bookedBytes: number): void {
     const { incoming } = this;

@@ -13,8 +13,7 @@ import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-reque
 type Done = (isSent: boolean) => void;
 
 /**
- * Calls `done` exactly once when the response ends: sent to its last byte, failed, or abandoned because the client
- * left. `isSent` is true only for the first. If it is over already, `done` is called before this returns.
+ * Calls `done` once when the response ends, or before this returns if it has. `isSent`: it was sent to its last byte.
  */
 export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): void {
   const stream = http2StreamOf(req);
@@ -95,9 +94,8 @@ const known = new WeakSet<ServerHttp2Stream>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /**
- * Finds HTTP/2 streams that are over although Node does not say so. When a client closes a stream with NO_ERROR while
- * data waits to be sent, Node (20 to 24) neither sends it nor ends the stream, and leases would be held. No event tells
- * of it: once a second open streams are looked at, and one that was stuck twice is destroyed: Node then says `close`.
+ * Finds HTTP/2 streams that a client closed with NO_ERROR while data waits: Node (20 to 24) never ends them, and leases
+ * would be held. Open streams are looked at once a second; one that was stuck twice is destroyed.
  */
 export function destroyIfStuck(stream: ServerHttp2Stream): void {
   if (known.has(stream)) return;

@@ -32,10 +32,7 @@ export function abortResponse(outgoing: NodeResponse): void {
   else outgoing.destroy();
 }
 
-/**
- * True where a request must not be answered, but broken off: HTTP/2 on Node 20, before its body was read to the end.
- * Node 20 damaged its heap and died where streams were answered amid uploads; a reset leaves nothing to be sent.
- */
+/** HTTP/2 on Node 20 before its body was read: answers amid uploads damage the heap, so the stream is reset instead. */
 export function mustAbortResponse(req: NodeRequest): boolean {
   return isNode20 && !req.complete && http2StreamOf(req)?.endAfterHeaders === false;
 }
@@ -43,18 +40,12 @@ export function mustAbortResponse(req: NodeRequest): boolean {
 // Also loaded where there is no Node.
 const isNode20 = globalThis.process?.version?.startsWith('v20.') === true;
 
-/**
- * Node emits an error for a write after the end, and without a listener that ends the process. It does so while the
- * response is not destroyed: behind another response of a client that pipelines, or before a client that reads slowly.
- */
+/** A write after the end emits an error until the response is destroyed; without a listener it ends the process. */
 export function ignoreLateErrors(res: NodeResponse): void {
   res.on('error', ignore);
 }
 
-/**
- * Makes the response of a handler that was answered for take what the handler still writes, and drop it. Its methods
- * would throw otherwise, and error handling behind it would destroy the connection under the answer.
- */
+/** Drops what a handler writes after the answer: throwing, it would have error handling break the connection off. */
 export function dropLateWrites(res: NodeResponse): void {
   ignoreLateErrors(res);
   Object.assign(res, dropping);

@@ -65,10 +65,7 @@ export function flowControl(
   }
 }
 
-/**
- * The lease, the signal and the waiting time of a request that a handler got from `flowControl`.
- * @throws FlowConfigError when there is none: `flowControl` skipped the request, or does not stand before the handler
- */
+/** Lease, signal and waiting time, inside a handler. @throws FlowConfigError when no `flowControl` stands before it */
 export function flowOf(request: Request): RequestFlow {
   const flow = flowIn(request);
   if (flow !== undefined) return flow;

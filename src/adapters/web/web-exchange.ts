@@ -1,7 +1,4 @@
-/**
- * A request and a response of a fetch runtime, which does not tell when a response ends. A client that leaves shows as
- * an abort of the request's signal, or as a cancelled body. Every other end is found by reading the body through.
- */
+/** A request and a response of a fetch runtime, which tells of no end: it shows as an abort, or in the body. */
 import { letProcessEnd } from '../../base/clock.js';
 import { controlHeaders } from '../../base/headers/header-names.js';
 import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-source.js';
@@ -137,8 +134,7 @@ export class WebExchange implements Exchange<Request> {
 }
 
 /**
- * Takes the flow headers off, so that a proxy behind the adapter cannot forward them: the same request where the
- * runtime allows to change it; otherwise a copy with the same body and signal.
+ * Takes the flow headers off, so that none is forwarded: in place, or else from a copy with the same body and signal.
  */
 export function withoutFlowHeaders(request: Request): Request {
   const { headers } = request;

@@ -53,7 +53,6 @@ export const controlHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The gateway's own headers, never copied from a client's request to a model server, in lower case: the control
- * headers, and `content-length`, which the body's sender computes. Source: llm-d-router, its system-owned headers.
+ * Headers that are never copied from a client's request to a server. Source: llm-d-router, its system-owned headers.
  */
 export const systemOwnedHeaders: ReadonlySet<string> = new Set([...controlHeaders, 'content-length']);

@@ -12,8 +12,7 @@ export type HeaderRecord = Readonly<Record<string, string | readonly string[] | 
 export type HeaderSource = WebHeaders | HeaderRecord;
 
 /**
- * The trimmed value under the first of `names` that has one; undefined when none has. Several are joined with `, `.
- * Differs from llm-d-router: an empty newer name hides no older one with a value, as proxies blank headers that way.
+ * The trimmed value of the first of `names` with one, joined by `, `. Differs from llm-d-router: empty ones hide none.
  */
 export function headerValue(headers: HeaderSource, names: HeaderNames): string | undefined {
   for (const name of names) {

@@ -14,9 +14,8 @@ export function isRefusal(status: number): boolean {
 const decimal = /^\d+(?:\.\d+)?$/;
 
 /**
- * Reads `retry-after-ms`, else `Retry-After`, in ms from 0 up: seconds with fractions, or a date, which counts from the
- * response's own `Date`, because a client's clock may be wrong. Undefined when there is none of these. Source: RFC 9110
- * §10.2.3; `retry-after-ms` is what the clients of OpenAI, Anthropic and the AI SDK read first.
+ * `retry-after-ms`, else `Retry-After`, in ms from 0 up: seconds, or a date, counted from the response's own `Date`, as
+ * a client's clock may be wrong. Undefined when there is none. Source: RFC 9110 §10.2.3.
  */
 export function retryAfterMs(headers: HeaderSource, nowEpochMs: () => number): number | undefined {
   const ms = headerValue(headers, ['retry-after-ms']);

@@ -23,10 +23,7 @@ const nanosecondsOf: Readonly<Record<string, bigint>> = {
 /** The longest span that Go's 64 bits of nanoseconds hold: 292 years. */
 const mostNanoseconds = 2n ** 63n - 1n;
 
-/**
- * Milliseconds; NaN when `value` is no duration. Numbers stand for themselves; text needs a unit in every part, except
- * `'0'`. As in Go, digits below a nanosecond are cut off, and text beyond 292 years is none. It may be negative.
- */
+/** Milliseconds, maybe negative; NaN for none. Text needs units. As in Go: no digits below 1 ns, at most 292 years. */
 export function parseDuration(value: number | string): number {
   if (typeof value === 'number') return value + 0;
   const match = value.length <= longestText ? notation.exec(value) : null;

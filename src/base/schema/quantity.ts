@@ -28,8 +28,7 @@ const suffixes: Readonly<Record<string, readonly [base: bigint, exponent: number
 };
 
 /**
- * The integer that a quantity stands for; NaN when it is none. Text is Kubernetes notation, with fractions rounded away
- * from zero (`'1500m'` is 2). It may be negative, and beyond `Number.MAX_SAFE_INTEGER`: the caller checks.
+ * A quantity of Kubernetes as an integer, rounded away from zero; NaN for none. May be negative, or beyond safe ones.
  */
 export function parseQuantity(value: number | string): number {
   if (typeof value === 'number') return Number.isInteger(value) || value === Infinity ? value + 0 : NaN;

@@ -1,6 +1,5 @@
 /**
- * Finds the first content token of a streamed answer, for callers that give up an attempt if none comes in time.
- * Comments, keep-alives and deltas of a role alone are no content. After `mostHeldBytes` any answer counts as begun.
+ * Finds the first content token of a stream. A role, comments and keep-alives are none; `mostHeldBytes` count as one.
  */
 import { contentPieces, parseJson } from './content-pieces.js';
 import { GatheredBytes } from './gathered-bytes.js';

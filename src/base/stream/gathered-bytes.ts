@@ -1,7 +1,4 @@
-/**
- * Bytes in pieces of any size, kept for a while. Short ones are copied into blocks, as a buffer costs 300 bytes more.
- * Invariant: what is held is at most twice `length`, and one piece more.
- */
+/** Bytes in pieces, short ones copied into blocks. Invariant: held is at most twice `length`, and one piece more. */
 
 /** A longer piece is kept as it came. */
 const longestCopied = 1024;

@@ -1,8 +1,6 @@
 /**
- * The data of server-sent events, from text in pieces of any size.
- * Bounded: an event of more than `longest` characters is left out, and what follows is read again.
- * Source: the event stream format of the HTML standard. Differs: an event that the end of the stream cuts off is read
- * as well, since servers leave out the last empty line; names and identifiers of events are passed over.
+ * The data of server-sent events, from text in pieces of any size. An event longer than `longest` characters is left
+ * out. Source: the HTML standard. Differs: an event that the end of the stream cuts off is read as well.
  */
 const lineEnd = /\r\n?/g;
 

@@ -1,7 +1,5 @@
 /**
- * Text out of UTF-8 in pieces of any size.
- * A decoder that remembers half a character costs several times as much as one that does not, to make and to use.
- * Nearly every piece of a stream ends with a whole character, and needs no decoder of its own.
+ * Text out of UTF-8 in pieces. Most end with a whole character, and need no decoder that remembers, which costs more.
  */
 
 const atStart = /* @__PURE__ */ new TextDecoder();

@@ -1,7 +1,6 @@
 /**
- * Ends requests whose client does not send the body, while they hold a seat, memory or a connection. One timer looks at
- * all uploads together, while there are some. An entry is removed when its response begins or ends, or its body came.
- * Only time in which the client was to send counts: not while data lies unread, and not once the response has begun.
+ * Ends requests whose client does not send the body, while they hold a seat, memory or a connection; one timer for all.
+ * Only time in which the client was to send counts: not while data lies unread, nor once the response began.
  */
 import type { Clock } from '../clock.js';
 import { type Linked, LinkedList } from '../queues/linked-list.js';

@@ -1,7 +1,5 @@
 /**
- * Counts what requests hold at each endpoint in the units of its hardware, and lets one go where all that it needs is
- * free: a slot, prefill, room in the KV cache.
- * Invariant: an endpoint where nothing runs takes any request whose prompt fits.
+ * Lets a request go where slot, prefill and KV cache have room. Invariant: an idle endpoint takes any prompt that fits.
  */
 import type { output } from 'zod/v4/core';
 import { Listeners } from '../../base/listeners.js';

@@ -1,7 +1,4 @@
-/**
- * How long answers are, learnt by model: the survival curve of output lengths, as counts in buckets whose width grows
- * with the length. Invariant: an expected length is above the age that it is asked for.
- */
+/** The survival curve of output lengths, by model. Invariant: an expected length is above the age it is asked for. */
 
 /** Answers before a curve says something. */
 const fewest = 8;

@@ -1,8 +1,4 @@
-/**
- * Finds the groups that a request belongs to at an endpoint. Makes them when they are first needed, and keeps them
- * while something of them is used.
- * Invariant: `groups` has one group for each key; no endpoint remembers one that is not in it.
- */
+/** The groups of a request at an endpoint, while used. Invariant: no endpoint remembers one that is not in `groups`. */
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';

@@ -9,11 +9,7 @@ import type { QuotaDetector } from './quota-detector.js';
 
 const type = 'most-budget-left-picker';
 
-/**
- * The endpoint with the largest share of its tightest quota left; of equals the less loaded. Keys that share an account
- * have equal shares left, so the load decides between them. `detector` is one of the controller's
- * constraints. O(endpoints · quotas).
- */
+/** The endpoint with the largest share of its tightest quota left; ties: the less loaded. O(endpoints · quotas). */
 export function mostBudgetLeft(detector: Pick<QuotaDetector, 'budgetLeft'>): EndpointPicker {
   return {
     type,

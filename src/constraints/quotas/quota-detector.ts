@@ -34,16 +34,13 @@ export interface QuotaDetector extends Constraint {
   /** Every quota of every group needed so far, and counts of the reports and figures that could not be used. */
   quotas(nowMs: number): QuotaFigures;
   /**
-   * From now on the configured `gcra` quotas are taken from `source`, which many processes may share: see
-   * `sharedQuotas` of `headgate/redis`. Undefined: each process for itself, as without this call. The detector then
-   * forgets what it learnt from answers. Requests that run are settled where their units were taken. Quotas that only
-   * answers tell, and `fixed` and `sliding` windows, stay with this process.
+   * From now on the configured `gcra` quotas are taken from `source`, such as `sharedQuotas` of `headgate/redis`;
+   * undefined: from this process. What answers taught is forgotten; running requests settle where their units came
+   * from. Other quotas stay here.
    */
   drawFrom(source: QuotaSource | undefined): void;
   /**
-   * Gives back to the source what was bought ahead, and lets no request go by it any more. Call it when another
-   * detector takes over in the same turn, with the same source. `drawFrom` begins anew. Quotas of this process alone
-   * stay as they are.
+   * Gives back what was bought ahead, and lets no request go by it. For a detector that takes over in the same turn.
    */
   end(): void;
 }

@@ -122,8 +122,7 @@ export class QuotaGroup {
   }
 
   /**
-   * Its server refused a request for now. The group rests for `waitMs`; if that is unknown, for the `restMs` of the
-   * number of refusals in a row. A rest is never shortened; requests that were under way together count once.
+   * The group rests for `waitMs`, else `restMs` of the refusals in a row; never shortened; those at once count once.
    */
   refused(
     dispatchedAtMs: number,

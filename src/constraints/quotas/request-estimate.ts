@@ -1,7 +1,4 @@
-/**
- * Estimates what a request will consume, before anybody has run it, and learns from answers.
- * Invariant: an estimate is a finite number from 0 up, whatever the request says of itself.
- */
+/** Estimates what a request will consume, and learns from answers. Invariant: finite, from 0 up, whatever it says. */
 import { requestField } from '../../base/request-field.js';
 import type { ItemView, Usage } from '../../tiers/views.js';
 import type { QuotaEstimate, ResolvedQuotaOptions } from './quota-options.js';

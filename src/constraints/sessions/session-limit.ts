@@ -24,10 +24,7 @@ export interface SessionLimit extends Constraint {
   /** Tokens that sessions hold at an endpoint, idle ones too. */
   tokensAt(endpoint: EndpointView, nowMs: number): number;
   sessions(held: readonly ItemView[], nowMs: number): SessionFigures;
-  /**
-   * Connects this limit with those of other replicas. A carrier of messages calls it, such as `sharedSessions` of
-   * `headgate/redis`. To be called before the first request. @throws FlowConfigError when it is connected already
-   */
+  /** Connects this limit with other replicas' before the first request. @throws FlowConfigError when it is connected */
   share(peer: SessionPeer): SessionSharing;
 }
 

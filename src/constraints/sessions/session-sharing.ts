@@ -1,7 +1,5 @@
 /**
- * The contract between the session limit and the carrier of messages: how the limit learns of sessions of other
- * replicas, and tells of its own.
- * Invariant: a session that was adopted from another replica is not told of until it has a turn here.
+ * Between the session limit and the carrier of messages. Invariant: an adopted session is untold until its turn here.
  */
 import type { SharedPrefix } from './session-table.js';
 
@@ -45,8 +43,7 @@ export interface SessionSharing {
   /** Infinity = unlimited. */
   readonly maxSessions: number;
   /**
-   * Counts a session from elsewhere until it is released, or has a turn here. False where it stays this replica's own:
-   * a turn of it runs here, or the last one here ended later.
+   * Counts a session from elsewhere. False where it stays this replica's own: a turn runs here, or ended here later.
    */
   adopt(claim: SessionClaim, nowMs: number): boolean;
   /** A session ended elsewhere; with a running turn here it ends after that. `isUnsent`: if it had no turns here. */
