@@ -65,10 +65,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Asks for the right to run a request. Resolves exactly once, with a lease or with the reason why not; drops are
-   * outcomes, not exceptions. O(1), or O(log waiting) under an ordering policy other than arrival order.
-   * @throws (rejects) FlowConfigError for a call that cannot be right: no `byteSize`, no `fairnessId`, a priority that
-   * is no integer
+   * Asks for the right to run a request. Resolves once, with a lease or the reason why not. O(1), or O(log waiting)
+   * when not by arrival. @throws (rejects) FlowConfigError for a wrong `byteSize`, `fairnessId` or priority
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
     const entered = this.entry.enter(request, key);
@@ -76,18 +74,16 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * As `enqueue`, but returns the outcome itself when it is known at once. Only for a request that has to wait it
-   * returns a promise; before that it calls `waiting` once, which makes the request as it waits, for instance with the
-   * signal that ends its wait. The figures stay those of `request`. @throws (rejects) FlowConfigError as `enqueue`
+   * As `enqueue`, but returns the outcome itself when it is known at once. Before a wait it calls `waiting` once, which
+   * makes the request as it waits; its figures stay. @throws (rejects) FlowConfigError as `enqueue`
    */
   enter(request: R, key: FlowKey, waiting?: () => R): Outcome | Promise<Outcome> {
     return this.entry.enter(request, key, waiting);
   }
 
   /**
-   * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not queued
-   * and is no arrival. For a request that may wait then, `enter` decides once. Called from inside a plugin or a
-   * listener of this controller it always returns undefined. @throws FlowConfigError as `enqueue`
+   * The outcome when it is known at once; undefined, and no arrival, when the request would have to wait, and always
+   * inside a plugin or listener of this controller. @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
     return this.entry.tryEnqueue(request, key);
@@ -130,8 +126,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Calls `listener` for every event of that name; returns a function that stops this. If a listener throws or rejects,
-   * this is reported, and does no harm. @throws FlowConfigError when there is no event of that name
+   * Returns a function that stops it. What a listener throws is reported. @throws FlowConfigError for an unknown event
    */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
     return this.engine.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
@@ -174,9 +169,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Stops admission, lets waiting requests go for `drainMs` more, then evicts the rest. Resolves when nothing waits;
-   * leases in flight stay valid. Idempotent: a later call can only shorten the time.
-   * @throws (rejects) FlowConfigError when `drainMs` is no number from 0 up, and for an unknown option
+   * Stops admission, lets waiting requests go for `drainMs` more, then evicts the rest; leases stay valid. A later call
+   * can only shorten the time. @throws (rejects) FlowConfigError for wrong options
    */
   close(options: CloseOptions = {}): Promise<void> {
     const verdict = s.validate(closeOptions, options);
@@ -190,9 +184,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * How many requests more may wait in the band of a priority: its `maxRequests` less those that wait, from 0 up.
-   * Undefined when the band has no such limit, and in mode `shadow`; limits of the whole controller and of bytes do not
-   * count. O(1). Source: llm-d-router, header `x-llm-d-flow-band-headroom-requests`.
+   * How many more may wait in a band: its `maxRequests` less those that wait, from 0 up; undefined without such a
+   * limit, and in mode `shadow`. O(1). Source: llm-d-router, `x-llm-d-flow-band-headroom-requests`.
    */
   bandHeadroom(priority: number): number | undefined {
     return this.isShadow ? undefined : this.engine.backlog.bands.headroomOf(priority);

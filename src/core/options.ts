@@ -1,6 +1,5 @@
 /**
- * The options of the constructor, and their resolved form: units resolved, defaults filled in.
- * Longer than most files, because every option is explained where it stands.
+ * The constructor's options, also resolved. Longer than most files, because every option is explained where it stands.
  */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { Clock } from '../base/clock.js';

@@ -1,8 +1,4 @@
-/**
- * Turns options as people write them into the resolved ones of the controller: one schema for all, then the defaults.
- * Either everything is right, or one error lists all that is wrong.
- * Longer than most files, because one schema has every option.
- */
+/** Resolves options; one error lists what is wrong. Longer than most files, because one schema has every option. */
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
@@ -183,8 +179,7 @@ const options: s.Schema<Parsed> = s.object(
 );
 
 /**
- * Every option with its unit resolved and its default filled in. O(bands). `subject` opens the error's message.
- * @throws FlowConfigError that lists every problem; `subject` opens its message.
+ * Resolves units and defaults. O(bands). @throws FlowConfigError that lists every problem; `subject` opens its message
  */
 export function resolveOptions<R extends FlowRequest>(
   input: FlowControllerOptions<R>,
@@ -254,8 +249,7 @@ function resolveBand(
 }
 
 /**
- * One flow must not fill a queue whose size is a default. A host that wrote a limit knows its tenants: one flow may
- * fill that, unless the host says otherwise. With `overflow: 'fair'` a full queue makes room by itself.
+ * One flow must not fill a queue whose size is a default; a limit that a host wrote, it may. `fair` makes room itself.
  */
 function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }: Parsed): Limits {
   if (overflow === 'fair') return unlimited;

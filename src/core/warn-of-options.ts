@@ -23,10 +23,7 @@ function warn(path: string, ttl: unknown): void {
   );
 }
 
-/**
- * Warns of limits of bands that add up to more than that of all: lower bands can then fill the queue, and a full queue
- * rejects higher ones, if no request leaves for a higher band. Bands without a limit of their own do not count.
- */
+/** Warns when limits of bands add up to more than that of all: lower bands may fill the queue; higher are rejected. */
 export function warnOfLimits({ bands = [] }: Partial<FlowControllerOptions<never>>, resolved: ResolvedOptions): void {
   if (resolved.clock !== realClock || resolved.overflow !== 'reject') return;
   for (const name of ['maxRequests', 'maxBytes'] as const) {

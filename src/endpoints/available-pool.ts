@@ -1,8 +1,6 @@
 /**
- * The available part of a pool: its members without those that are ill, draining or marked as overloaded, which give no
- * capacity; what runs on them takes none. Each controller judges its pool by one.
- * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that are available at that instant. It is
- * another array whenever members, labels, weights, states or marks have changed.
+ * The available members of a pool: not ill, draining or marked as overloaded. Each controller judges its pool by one.
+ * Invariant: `refresh(nowMs)` brings `endpoints` to that instant; another array whenever something of it changed.
  */
 import type { EndpointView, PoolView } from './endpoint.js';
 import type { Endpoint, SeatPool } from './seat-pool.js';

@@ -1,7 +1,4 @@
-/**
- * The model servers and their last reported load, as hosts tell. `SeatPool`, which counts seats, does without that.
- * Invariant: an endpoint added again under the same name starts from zero.
- */
+/** Model servers and their reported load, as hosts tell. Invariant: one that is added again starts from zero. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
 import * as s from '../base/schema/schema.js';
@@ -97,10 +94,9 @@ export class EndpointPool extends SeatPool {
   }
 
   /**
-   * Takes the load that a model server reported. A report older than the last is ignored; one from the future counts as
-   * taken now. `ranks` says how many there are; figures that a rank leaves out stay, those that are null are unknown.
-   * All of them stay when `ranks` is left out, and so does `loraAdapters`.
-   * @throws FlowConfigError when a figure is negative or no number.
+   * Takes the load that a model server reported. An older report is ignored; one from the future counts as taken now.
+   * Figures that a rank leaves out stay; null ones are unknown. All stay without `ranks`, and `loraAdapters` likewise.
+   * @throws FlowConfigError for a wrong figure
    */
   report(server: string | EndpointView, report: MetricsReport): boolean {
     checkReport(report, `EndpointPool.report(${idOf(server)})`);
@@ -115,9 +111,8 @@ export class EndpointPool extends SeatPool {
   }
 
   /**
-   * Marks a model server that rejected work: it gets none for `forMs`. A further mark never shortens the time. Without
-   * a timer: an old mark lies in the past. Source: Dynamo's client, on replies that begin with `Server overloaded:`.
-   * @throws FlowConfigError when `forMs` is not above 0 and finite.
+   * Marks a model server that rejected work: it gets none for `forMs`, never shortened. Without a timer. Source:
+   * Dynamo's client, on `Server overloaded:`. @throws FlowConfigError when `forMs` is not above 0 and finite
    */
   markOverloaded(server: string | EndpointView, forMs: number): boolean {
     if (!(Number.isFinite(forMs) && forMs > 0)) {

@@ -54,23 +54,16 @@ export interface EndpointView {
   readonly overloadedUntilMs: number;
   /** The last report; undefined before the first. */
   readonly metrics: EndpointMetrics | undefined;
-  /**
-   * The instant of the next report, ms of the controller's clock, if the scraper asks seldom because nothing runs;
-   * undefined = at the usual rhythm. Until then `metrics` do not age: a detector counts their staleness from here.
-   */
+  /** Instant of the next report while nothing runs, ms; undefined: the usual rhythm. Staleness counts from here. */
   readonly reportDueAtMs?: number | undefined;
   /** Requests dispatched to it and not released. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
   /**
-   * Requests in flight that are missing from `metrics`: they were dispatched after the sample, or too shortly before it
-   * (`travelMs` of the report). Counted from the first report on.
+   * In flight, but not in `metrics`: dispatched after the sample or within `travelMs`. Counted from the first report.
    */
   readonly unsampledRequests: number;
-  /**
-   * Requests that `metrics` counts and that have ended since; absent in views of your own = 0. An end that the server
-   * counted before the controller heard of it is included until the next report.
-   */
+  /** Requests that `metrics` counts and that ended since, or just before; absent in views of your own = 0. */
   readonly endedSinceReport?: number | undefined;
   /** Requests ever dispatched to it. */
   readonly dispatchedRequests: number;

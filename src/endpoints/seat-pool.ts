@@ -1,7 +1,4 @@
-/**
- * The endpoints of a controller, and the seats taken on each.
- * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it.
- */
+/** A controller's endpoints and their seats. Invariant: sums are over members; a removed one keeps its booked seats. */
 import type { Clock } from '../base/clock.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import type { EndpointMetrics, EndpointState, EndpointView, PoolView } from './endpoint.js';

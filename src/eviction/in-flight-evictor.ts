@@ -1,7 +1,4 @@
-/**
- * Chooses running requests to give up their seats when a more important one waits before a closed gate.
- * Invariant: a victim has strictly lower priority than the band that it makes room for; no request is evicted twice.
- */
+/** Whom to evict for a more important request. Invariant: of strictly lower priority than its band; nobody twice. */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong, yesOrNo } from '../base/faults/plugin-guard.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
@@ -120,9 +117,8 @@ export class InFlightEvictor<L extends Tracked<L>> {
   }
 
   /**
-   * The victims for the highest band of `waiting` (highest priority first) that saturation holds back, most dispensable
-   * first. They are tracked as leaving from now on. Returns nothing, O(priorities), unless a request may be evicted;
-   * O(evictable · log) for a decision.
+   * Victims for the highest of `waiting` that saturation holds back, the most dispensable first; tracked as leaving
+   * from now on. O(priorities) when none may be, else O(evictable · log).
    */
   victims(waiting: readonly PriorityBand[], gauge: Gauge, inFlight: number, nowMs: number): L[] {
     if (!this.reclamation.isSettled(nowMs)) return [];

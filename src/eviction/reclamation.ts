@@ -62,10 +62,7 @@ export class Reclamation<Id> {
     return earliest;
   }
 
-  /**
-   * Requests to evict; 0 when none. The mean footprint `saturation / inFlight` is what one eviction frees; a saturation
-   * exactly at the ceiling still costs one, because the gate is strict.
-   */
+  /** One eviction frees `saturation / inFlight`; exactly at the ceiling still costs one, because the gate is strict. */
   size({ inFlight, evictable, saturation, ceiling }: Demand): number {
     const credit = saturation / inFlight;
     if (!(credit > 0 && credit < Infinity)) return 0;

@@ -151,10 +151,7 @@ function isUnconnected(error: unknown): boolean {
   return unconnectedCodes.includes(Reflect.get(error, 'code')) || isUnconnected(error.cause);
 }
 
-/**
- * An error that tells of load, by its status or by its text. The text is waited for where its status says so, or its
- * length is told: other errors are the caller's as soon as their head is there, as from fetch.
- */
+/** Tells of load by status or text, which is waited for where the status says so, or its length is told. */
 function mayRefuse({ status, headers }: Response): boolean {
   if (status < 400) return false;
   return isOverloadRefusal({ status }) || Number(headers.get('content-length') ?? NaN) <= longestRefusal;
@@ -176,9 +173,8 @@ function textOf(chunks: readonly Uint8Array[]): string {
 }
 
 /**
- * The call's path and query at the endpoint's `url` label, else `address` label, else id, with or without scheme. A
- * path of its own comes first, unless the call's begins with it: `https://host/v1` takes `/v1/models` once.
- * @throws TypeError when that makes no URL
+ * The call's path at label `url`, else `address`, else the id. A path of their own comes first, unless the call's
+ * begins with it: `https://host/v1` takes `/v1/models` once. @throws TypeError when that makes no URL
  */
 function endpointUrl({ id, labels }: EndpointView, url: string): URL {
   const text = labels.url ?? labels.address ?? id;

@@ -111,9 +111,8 @@ function collected({ end, counts }: Watched): void {
 }
 
 /**
- * A stream that holds a lease until its source has ended, which is known of a short answer although nobody reads it.
- * Invariant: nothing that outlives the reader refers to the stream, so that an unread one can be collected, which gives
- * the lease back. The registry drops a lease end that is over: a caller's abort reason may refer to the stream.
+ * Holds a lease until its source has ended, known of a short answer though nobody reads it. Invariant: nothing that
+ * outlives the reader refers to the stream, so that an unread one is collected, which gives the lease back.
  */
 export function leasedStream<T>(
   source: PieceSource<T>,

@@ -58,9 +58,7 @@ export class Cancellation<T extends Abortable<T>> {
     this.onAbort = onAbort;
   }
 
-  /**
-   * @throws whatever the signal throws; the request is then not watched, or watched with `signal.aborted` not looked at
-   */
+  /** @throws what the signal throws; the request is then not watched, or `signal.aborted` was not looked at */
   watch(item: T, signal: AbortSignal): void {
     const group = this.groups.get(signal) ?? put(this.groups, signal, new AbortGroup<T>(signal, this.onAbort));
     if (group.isEmpty) this.guard.ignored(signal.addEventListener('abort', group));

@@ -146,8 +146,7 @@ export class Dispatcher {
 }
 
 /**
- * When the walk runs although nobody calls: deadlines, a closed gate whose detector announces nothing, and the turn of
- * the event loop after one that has dispatched as many waiting requests as it may.
+ * When the walk runs although nobody calls: deadlines, a closed gate, the turn after one that spent its allowance.
  * Invariant: while nothing waits no timer is set, except until the end of the turn in which something waited.
  */
 export class Wakeups {

@@ -1,6 +1,5 @@
 /**
- * Ends the wait of requests whose time is up, never early and with one timer. Invariant: while anything waits the timer
- * is armed no later than the earliest deadline; while nothing waits there is no timer.
+ * Ends waits whose time is up, with one timer. Invariant: it is armed, by the earliest deadline, while anything waits.
  */
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../base/clock.js';

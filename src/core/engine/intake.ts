@@ -122,8 +122,7 @@ export class Intake {
   }
 
   /**
-   * Takes the request in, now or after the operation that is running. Tells `decided` the outcome, undefined where the
-   * request waits, and `settle` the outcome of one that waited; calls `failed` for a call that cannot be right.
+   * Takes the request in. `decided` hears the outcome, or undefined; `settle` that of a wait; `failed` of a wrong call.
    */
   watch(
     request: FlowRequest,
@@ -237,9 +236,8 @@ export class Intake {
   }
 
   /**
-   * Returns the queue item of the request, with its band if that exists; undefined for a call that cannot be right.
-   * Counts the arrival. Reads and checks each property once, because a property of foreign code may change, or throw,
-   * at every reading.
+   * The queue item, with its band if that exists; undefined for a wrong call. Counts the arrival. Reads each property
+   * once, because one of foreign code may change, or throw, at every reading.
    */
   private read(request: FlowRequest, key: FlowKey, nowMs: number): QueueItem | undefined {
     try {

@@ -46,9 +46,8 @@ export class Overflow {
   }
 
   /**
-   * Chooses the requests that leave for the newcomer; undefined when even that makes too little room. With 'displace'
-   * no request of its own band leaves, because no band tracks its longest queues. O(waiting bands), and O(1) for each
-   * that leaves.
+   * Who leaves for the newcomer; undefined when that makes too little room. With 'displace' none of its own band, as no
+   * band tracks its longest queues. O(waiting bands), and O(1) for each that leaves.
    */
   displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
     const { band, byteSize } = newcomer;

@@ -17,10 +17,9 @@ import { oldestLease } from './in-flight.js';
 type RequestTest<R> = { test(request: R): boolean }['test'];
 
 /**
- * Says why a request still waits, its place, and how long it may take. Name the request by the object that was passed
- * to `enqueue`, by `item` of the event `queued`, by `item.sequence`, or by a function that recognizes it. Undefined
- * when the request does not wait. O(waiting); with `item` and arrival order O(place).
- * @throws FlowConfigError for what is no controller
+ * Why a request waits, its place, and for how long. It is named by its object, `item` of `queued`, its sequence, or a
+ * function; undefined when it does not wait. O(waiting); O(place) with `item` and arrival order. @throws
+ * FlowConfigError for what is no controller
  */
 export function explainWait<R extends FlowRequest>(
   flow: FlowController<R>,
@@ -49,8 +48,7 @@ function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
 }
 
 /**
- * Explains the wait of a request that waits. Its place is exact in arrival order at O(place), and in any other order at
- * O(its queue); `most` bounds what is looked at, at the price of `ahead`.
+ * Explains a wait. The place costs O(place) in arrival order, else O(queue); `most` bounds it, at the price of `ahead`.
  */
 export function waitOf(engine: Engine, item: QueueItem, nowMs: number, most: number = Infinity): WaitExplanation {
   const band = item.band as PriorityBand;

@@ -51,16 +51,13 @@ export interface BandFigures extends BandTotals {
   /** True where the fairness policy shares by cost, so that `service` and `leadOf` have something to tell. */
   readonly keepsAccount: boolean;
   /**
-   * Waiting requests of one fairness ID; undefined when there are none. O(1). Only where requests of one fairness ID
-   * queue by class (`holBlocking: 'none'` with endpoint filters) does the first question to a band cost O(flows that
-   * wait).
+   * Undefined when none wait. O(1), but for the first question to a band whose fairness IDs queue by class: O(flows).
    */
   waitingOf(fairnessId: string): WaitingFigures | undefined;
   /** Fairness IDs of waiting requests, by when flows became active; one may come twice. Costs only what is taken. */
   waitingIds(): Iterable<string>;
   /**
-   * Cost that fairness IDs received and were owed, counted from the first time that somebody asks; undefined where the
-   * fairness policy does not share by cost. O(fairness IDs that were served lately), at most 1,000.
+   * Cost received and owed since the first call, of 1,000 fairness IDs at most; undefined where it is not shared by.
    */
   service(): ServiceFigures | undefined;
   /** Cost that a waiting fairness ID got beyond those that go next; undefined without an account or wait. O(1). */

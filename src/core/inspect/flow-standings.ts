@@ -1,7 +1,5 @@
 /**
- * The state of single flows: what waits and runs of each, and how long its oldest request has waited. It shows which
- * flow starves, and which flow takes its place.
- * Invariant: looks at a bounded number of flows and of their requests, however many wait.
+ * What waits and runs of each flow, and since when: who starves, and who takes its place. Bounded, however many wait.
  */
 import type { ItemQueue } from '../../base/queues/item-queue.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -30,10 +28,7 @@ export interface FlowStanding extends WaitingFigures {
   readonly isHeld: boolean;
   /** True while it waits for the end of one of its own requests, because it is at its cap. */
   readonly isAtCap: boolean;
-  /**
-   * The wait of the request that has waited longest. It is exact in arrival order. In any other order, and where flows
-   * share one queue, it is the longest among the requests that were looked at. Undefined when no request was looked at.
-   */
+  /** The longest wait, exact in arrival order; otherwise, and in shared queues, of the requests that were looked at. */
   readonly oldestWaitMs: number | undefined;
   /** Leases not yet released. */
   readonly inFlight: number;

@@ -1,7 +1,4 @@
-/**
- * Running requests, by flow. They are counted from the leases when somebody reads, so that no request pays for it.
- * Invariant: the figures of all flows add up to `inFlight` and `inFlightTokens` of the controller.
- */
+/** Running requests by flow, counted when read, so that no request pays. Invariant: they add up to the controller's. */
 import type { SeatLease, Seats } from '../engine/seats.js';
 
 /** The leases of one fairness ID in one band that are not released yet. */

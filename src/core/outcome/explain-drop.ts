@@ -71,10 +71,7 @@ const contract: Readonly<Record<DropCause, Pick<DropExplanation, 'code' | 'statu
   internal: { code: 'ERR_FLOW_INTERNAL', status: 500 },
 };
 
-/**
- * Explains a drop. Retry-After is at most `maxRetryAfterSeconds`, so that one bad estimate does not send clients away
- * for an hour. It is 1 if nothing was measured, because clients of model APIs do not retry without it.
- */
+/** Retry-After is at most `maxRetryAfterSeconds`, and 1 if nothing was measured: clients do not retry without it. */
 export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
   const cause = causeOf(drop);
   // The time of a quota or a budget is no estimate: a client that comes back sooner finds no room.

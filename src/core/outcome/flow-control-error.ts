@@ -12,9 +12,8 @@ export interface DropResponse {
 const brand = Symbol.for('headgate.FlowControlError');
 
 /**
- * Thrown for a drop by `flow.run`, and by the HTTP adapters with `onDrop: 'throw'`.
- * Has the shapes of an http-errors error and of Hono's HTTPException, so that Express, Koa, Fastify and Hono answer
- * with its status, headers and message unaided.
+ * Thrown for a drop by `flow.run`, and by HTTP adapters with `onDrop: 'throw'`. Has the shapes of an http-errors error
+ * and of Hono's HTTPException, so that frameworks answer with its status, headers and message.
  */
 export class FlowControlError extends Error {
   override readonly name = 'FlowControlError';

@@ -3,8 +3,7 @@
 const brand = Symbol.for('headgate.FlowEvictedError');
 
 /**
- * The reason of `lease.signal` after an eviction. Has the shapes of an http-errors error and of Hono's HTTPException: a
- * handler that lets it through is answered with 429 and `x-llm-d-request-dropped-reason: evicted-priority`.
+ * The reason of `lease.signal` after an eviction. Frameworks answer it with 429 (http-errors, Hono's HTTPException).
  */
 export class FlowEvictedError extends Error {
   override readonly name = 'FlowEvictedError';

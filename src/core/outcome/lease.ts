@@ -31,52 +31,36 @@ export interface Lease {
   readonly isEvictable: boolean;
   /** True once the controller asked for the seat, for a waiting request of higher priority. */
   readonly isEvicted: boolean;
-  /**
-   * True once `answered` told of a 429 or 529 while a detector learns from answers, such as `quotaDetector()`: the
-   * request may wait again, with `requeue`. A request that ran before there was such a detector is not put off.
-   */
+  /** True once `answered` told of a 429 or 529 while a detector learns from answers: the request may `requeue`. */
   readonly isPutOff: boolean;
   /**
-   * Aborts when whoever runs the request must stop: `abort` was called, or the controller evicted the request (the
-   * reason is a FlowEvictedError then). It may have aborted before you hear of the lease: look at `aborted` before you
-   * listen. Independent of the request's own signal.
+   * Aborts when the request must stop: `abort` was called, or it was evicted (FlowEvictedError). Look at `aborted`
+   * before you listen. Independent of the request's own signal.
    */
   readonly signal: AbortSignal;
   /**
-   * Calls `listener` once with the reason, in a microtask, when `signal` aborts or has aborted; it replaces an earlier
-   * listener. Its exceptions are uncaught, as with a listener of the signal. It is for a host that runs every request
-   * itself: to make a signal and to listen to it costs more than everything else of a lease.
+   * Calls `listener` once with the reason, in a microtask, when `signal` aborts or has; it replaces an earlier one.
+   * What it throws is uncaught. Cheaper than `signal`, which costs more than the rest of a lease.
    */
   onAbort(listener: (reason: unknown) => void): void;
   /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
   abort(reason?: unknown): void;
-  /**
-   * Moves the seat to the endpoint to which a host that routes by itself sent the request.
-   * @throws FlowConfigError when the pool has no such endpoint, or the lease was released.
-   */
+  /** Moves the seat to where the host sent it. @throws FlowConfigError for an unknown endpoint, or a released lease */
   bind(endpoint: string | EndpointView): void;
   /**
-   * Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after
-   * `release`. @throws FlowConfigError when a figure is negative or no number.
+   * What it consumed so far; absent figures stay. Ignored after `release`. @throws FlowConfigError for a wrong figure
    */
   report(usage: Partial<Usage>): void;
   /**
-   * Tells what the server answered: its status, its headers and, of a refusal, the text. Detectors learn from it what
-   * the server has left, and when it wants the next request. Call it as soon as the head is there, for every answer, as
-   * in `lease.answered(await fetch(url, init))`; a host that never calls it pays nothing. Ignored after `release`.
-   * @throws FlowConfigError when the status is none, or `headers` is no object.
+   * Tells the status, headers and refusal text of every answer, once its head is there, as in
+   * `lease.answered(await fetch(url, init))`: detectors learn what the server has left, and when it wants the next
+   * request. Ignored after `release`. @throws FlowConfigError for a wrong status or `headers`
    */
   answered(answer: ServerAnswer): void;
-  /**
-   * Tells that nothing of the request has reached a server: the connection was refused, or the caller left before it
-   * was sent. At `release` quotas then give everything back that they had reserved, and policies that share by cost
-   * charge it no tokens. Ignored after `release`.
-   */
+  /** Tells that nothing has reached a server: quotas give all back, no tokens are charged. Ignored after `release`. */
   unsent(): void;
   /**
-   * Tells that no turn of the request's session follows: a detector that limits sessions, such as `sessionLimit()`,
-   * gives its place to another once none of its turns runs. May be called after `release`; without such a detector it
-   * does nothing.
+   * Tells that no turn of its session follows: `sessionLimit()` gives its place away. May be called after `release`.
    */
   endSession(): void;
   /**

@@ -21,9 +21,8 @@ function addressesOf(hint: unknown): readonly string[] | undefined {
 }
 
 /**
- * Keeps the endpoints that the hint names by address, as `endpointsInSubset` does; a hint without addresses keeps none.
- * Hints that list the same in another order are one class. O(hint) for each request, O(endpoints + hint) for each hint
- * and change of the pool. Source: llm-d-router, subset hints of Envoy. @throws FlowConfigError
+ * Keeps the endpoints that the hint names by address; without addresses, none. Order makes no class. O(hint) per
+ * request, O(endpoints + hint) per hint and pool. Source: llm-d-router, subset hints of Envoy. @throws FlowConfigError
  */
 export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): EndpointFilter<R> {
   const hintOf = s.callable<(request: R) => unknown>('a function of the request');

@@ -1,7 +1,4 @@
-/**
- * Sends requests that belong together to one endpoint, which has their prefix cached, up to its share.
- * Invariant: a request with a key makes no endpoint hold more than ⌈loadCap · its share by weight of all in flight⌉.
- */
+/** Sends a key's requests to one endpoint, which has the prefix. Invariant: to ⌈loadCap · its share of all⌉ at most. */
 import { define } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
@@ -79,9 +76,8 @@ export function affinity<R = unknown>(options: AffinityOptions<R> = {}): Endpoin
 }
 
 /**
- * A key for `affinity` that prompts with the same first `characters` share. Choose `characters` so large that system
- * prompts differ within them, and so small that users of one system prompt do not. Two different beginnings get the
- * same key once in 2³²; they then share a server. O(characters).
+ * The `affinity` key of the first `characters`: so many that system prompts differ, so few that users of one do not.
+ * Keys collide once in 2³², which shares a server. O(characters).
  */
 export function prefixKey(prompt: string, characters = 256): string {
   return textHash(prompt, undefined, Math.min(characters, prompt.length)).toString(36);

@@ -16,9 +16,8 @@ function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: Endpoin
 }
 
 /**
- * Picks the endpoint whose KV cache will be the least full: its reported usage, and a share for each request that waits
- * there or was dispatched since, so that one report draws no herd. Without a report it is full. Ties: the less loaded.
- * Stale reports count: a detector's `filter` leaves them out. Of more than 64 endpoints eight are drawn.
+ * The endpoint whose KV cache will be the least full: as reported, plus a share for each request since, against herds.
+ * Without a report it is full; stale ones count. Ties: the less loaded. Of more than 64 eight are drawn.
  */
 export function leastKvUsage(): EndpointPicker {
   return {

@@ -19,10 +19,7 @@ export function leastLoadedOf(endpoints: readonly EndpointView[]): EndpointView 
   return best;
 }
 
-/**
- * Picks the endpoint with the fewest requests in flight for its weight; ties go to the fewest tokens, the fewest
- * requests ever sent, and the order of the pool. Of more than 64 endpoints eight drawn ones are compared.
- */
+/** The fewest requests in flight for its weight, then tokens, then requests ever. Of more than 64 eight are drawn. */
 export function leastLoaded(): EndpointPicker {
   return { type: 'least-loaded-picker', takesSamples: true, pick: leastLoadedOf };
 }
