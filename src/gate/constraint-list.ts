@@ -1,6 +1,5 @@
 /**
- * The constraints of a controller: a request goes where all that judge it have room.
- * Invariant: a constraint that has room for a request never delays it; one that fails has no say.
+ * A request goes where all that judge it have room. Invariant: one with room never delays; one that fails has no say.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { type PluginGuard, question, wrong } from '../base/faults/plugin-guard.js';

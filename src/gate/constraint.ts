@@ -37,9 +37,8 @@ export interface Constraint extends SeatListener {
   /** None of `endpoints` has room for the request: says when one will. Without it a timer asks again. */
   waitOf?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait;
   /**
-   * The session of a request, for constraints that let turns of some sessions pass and others not; undefined for none.
-   * Requests of different sessions then queue apart, as with `holBlocking: 'none'`. Asked once for each request; the
-   * answer must not change while it waits.
+   * The session of a request, for constraints that tell sessions apart; undefined for none. Sessions then queue apart,
+   * as with `holBlocking: 'none'`. Asked once: the answer must not change while it waits.
    */
   sessionOf?(item: ItemView): string | undefined;
   /** How much is used where most is left, [0, 1). Ceilings are compared with it. May fall by time alone. */

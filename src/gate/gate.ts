@@ -1,7 +1,6 @@
 /**
- * May a band dispatch now? The gate compares the saturation with the band's ceiling, and contains every fault of
- * foreign code.
- * Invariant: an empty pool dispatches nothing; every detector, constraint and listener is found here, and nowhere else.
+ * May a band dispatch now? Compares saturation and ceiling, and contains every fault of foreign code. Invariant: an
+ * empty pool dispatches nothing; every detector, constraint and listener is found here, and nowhere else.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { AvailablePool } from '../endpoints/available-pool.js';

@@ -1,6 +1,5 @@
 /**
- * The figures of quotas and sessions that detectors tell, as pages and exporters may read it.
- * Invariant: every figure that leaves here is a number, whatever a detector answered.
+ * Quotas and sessions, as pages and exporters read them. Invariant: every figure is a number, whatever a detector said.
  */
 import { hasNumbers } from '../base/faults/foreign-values.js';
 import type { CapacityFigure } from './capacity-figure.js';

@@ -16,23 +16,20 @@ export interface SaturationDetector extends SeatListener {
   readonly type: string;
   saturation(pool: PoolView, nowMs: number): number;
   /**
-   * The members of `endpoints`, a part of the pool, that have room for one more request; an empty answer says that none
-   * has. The picker chooses among them. When there are none the option `headroom` decides: the request waits, or all of
-   * `endpoints` are candidates. Asked after a reading of the pool.
+   * Those of `endpoints` that have room for one more request; the picker chooses among them. When there are none,
+   * `headroom` decides: the request waits, or all are candidates. Asked after a reading of the pool.
    */
   filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
   /**
-   * True for an endpoint of which it can tell nothing and which it would count as full, such as one without fresh
-   * metrics. Such an endpoint is no capacity: it is left out of the pool that `saturation` sees, and gets no requests.
-   * O(1); asked for each endpoint at each reading.
+   * True for an endpoint that it cannot judge and would count as full, such as one without fresh metrics: it is no
+   * capacity, is not in the pool of `saturation`, and gets no requests. O(1), for each endpoint and reading.
    */
   isBlindTo?(endpoint: EndpointView, nowMs: number): boolean;
   /** Requests that fit at the endpoint now, as in `6 of 8`; undefined where none are counted. Asked when one looks. */
   seatsOf?(endpoint: EndpointView, nowMs: number): number | undefined;
   /**
-   * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns a function
-   * that stops this. The controller sees dispatches, releases, and changes of the pool or its metrics anyway. A
-   * detector without `subscribe` is asked again by a timer while requests wait before a closed gate.
+   * Calls `listener` when the answer may have fallen for a reason that the controller cannot see (dispatches, releases,
+   * the pool and its metrics it sees). Without it, a timer asks again while requests wait before a closed gate.
    */
   subscribe?(listener: () => void): () => void;
   /** The detectors that it combines, in files constraints too. The controller tells each of seats by itself. */

@@ -1,6 +1,5 @@
 /**
- * Everything that hears of seats: detectors, constraints, and the host's listener, each for the endpoints that it
- * judges. Invariant: who heard of a dispatch hears of the end of that seat, also when it was replaced in between.
+ * All that hear of seats, each for the endpoints that it judges. Invariant: who hears of a dispatch hears of its end.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';

@@ -61,16 +61,14 @@ export interface Gateway {
   /** The part of shared limits that this replica or worker holds now; empty where nothing is shared. */
   readonly shares: readonly LeaseStatus[];
   /**
-   * Puts another configuration into force: limits, policies, servers, keys. Nothing that waits or runs is dropped.
-   * @throws FlowConfigError, and then nothing has changed
+   * Puts another configuration into force; nothing is dropped. @throws FlowConfigError, and then nothing has changed
    * @returns what takes effect only after a restart
    */
   reconfigure(config: GatewayConfig): readonly string[];
   /**
-   * Accepts nothing more. Goes on to dispatch waiting requests, then drops the rest with 503. Lets answers end, then
-   * breaks off the rest. The configuration says how long each step may take. Resolves when all is over; idempotent.
-   * With `delayMs` it serves on for that long first, while `/readyz` says 503, so that load balancers can look
-   * elsewhere; a second call without it ends that.
+   * Accepts nothing more, dispatches on, then drops what waits with 503; lets answers end, then breaks them off; the
+   * configuration says for how long. Idempotent. With `delayMs` it first serves on for that long, while `/readyz` says
+   * 503, for load balancers; a second call without it ends that.
    */
   close(options?: { readonly delayMs?: number }): Promise<FlowStats>;
 }

@@ -8,10 +8,7 @@ import { isParameterSchema, type ParameterSchema, readParameters } from './param
 
 /** The plugins that parameters may refer to, by the names that a configuration file gives them. */
 export interface PluginReferences {
-  /**
-   * The plugin of that kind and name. @throws FlowConfigError when there is none; without issues when it could not be
-   * made, which has been reported already.
-   */
+  /** @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
 }
 
@@ -32,10 +29,7 @@ export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind>
   readonly type: string;
   /** The schema of its parameters, for editors. */
   readonly parameters?: ParameterSchema<unknown> | undefined;
-  /**
-   * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`. Without `references`, no
-   * name is known. @throws FlowConfigError that lists every problem, with paths below `parameters`.
-   */
+  /** From parameters of a file; none is `{}`. No `references`, no names. @throws FlowConfigError with every problem */
   create(parameters?: unknown, references?: PluginReferences): Plugins[K];
 }
 

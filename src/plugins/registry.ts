@@ -50,9 +50,8 @@ export class PluginRegistry implements PluginReferences {
   }
 
   /**
-   * Makes a plugin of whatever kind its type has, from parameters as they stand in a file. `references` finds the
-   * plugins that the parameters name; by default a name is a type, and stands for a new plugin without parameters.
-   * @throws FlowConfigError when the type is unknown or the parameters are wrong.
+   * From parameters of a file. `references` finds named plugins; by default a name is a type, for a new plugin without
+   * parameters. @throws FlowConfigError when the type is unknown or the parameters are wrong
    */
   create(type: string, parameters?: unknown, references: PluginReferences = this): Plugins[ConfigurableKind] {
     const definition = this.definitions.get(type);

@@ -1,7 +1,4 @@
-/**
- * The ceilings of the bands: up to which saturation each may dispatch.
- * Invariant: ceilings never rise as priority falls, whatever the policy says.
- */
+/** Up to which saturation each band may dispatch. Invariant: ceilings never rise as priority falls, whatever. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import type { BandRegistry } from '../../tiers/band-registry.js';

@@ -13,9 +13,8 @@ const type = 'static-usage-limit-policy';
 const parameters = s.object({ threshold: s.optional(s.aboveZero(), 1) });
 
 /**
- * The same ceiling for all bands: strict priority alone decides which request goes. Differs from llm-d-router: a
- * threshold of 0, which would block everything for ever, is an error. Source: llm-d-router, static-usage-limit-policy.
- * @throws FlowConfigError
+ * One ceiling for all bands: strict priority alone decides. Differs from llm-d-router: a threshold of 0 is an error.
+ * Source: llm-d-router, static-usage-limit-policy. @throws FlowConfigError
  */
 export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLimitPolicy {
   const { threshold } = s.parse(parameters, options, 'staticUsageLimit');

@@ -1,7 +1,6 @@
 /**
- * Receives bodies, within three bounds: a limit for each body; a limit for all bodies that are being received, of which
- * one sender gets only a share; and a least rate at which clients must send. Invariant: only bytes that have arrived
- * count. Crumbs use up a sender's share by their number, because each of them costs time.
+ * Receives bodies within bounds: on each, on all together, of which a sender gets a share, and on slowness. Invariant:
+ * only what has arrived counts. Crumbs count by number, because each costs time.
  */
 import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -65,18 +64,16 @@ export class BodyReader {
   }
 
   /**
-   * The whole body, without a promise: most bodies are there as soon as they are asked for. Either `done` or `fail` is
-   * called, once. It fails with ApiError 408 when the client stops sending, 413 when the body is too large, 503 when
-   * all together are, with an exception of `look`, and with the error of the stream when the client leaves.
+   * The whole body, without a promise: most are there at once. `done` or `fail` is called, once: ApiError 408 when the
+   * client stops, 413 too large, 503 when all together are, what `look` throws, and errors of the stream.
    */
   receive(req: IncomingMessage, receiver: Receiver): void {
     new Upload(req, this, receiver);
   }
 
   /**
-   * A body as it was before it was packed. The unpacked bytes count while they come, and unpacking stops at the limit,
-   * because a small body can unpack to a thousand times its size.
-   * @throws ApiError 400 for what is not packed so, 413, 503
+   * Unpacks a body, counting as it comes and up to the limit, because a small one can unpack to a thousand times its
+   * size. @throws ApiError 400 for what is not packed so, 413, 503
    */
   async unpack(packed: Buffer, by: ContentEncoding, sender: string, look: (chunk: Buffer) => void): Promise<Buffer> {
     const { limits } = this;

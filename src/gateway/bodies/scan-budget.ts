@@ -1,7 +1,6 @@
 /**
- * How much of all bodies is looked at in one turn of the event loop: one poll of Node may bring a piece from each of
- * thousands of connections, and all of them at once would stop the process for seconds. Invariant: one turn looks at
- * `bytesPerTurn` and one piece more at most; pieces that wait are looked at in the order in which they came.
+ * Bounds what is looked at in one turn of the event loop: a poll may bring pieces of thousands of connections.
+ * Invariant: `bytesPerTurn` and one piece more at most; pieces that wait keep their order.
  */
 
 /** Some milliseconds of work for `JsonScanner`. A socket is read in pieces of half of it. */

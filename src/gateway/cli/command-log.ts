@@ -89,8 +89,7 @@ interface BufferedWriter {
 }
 
 /**
- * Writes in larger pieces, because each write to standard error is a system call, which blocks the event loop.
- * Invariant: lines keep their order; what is held is written at the latest after `everyMs`, and when the process ends.
+ * Fewer writes, as each blocks. Invariant: lines keep their order, and are held for `everyMs` or to the end at most.
  */
 export function bufferedWriter(write: (text: string) => void, most: number = mostCharacters): BufferedWriter {
   let held = '';

@@ -8,10 +8,7 @@ import type { Service, ServiceStart } from './run-service.js';
 /** Changes that one line tells. */
 const mostChanges = 20;
 
-/**
- * V8 puts what has lived long into the old part of the heap at once. Here it guesses so from a few slow requests, and
- * each request then keeps what it refers to until the whole heap is collected: a fifth of the time (bench: gateway).
- */
+/** V8 guesses from slow requests that all live long; keeping them cost a fifth of the time (bench: gateway). */
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 /** With the parts of one of several workers. @throws (rejects) FlowConfigError */

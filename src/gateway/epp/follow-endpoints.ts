@@ -1,7 +1,6 @@
 /**
- * The servers of an endpoint picker: from a file that is read again when it changes, in the form of llm-d's plugin
- * `file-discovery`, or by a name in DNS that is asked again and again, such as that of a headless Service.
- * Invariant: the pool has the servers of the last answer. Faults of a file, or no answer, change nothing.
+ * The servers of an endpoint picker: from a file, read when it changes, as of llm-d's `file-discovery`, or by a name in
+ * DNS. Invariant: the pool has those of the last answer; faults of a file, or no answer, change nothing.
  */
 import { lookup } from 'node:dns/promises';
 import { readFileSync, watch } from 'node:fs';
@@ -49,10 +48,7 @@ function readEndpoints(path: string): readonly ListedEndpoint[] {
   return all;
 }
 
-/**
- * Puts the servers into the pool, and again whenever they change; returns a function that ends this.
- * @throws what reading a file throws the first time
- */
+/** Keeps the pool as the source says; returns a function that ends it. @throws what reading a file first throws */
 export function followEndpoints(source: EndpointsSource, pool: EndpointPool, log: GatewayLog): () => void {
   const put = (all: readonly ListedEndpoint[]): void => {
     const wanted = new Map(all.map((endpoint) => [endpoint.id, endpoint]));

@@ -29,10 +29,7 @@ function endToEnd(headers: Headers, isDropped: (name: string) => boolean): Outgo
 
 const none: readonly string[] = [];
 
-/**
- * Whether a header is for gateways alone: also with underscores, which servers that make variables of headers take for
- * dashes, and also one of this family that is not known here.
- */
+/** Also one with underscores, which servers may take for dashes, and one of this family that is not known here. */
 function isControl(name: string): boolean {
   const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;
   return dashed.startsWith('x-llm-d-') || controlHeaders.has(dashed);

@@ -8,10 +8,7 @@ import type { GatewayConfig, UpstreamConfig } from '../settings/gateway-config.j
 import { toUpstream } from './forwarded-headers.js';
 import { rankFields } from './server-rank.js';
 
-/**
- * Gives the body in pieces, and drops each when it is sent: undici keeps a whole body until the answer has ended.
- * They are copies, as a slice would keep the whole body, and the variable is emptied, which an ended generator keeps.
- */
+/** Drops each piece when it is sent, as undici keeps a body to the end; as copies, since a slice keeps the whole. */
 function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
   for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes)
     yield Buffer.from(body.bytes.subarray(at, at + pieceBytes));

@@ -1,7 +1,4 @@
-/**
- * The model servers of the file, as members of the pool.
- * Invariant: the pool has exactly the upstreams of the last configuration. A server under a new URL is another server.
- */
+/** The file's servers in the pool. Invariant: exactly those of the last configuration; a new URL is another server. */
 import { put } from '../../base/put.js';
 import { EndpointPool, type EndpointView } from '../../index.js';
 import type { RequestState } from '../request-state.js';
@@ -78,10 +75,7 @@ const enough = 3;
 /** Marks a server for `avoidForMs` when the evidence is enough, or `isCertain`, and another server is left. */
 export type RefusalTracker = (endpoint: EndpointView, avoidForMs: number, isCertain: boolean) => void;
 
-/**
- * Decides when a server that refused gets no work for a while. One refusal is not enough: who has found a request that
- * every server refuses could take one after the other away from everybody.
- */
+/** When a refusing server rests. Not after one refusal: a request that all refuse would take them from everybody. */
 export function refusalTracker(pool: EndpointPool): RefusalTracker {
   const refusals = new WeakMap<EndpointView, { count: number; readonly sinceMs: number }>();
 

@@ -108,10 +108,7 @@ function watchUpstreamHealth(upstreams: Upstreams, config: HealthConfig, log: Ga
 /** Requests in flight on an unknown server of weight 1: few enough for a small one, enough to keep a large one busy. */
 const fallbackConcurrency = 16;
 
-/**
- * Helps when servers have no metrics and the detector needs them, so that nothing would be dispatched: one that counts
- * requests in flight takes over until a server reports. Where the file names a detector, the log says what is wrong.
- */
+/** Where servers have no metrics and the detector needs them, one that counts requests takes over, or the log tells. */
 export class MetricsFallback {
   private readonly log: GatewayLog;
   private readonly use: (detector: SaturationDetector) => void;

@@ -8,10 +8,7 @@ const longestValue = 256;
 
 type Row = { readonly labels: Readonly<Record<string, string>>; value: number };
 
-/**
- * Numbers by the values of one or two labels; a text made of both would cost more than two maps (bench: gateway).
- * Invariant: at most `most` rows. Beyond them, and for long values, the first label says `other`; others have few.
- */
+/** Numbers by one or two labels, kept apart (bench: gateway). Invariant: `most` rows at most; the rest says `other`. */
 export class LabelledCounter {
   readonly labelNames: readonly string[];
   private readonly most: number;

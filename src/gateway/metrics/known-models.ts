@@ -1,6 +1,5 @@
 /**
- * Which names of models may be labels: each new one is a series for ever, and clients write what they like. Invariant:
- * a name is known when the file has it, or when a server has answered a request for it: a hundred of these at most.
+ * Which models may be labels, each a series for ever. Invariant: those of the file, and a hundred that servers took.
  */
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import { modelsOf } from '../shared/model-label.js';

@@ -185,9 +185,8 @@ export function operatorPage(
 }
 
 /**
- * Whether operators may ask by a name: addresses, `localhost`, and `names`. The page of a stranger can point a name of
- * its own to this gateway (DNS rebinding), and a browser lets it read the answers. An address cannot be such a name.
- * `host` is in small letters and has no port.
+ * Whether operators may ask by a host: addresses, `localhost`, and `names`. A stranger's page can point a name of its
+ * own here (DNS rebinding), and read the answers. `host` is in small letters and has no port.
  */
 export function ownHosts(names: readonly string[]): (host: string) => boolean {
   const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);

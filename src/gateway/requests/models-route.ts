@@ -1,7 +1,6 @@
 /**
- * `GET /v1/models`: the models that requests are routed for: those of the file, those that servers are labelled with,
- * and what servers without a label list themselves. Invariant: however many clients ask, a server is asked at most once
- * at a time, and once in `keptMs`, and the answer is made once of what the servers said.
+ * `GET /v1/models`: models of the file, of servers' labels, and of lists of servers without one. Invariant: a server is
+ * asked at most once at a time and in `keptMs`, and the answer made once, however many clients ask.
  */
 import type { Agent } from 'undici';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
@@ -49,8 +48,7 @@ export class ModelsRoute {
   private offered: { readonly of: readonly unknown[]; readonly offer: ModelOffer } | undefined = undefined;
 
   /**
-   * Aliases are models as well. `serves` tells whether some server can take requests for a model; its answers may
-   * change with the configuration of `upstreams` only.
+   * Aliases are models as well. `serves`: some server takes requests for a model; it may change with `upstreams` only.
    * @throws (rejects) ApiError 502 when no file, no label and no server tells of any
    */
   async offer(

@@ -1,8 +1,4 @@
-/**
- * The configuration of a gateway: the file under its own names, with its units resolved, its secrets read and its
- * defaults filled in. Spans of time are ms. What each key means stands in the table of the file, `file-schema.ts`, and
- * on the page that is made of it.
- */
+/** The file with its units resolved, secrets read and defaults filled in; spans are ms. Keys: see `file-schema.ts`. */
 import type { ErrorContract } from '../../adapters/http/index.js';
 import type { Constraint, FlowControllerOptions, SaturationDetector } from '../../index.js';
 import type { MetricProfile, RankDialect } from '../../upstream/index.js';

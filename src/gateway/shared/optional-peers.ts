@@ -41,10 +41,9 @@ export async function loadCel(): Promise<typeof import('@marcbachmann/cel-js').p
 }
 
 /**
- * Makes clients that queue nothing while they have no connection. Attempts to connect are half a second apart, then up
- * to two, with jitter, and at most a third of `leaseMs`: a store that comes back empty waits one lease for the calls of
- * all replicas. A connection on which nothing comes for a lease is closed: a machine that is lost sends no end.
- * @throws (rejects) FlowConfigError when none of the clients is installed
+ * Makes clients that queue nothing without a connection. They try half a second apart, then up to two, with jitter, at
+ * most a third of `leaseMs`. A connection that is silent for a lease is closed: a lost machine sends no end. @throws
+ * (rejects) FlowConfigError when none of the clients is installed
  */
 export async function loadStoreClient(leaseMs: number): Promise<(address: StoreAddress) => StoreClient> {
   const longestMs = Math.min(2_000, leaseMs / 3);

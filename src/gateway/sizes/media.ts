@@ -28,8 +28,7 @@ const dataUrl = /^data:([^,;]{0,100})[^,]{0,100},/;
 const picture = /^(?:\xff\xd8|\x89PNG|GIF8|RIFF)/;
 
 /**
- * Reads a string of the body, between its quotes: data, a data URL, a URL, or the ID of a file. `field`: `image_url`,
- * `source data`; `labels`: what stands beside it, its type and `detail`. Undefined: a document of text. It never fails.
+ * Reads data, a data URL, a URL or a file's ID, by `field` and by `labels` beside it (type, `detail`). Undefined: text.
  */
 export function mediumOf(body: Buffer, start: number, end: number, field: string, labels: string): Medium | undefined {
   const [prefix = '', named] = dataUrl.exec(textAt(body, start, Math.min(end, start + 256))) ?? [];

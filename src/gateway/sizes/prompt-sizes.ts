@@ -1,7 +1,6 @@
 /**
- * How many tokens will a request take? By what its prompt consists of, and by what servers have reported of others for
- * the same model: tokens for each byte of text, and for each token that is usual for a medium of its kind.
- * Invariant: an estimate is an integer from 0 up; memory is bounded, whatever names of models come.
+ * How many tokens will a request take? By its prompt, and what servers reported of others for the model: tokens a byte
+ * of text, and beyond the usual of a medium. Invariant: an integer from 0 up; memory is bounded.
  */
 import { tokenEstimator } from '../../index.js';
 import type { Medium } from './media.js';

@@ -1,6 +1,5 @@
 /**
- * Sends frames to everybody who watches: one timer, one frame for all. A slow watcher misses some.
- * Invariant: without watchers there is no timer. A watcher holds at most one frame that it has not taken.
+ * One timer and frame for all who watch; slow ones miss some. Invariant: no watcher, no timer; each holds one frame.
  */
 import type { Clock } from '../../index.js';
 

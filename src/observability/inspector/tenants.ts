@@ -1,7 +1,6 @@
 /**
- * The table of tenants: what each has, what it received of what it is owed, and whether it starves.
- * A flow starves when its oldest request has waited for `starvesAfterMs`, and one of two things is true: it got nothing
- * lately while others were served, or it got less than half of its share of its band in the last minute.
+ * What each tenant has, and received of what it is owed. A flow starves when its oldest request waited `starvesAfterMs`
+ * and it got nothing lately, or less than half of its share in the last minute, while others were served.
  */
 import type { ControllerOverview } from '../../types/index.js';
 import type { FlowHistory } from './history.js';

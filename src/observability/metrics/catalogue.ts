@@ -1,8 +1,4 @@
-/**
- * Every figure of a controller that is read from it when somebody asks: its names, what it means, and its rows. The
- * exporters render this list; what only one of them can tell, such as a histogram, it adds itself. Longer than most
- * files, because it is one list.
- */
+/** A controller's figures with their meaning, for all exporters. Longer than most files, because it is one list. */
 import type { ControllerFigures } from '../../index.js';
 import type { CapacityFigure, QuotaFigure } from '../../types/index.js';
 import type { BandFigures } from './labelled-flows.js';

@@ -1,7 +1,4 @@
-/**
- * Cost of ended requests by band and label, as counters that never fall, although bands remove silent tenants.
- * Invariant: at most as many totals as there are bands and labels; they end with their band.
- */
+/** Cost of ended requests, never falling, although tenants are forgotten. Invariant: totals end with their band. */
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { BandFigures, LabelledValue } from './labelled-flows.js';
 

@@ -14,9 +14,7 @@ export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
   /** Makes the spans. */
   tracer: Tracer;
   /**
-   * The context whose span is the parent. The active one is the caller's, except for a request that was handed in from
-   * inside a plugin or a listener of the controller, which is queued when the operation in progress has ended. @default
-   * the active context
+   * The parent span's context. A request from inside a plugin or listener is queued later. @default the active context
    */
   contextOf?: ((request: R) => Context) | undefined;
   /** Whether spans have the attribute `flow_control.fairness_id`. @default false */

@@ -1,7 +1,6 @@
 /**
- * What a registry prints, in parts, so that a scrape of many series does not hold the event loop. prom-client prints a
- * metric at once; this prints headgate's metrics itself, and keeps the text of labels as long as their series live.
- * Invariant: the parts together are what `register.metrics()` answers. No part has more than 500 samples of headgate.
+ * What a registry prints, in parts, so that a scrape does not hold the event loop, with the labels' text kept.
+ * Invariant: together they are `register.metrics()`; none has more than 500 samples of headgate.
  */
 import { put } from '../../base/put.js';
 import type { Labels, RegisteredMetric, Sample } from './scraped-metric.js';

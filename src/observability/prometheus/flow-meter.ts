@@ -1,6 +1,5 @@
 /**
- * One controller as a scrape sees it: its tally of events, and its counters, read once for all metrics of a scrape.
- * Invariant: gauges are what the controller says, so they cannot drift; a scrape never looks at what waits.
+ * One controller as a scrape sees it, read once for all metrics, and never what waits. Invariant: gauges cannot drift.
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';

@@ -1,7 +1,6 @@
 /**
- * A metric as a registry of prom-client wants it, read when somebody scrapes. A registry takes a name only once, so the
- * controllers that report to one registry share its metrics.
- * Invariant: registered while some controller reports it; no two controllers of one metric have the same pool.
+ * A metric of a registry, which takes a name only once: its controllers share it. Invariant: registered while one
+ * reports; no two of one metric have the same pool.
  */
 import { FlowConfigError } from '../../index.js';
 
@@ -101,9 +100,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
   }
 
   /**
-   * prom-client prints from this where it knows the method; otherwise it takes `get`. The samples are those of this
-   * moment; what is long to print waits for a turn of the event loop of its own, so that a scrape does not stop
-   * everything else.
+   * prom-client prints from this where it knows it, else from `get`; what is long to print waits for a turn of its own.
    */
   async getForPromString(): Promise<object> {
     const samples = this.samples();
@@ -133,8 +130,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
 }
 
 /**
- * Registers the families under one prefix, or joins those that are registered. Returns a function that removes them
- * again. @throws FlowConfigError when the pool is reported already, or a name belongs to somebody else
+ * Registers or joins families; the function removes them. @throws FlowConfigError for a pool twice, or a foreign name
  */
 export function expose<S>(
   register: MetricsRegister,

@@ -18,9 +18,8 @@ export const workerFamilies: readonly Family<Worker>[] = [
 ];
 
 /**
- * Registers the figures of one `workerAdmission`. They are read when somebody scrapes; requests cost nothing.
- * Source of the names: Dynamo, request rejection in the worker.
- * @throws FlowConfigError when the registry has them already
+ * Registers a `workerAdmission`'s figures, read at a scrape. Source of the names: Dynamo, request rejection in the
+ * worker. @throws FlowConfigError when the registry has them already
  */
 export function workerMetrics(worker: Worker, { register }: { readonly register: MetricsRegister }): Observation {
   return { stop: expose<Worker>(register, '', workerFamilies, '', worker) };

@@ -1,7 +1,4 @@
-/**
- * The part of a bucket that a replica takes by itself while the store is away.
- * Invariant: it begins with this part of what was used by then; in the end it charges the store a burst at most.
- */
+/** What a replica takes of a bucket without the store. Invariant: of what was used by then; it owes a burst at most. */
 import { GcraWindow } from '../../base/gcra-window.js';
 import type { BucketTerms } from './bucket-store.js';
 

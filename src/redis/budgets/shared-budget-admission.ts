@@ -46,9 +46,8 @@ interface Payer<R> {
 const refreshMs = 1_000;
 
 /**
- * Admission by shared budgets without a round trip. A rejection says when this replica may have bought what is missing,
- * exactly, kept for a second. O(budgets) for each request; one call of the store for each chunk.
- * @throws FlowConfigError
+ * Admission by shared budgets without a round trip. A rejection says when there may be room, kept for a second.
+ * O(budgets) a request; one call of the store a chunk. @throws FlowConfigError
  */
 export function sharedBudgetAdmission<R = unknown>(
   client: RedisClient | Store,

@@ -1,7 +1,6 @@
 /**
- * Budgets that all replicas share, exactly: one round trip for each request, before it comes in.
- * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later. A
- * taking has a name: when its answer is lost, its end gives back what was granted, or keeps it from being granted.
+ * Budgets that all replicas share, exactly: a round trip a request. Invariant: the limits hold over all replicas; a
+ * ticket, known by name, is settled once: if its answer is lost, its end gives the grant back, or prevents it.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import * as s from '../../base/schema/schema.js';

@@ -1,8 +1,7 @@
 /**
- * The replica's side of the protocol of capacity leases: one call for each refresh, one at a time, for all of them.
- * Invariant: an answer counts only if it names the latest call, and it counts from the moment at which that call was
- * sent. So the clocks of other machines do not matter, nor do slow, lost, repeated or swapped answers.
- * Longer than most files, because when a call is made, what it says and what its answer means are one protocol.
+ * The replica's side of capacity leases: one call a refresh for all. Invariant: only the latest call's answer counts,
+ * from when that was sent, so that foreign clocks and slow, lost or repeated answers do not matter. Longer than most
+ * files, because when a call is made, what it says and what its answer means are one protocol.
  */
 
 import { letProcessEnd } from '../../base/clock.js';

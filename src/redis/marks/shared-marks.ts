@@ -29,10 +29,7 @@ const sameMs = 50;
 
 const optionsSchema = s.object({ name: keyName, prefix: storeShape.prefix });
 
-/**
- * Shares the overload marks of a pool. Endpoints are known by their IDs, which all replicas must use alike. Requests
- * pay nothing: a message goes out when a server refuses, at most. @throws FlowConfigError
- */
+/** Shares a pool's overload marks by IDs that are alike everywhere: a message a refusal. @throws FlowConfigError */
 export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMarksOptions): SharedMarks {
   const { messages } = s.parse(storeWithMessages, store, 'sharedMarks: store');
   const channel = channelOf(s.parse(optionsSchema, options, 'sharedMarks'), 'marks');

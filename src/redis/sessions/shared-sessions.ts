@@ -24,10 +24,7 @@ export interface SharedSessionsOptions {
   readonly name: string;
   /** Whether messages hold hashes of sessions and shared prefixes; the same in all replicas. @default false */
   readonly hashKeys?: boolean | undefined;
-  /**
-   * The most sessions of other replicas that count here, from 1 up, so that a faulty one cannot fill the memory.
-   * @default 10,000, or twice `maxSessions` where that is more
-   */
+  /** The most sessions of other replicas here, from 1 up. @default 10,000, or twice `maxSessions` where that is more */
   readonly maxElsewhere?: number | undefined;
   /** Opens the name of the channel. @default 'headgate' */
   readonly prefix?: string | undefined;

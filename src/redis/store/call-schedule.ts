@@ -1,7 +1,4 @@
-/**
- * When the next call is made: one at a time, at the earliest of the instants that were asked for.
- * Invariant: a call that is asked for while one is under way is not made; who ends that one asks again.
- */
+/** One call at a time, at the earliest instant asked for. Invariant: a call asked for during one is left to its end. */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
 

@@ -40,10 +40,7 @@ export interface IoRedisSubscriber {
 
 export type MessageSubscriber = NodeRedisSubscriber | IoRedisSubscriber;
 
-/**
- * A store on Redis or Valkey. Where only scripts are needed, the client can be given in its place. For marks and
- * sessions the client also publishes, and `subscriber` is a connection that only listens: `client.duplicate()`.
- */
+/** Redis or Valkey; for scripts alone the client does. Marks, sessions: `subscriber`, such as `client.duplicate()`. */
 export function redisStore(client: RedisClient & Partial<MessagePublisher>, subscriber?: MessageSubscriber): Store {
   const digests = new Map<string, string>();
   return {

@@ -1,7 +1,4 @@
-/**
- * The common part of the adaptive detectors: a limit for the whole pool. A rule sets it anew after each window of
- * latencies. Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
- */
+/** A limit for the whole pool, set after each window of latencies. Invariant: an integer, `minLimit` … `maxLimit`. */
 
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { Listeners } from '../../../base/listeners.js';
@@ -10,10 +7,7 @@ import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
 import { type LatencyStatistic, type LatencyWindow, LatencyWindowCollector } from './latency-window.js';
 
-/**
- * The result of one request. It ends in one of three ways: measured (`ttftMs`), dropped (`isDrop`), or neither, which
- * teaches nothing. A request that its client cancelled before the first token is of the third kind.
- */
+/** Measured (`ttftMs`), dropped (`isDrop`), or neither, which teaches nothing: cancelled before the first token. */
 export interface LatencySample {
   /** From dispatch to the first token, ms. Never to the last one: that is the length of the answer, not the load. */
   readonly ttftMs?: number | undefined;
@@ -38,9 +32,8 @@ export interface AdaptiveDetector extends SaturationDetector {
   /** The last decision; undefined before the first. */
   readonly lastWindow: LimitDecision | undefined;
   /**
-   * Reports the result of a request, when its first token has come or cannot come any more. `nowMs` is the controller's
-   * clock, by default the latest instant that the controller has told the detector. O(1).
-   * @throws FlowConfigError when a figure is negative or no number.
+   * Reports a result, when the first token has come or cannot come any more. `nowMs` is the controller's clock, by
+   * default its latest instant. O(1). @throws FlowConfigError when a figure is negative or no number
    */
   observe(sample: LatencySample, nowMs?: number): void;
 }

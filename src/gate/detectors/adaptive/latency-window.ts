@@ -1,7 +1,4 @@
-/**
- * Latencies of many requests as one figure: a window is open until it has lasted long enough and holds enough samples.
- * Invariant: memory is bounded; a percentile is that of the window's latest `mostRanked` latencies.
- */
+/** Latencies as one figure, once a window is long and full enough. Invariant: it ranks the latest `mostRanked` only. */
 
 /** Latencies that are kept for a percentile. */
 const mostRanked = 512;

@@ -1,6 +1,5 @@
 /**
- * Several detectors as one: the fullest resource decides, or their mean. Invariant: raising the reading of one child
- * never lowers the answer; a child that fails reads as full, and the others are still asked.
+ * Several detectors as one, the fullest or the mean. Invariant: answers rise with readings; a failure reads as full.
  */
 import { type ConfigIssue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';

@@ -1,7 +1,4 @@
-/**
- * Disaggregated serving: every request passes a prefill and a decode server, so the fuller of the two stages decides.
- * Invariant: an endpoint that serves both stages is counted in both; one that serves neither is counted in none.
- */
+/** The fuller of the prefill and decode stages decides. Invariant: endpoints of both count twice, of neither never. */
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
