@@ -164,10 +164,7 @@ export class BandRegistry {
     return maxRequests === Infinity ? undefined : Math.max(maxRequests - (band?.waiting ?? 0), 0);
   }
 
-  /**
-   * The band of a priority, made when missing; undefined when there are too many. When all are taken, the band that is
-   * idle longest makes room: O(bands) then, which `maxBands` bounds.
-   */
+  /** The band, made when missing; undefined when there are too many: then the longest idle makes room, in O(bands). */
   bandOf(priority: number, nowMs: number): PriorityBand | undefined {
     const band = this.byPriority.get(priority);
     if (band !== undefined) return band;
@@ -284,8 +281,7 @@ function isIdle(band: PriorityBand): boolean {
 }
 
 /**
- * Makes flows on first use, remembers the idle ones for a while, and bounds how many there are.
- * Invariant: at most `maxFlows` named flows exist, and at most `overflowFlows` more in each band.
+ * Makes flows and remembers idle ones. Invariant: at most `maxFlows` named ones, and `overflowFlows` more in a band.
  */
 export class FlowTable {
   size = 0;

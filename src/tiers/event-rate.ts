@@ -4,10 +4,7 @@ const windowMs = 1000;
 /** Share of the newest window in the average. Source: llm-d-router, drain-rate estimate of its Retry-After proposal. */
 const alpha = 0.3;
 
-/**
- * Events per second as an exponentially weighted average over windows of about one second.
- * A request only raises the counter; `sample`, called about once a second, and `perSecond` close the windows.
- */
+/** Events per second, weighted exponentially over windows of about 1 s, closed by `sample` and `perSecond`. */
 export class EventRate {
   private average: number | undefined = undefined;
   private windowStartMs: number;

@@ -30,10 +30,7 @@ export interface FlowProfiles {
   get(fairnessId: string): FlowProfile | undefined;
 }
 
-/**
- * Invariant: linked into its band's active flows, or those that are aside, while something waits; into the idle flows
- * while nothing waits and nothing of it is tracked in flight.
- */
+/** Invariant: among active or aside flows while something waits; idle while nothing waits, nor is tracked in flight. */
 export class Flow implements FlowView, Linked<Flow> {
   previous: Flow | undefined = undefined;
   next: Flow | undefined = undefined;

@@ -127,8 +127,7 @@ export class PriorityBand implements PickedBand {
   }
 
   /**
-   * Sets an active flow aside: until it is let in, tier 2 does not see it. With `park`, it waits for that, and is owed
-   * nothing meanwhile. Otherwise it is held back, because no endpoint can take its first request.
+   * Hides an active flow from tier 2 until it is let in: with `park` for that, and owed nothing; else for an endpoint.
    */
   setAside(flow: Flow, park?: Reason): void {
     if (park !== undefined) this.aside.leave(flow);

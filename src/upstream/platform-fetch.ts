@@ -11,8 +11,7 @@ export function platformFetch(subject: string): typeof globalThis.fetch {
 }
 
 /**
- * The answer, unless `controller` aborts before, also where `ask` does not heed its signal.
- * @throws ScrapeError when it takes longer than `timeoutMs`; the reason of another abort; whatever `ask` throws
+ * The answer, unless `controller` aborts. @throws ScrapeError after `timeoutMs`; an abort's reason; what `ask` throws
  */
 export async function inTime<T>(
   ask: (signal: AbortSignal) => Promise<T>,

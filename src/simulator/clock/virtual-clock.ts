@@ -1,7 +1,4 @@
-/**
- * Simulated time: one heap of events, ordered by time and then by the order in which they were made.
- * Invariant: time never goes back, and moves only when the next event is run.
- */
+/** Simulated time: a heap of events by time, then order of making. Invariant: it moves only to the next event. */
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../index.js';
 

@@ -61,8 +61,7 @@ export const differenceOptions: Schema<{ readonly [K in keyof ServiceDifferenceO
 } satisfies Record<keyof ServiceDifferenceOptions, unknown>);
 
 /**
- * The difference among the tenants of `requests`, such as `SimulationResult.requests`; 0 where there is one tenant, NaN
- * where nobody was served. @throws FlowConfigError
+ * 0 with one tenant, NaN where nobody was served. `requests`: as `SimulationResult.requests`. @throws FlowConfigError
  */
 export function serviceDifference(
   requests: readonly RequestRecord[],

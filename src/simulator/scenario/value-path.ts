@@ -55,9 +55,8 @@ function withValue(root: unknown, path: ValuePath, value: unknown): unknown {
 }
 
 /**
- * The scenario file with another value at `path`: `servers[0].slots`, `traffic[acme].arrivals.rate`, entries of lists
- * by index, name, tenant, type or priority. `gate.NAME` is the parameter of that name of the saturation detector.
- * @throws FlowConfigError when the path leads nowhere
+ * With another value at `path`: `servers[0].slots`, `traffic[acme].arrivals.rate`; entries by index, name, tenant, type
+ * or priority; `gate.NAME` of the detector. @throws FlowConfigError when the path leads nowhere
  */
 export function withScenarioValue(
   source: Readonly<Record<string, unknown>>,

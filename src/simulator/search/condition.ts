@@ -26,9 +26,8 @@ export function parseConditions(text: string): Condition[] {
 }
 
 /**
- * The conditions, and that 95 % are served of all requests and of each class or tenant that a condition names: times of
- * the few that are served say nothing of the others. Conditions on `served` take the place of these.
- * @throws FlowConfigError
+ * Adds that 95 % are served, in all and of each class or tenant that is named: times of a few say nothing of the
+ * others. Conditions on `served` take their place. @throws FlowConfigError
  */
 export function withServedDefault(conditions: readonly Condition[]): Condition[] {
   checkArguments('withServedDefault', { conditions }, { conditions: someConditions });

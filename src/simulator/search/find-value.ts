@@ -57,8 +57,7 @@ const precision = 0.01;
 const refinements = 8;
 
 /**
- * Tries a grid between `from` and `to`, looks closer where no value of it holds, and then narrows both ends: to
- * neighbours among integers, else to one part in a hundred. @throws FlowConfigError
+ * Tries a grid between `from` and `to`, closer where none holds; narrows to neighbours or 1 %. @throws FlowConfigError
  */
 export function findValue(given: FindOptions): FoundValues {
   const { from, to, isInteger, miss } = s.parse(options, given, 'findValue');

@@ -1,7 +1,6 @@
 /**
- * Saturation as the simulated servers themselves know it: 0 while one of them would begin with one more request, 1
- * otherwise. No gateway has this knowledge. With it the controller acts as the scheduler inside the simulated server,
- * as in papers whose scheduler is inside the engine.
+ * Saturation as the simulated servers know it: 0 while one would begin a request, else 1. No gateway knows this: it is
+ * the scheduler inside an engine, as in papers.
  */
 import { Listeners } from '../../base/listeners.js';
 import * as s from '../../base/schema/schema.js';

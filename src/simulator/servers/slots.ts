@@ -1,7 +1,6 @@
 /**
- * A server of K slots: the M/M/c, M/D/1 and M/G/c of textbooks, and any service that takes a time of its own.
- * A request that finds no slot waits in the server, in the order of its arrival. The answer comes in one piece, so that
- * its first token is its end.
+ * A server of K slots: the M/M/c, M/D/1 and M/G/c of textbooks, and any time of its own. Requests wait in the order of
+ * their arrival; the first token of an answer is its end.
  */
 import Denque from 'denque';
 import type { SimEvent } from '../clock/virtual-clock.js';

@@ -16,10 +16,7 @@ const rounds = 10;
 /** A miss below this part counts no more than this: a share of 1 over nothing would count alone. */
 const smallestMiss = 0.01;
 
-/**
- * Coefficients from 0 up for which the sum of relative misses is least, and not of their squares: half of the equations
- * may be far off, as those of requests that waited for something that is in no term. By squares that are weighted anew.
- */
+/** Coefficients from 0 up of least relative misses, not squares: half of the equations may be far off. Reweighted. */
 export function leastMisses(equations: readonly Equation[]): number[] {
   let coefficients: number[] | undefined;
   for (let round = 0; round < rounds; round++) {

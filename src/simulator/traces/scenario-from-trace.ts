@@ -19,9 +19,8 @@ const ofOptions = s.object({
 } satisfies Record<keyof ScenarioFromTraceOptions, unknown>);
 
 /**
- * A source for `loadScenario`. Sections can be replaced: `{ ...scenarioFromTrace(rows), flowControl: { … } }`. Where no
- * row has a time to the first token, the servers are `slots`, and each request takes as long as it took.
- * @throws FlowConfigError when too few rows have the times that a calibration needs
+ * For `loadScenario`; replace sections: `{ ...scenarioFromTrace(rows), flowControl: { … } }`. Without times to a first
+ * token: `slots`, as long as requests took. @throws FlowConfigError when too few rows have times to calibrate by
  */
 export function scenarioFromTrace(
   rows: readonly TraceRow[],

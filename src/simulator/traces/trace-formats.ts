@@ -158,10 +158,7 @@ export function formatOf(columns: readonly string[]): TraceFormat {
   return traceFormats.find(({ marks }) => marks.every((mark) => names.has(mark))) as TraceFormat;
 }
 
-/**
- * The format of a log whose columns have other names: `mapped` has ours by theirs. Columns of our names count as well,
- * unless another one is mapped to the same. @throws FlowConfigError
- */
+/** The format of a log by `mapped`, ours by theirs; our names count too, unless mapped to. @throws FlowConfigError */
 export function mappedFormat(mapped: Readonly<Record<string, string>>): TraceFormat {
   const issues: ConfigIssue[] = [];
   const columns = Object.entries(mapped).flatMap(([theirs, ours]): [string, TraceColumn][] => {

@@ -22,10 +22,7 @@ export type Arrivals =
       readonly stagger?: number | undefined;
       readonly requestsPerThread?: number | undefined;
     }
-  /**
-   * Agents: sessions come at `rate`, and each makes `turns` requests, one after the other, with `toolTime` between
-   * them. The prompt of a turn is everything that was said before, and `promptTokens` more.
-   */
+  /** Agents: each session makes `turns` requests, `toolTime` apart; a prompt is all before it, and `promptTokens`. */
   | {
       readonly type: 'sessions';
       readonly rate: Rate;

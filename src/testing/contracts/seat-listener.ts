@@ -42,10 +42,7 @@ function randomItem(random: Random, sequence: number): ItemView {
   );
 }
 
-/**
- * Sends requests where there is room, and ends them in every way: told of an answer or not, reported or not,
- * sent or not. `look` sees each request before it is sent, at the instant of the history. At the end nothing runs.
- */
+/** Ends requests in every way: answered, reported, sent or not. `look` sees each before. At the end none runs. */
 function playSeats(
   listener: SeatListener & Partial<Constraint>,
   seed: number,

@@ -2,10 +2,7 @@
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { PriorityBand } from '../priority-band.js';
 
-/**
- * An order of bands. Invariant: `choose` gets the waiting bands whose ceiling is open, highest priority first and never
- * none, and returns one of them.
- */
+/** Invariant: `choose` gets the waiting bands with an open ceiling, the highest first, never none, and returns one. */
 export interface BandOrder {
   /** True when bands must know their oldest waiting request. */
   readonly needsOldest: boolean;
@@ -61,10 +58,8 @@ export const strictOrder: BandOrder = { needsOldest: false, choose: highest };
 export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => leastBy(open, () => 0) };
 
 /**
- * A request is worth one band more for every `promotionMs` that it has waited: the least of
- * `enqueuedAtMs + place · promotionMs` goes, place counted downward from the highest band. A request is overtaken only
- * by requests of the j-th band above that come less than j · promotionMs after it. 0 is first come, first served;
- * Infinity is strict.
+ * The least `enqueuedAtMs + place · promotionMs` goes, places counted down from the highest band. Only requests of the
+ * j-th band above that come within j · promotionMs overtake. 0: first come, first served; Infinity: strict.
  */
 export function agingOrder(promotionMs: number): BandOrder {
   // Infinities do not tell the lower bands apart.

@@ -1,6 +1,5 @@
 /**
- * Tier 1: which band goes next, among the bands that the gate is open for and that have requests which are not held
- * back. The gate and the endpoints answer through interfaces of this file, because the tiers know neither.
+ * Tier 1: which open band goes next. Gate and endpoints answer through interfaces here, because the tiers know neither.
  */
 import type { BandRegistry } from '../band-registry.js';
 import type { Flow } from '../flow.js';

@@ -37,9 +37,8 @@ const parameters = s.object({
 });
 
 /**
- * Bands take turns by weight, the highest first in each round: no band starves, and a band that has nothing waiting
- * forgoes its turns. Requests that need not wait use up turns too, down to none. O(bands that compete). Source:
- * llm-d-router #1995, priority-first rounds. @throws FlowConfigError
+ * Bands take turns by weight, the highest first in a round: none starves; those without work forgo turns, and arrivals
+ * that need not wait use them up. O(bands that compete). Source: llm-d-router #1995. @throws FlowConfigError
  */
 export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPolicy {
   const { weights } = s.parse(parameters, options, 'weightedBands');

@@ -19,10 +19,9 @@ export interface FlowSelector<R = unknown> {
   /** The flow got its first waiting request, or is no longer held back. */
   flowActivated?(flow: FlowView<R>): void;
   /**
-   * The flow's last waiting request went; when that request was dispatched, `dispatched` follows. Or the flow is held
-   * back, because no endpoint can take its first request (`holBlocking`). Its requests wait on, may become more or
-   * fewer, and cannot be picked until `flowActivated` comes again. `isParked`: the same, because the flow is at a cap
-   * of its own (`maxInFlightPerFlow`); it is not owed what it does not receive meanwhile.
+   * The flow's last request went (`dispatched` follows if it was dispatched), or the flow is held back as no endpoint
+   * takes its first (`holBlocking`): it cannot be picked until `flowActivated`, while its requests wait on, more or
+   * fewer. `isParked`: it is at its cap (`maxInFlightPerFlow`), and owed nothing meanwhile.
    */
   flowDeactivated?(flow: FlowView<R>, isParked?: boolean): void;
   itemAdded?(flow: FlowView<R>, item: ItemView<R>): void;
@@ -33,9 +32,8 @@ export interface FlowSelector<R = unknown> {
   /** A running request has consumed this much more; `total` is all of it. `item` is what `dispatched` was given. */
   consumed?(flow: FlowView<R>, usage: Usage, nowMs: number, item: ItemView<R>, total: Usage): void;
   /**
-   * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was
-   * booked for it. Called once for each `dispatched`, on the selector in use at that time, which may be another than
-   * the one that was told of the dispatch. `item` is the object that `dispatched` was given; its `request` may be gone.
+   * A dispatched request ended; `usage` is all that was reported, `tokens` what was booked. Once for each `dispatched`,
+   * on the selector in use by then. `item` is the object of `dispatched`; its `request` may be gone.
    */
   settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number, item: ItemView<R>, ending: Ending): void;
   /** How much more a waiting flow received than those that go next, in the policy's unit; negative: less. To explain */
@@ -61,9 +59,8 @@ export interface FlowSelector<R = unknown> {
 }
 
 /**
- * How a dispatched request ended: it gave its seat back; it did so after it was called off (`lease.abort`, an
- * eviction); it did so, and nothing of it had reached a server (`lease.unsent`); or it was evicted or put off, and
- * waits once more.
+ * It gave its seat back; after it was called off (`lease.abort`, an eviction); nothing of it had reached a server
+ * (`lease.unsent`); or it was evicted or put off, and waits once more.
  */
 export type Ending = 'released' | 'aborted' | 'unsent' | 'requeued';
 

@@ -1,7 +1,5 @@
 /**
- * A selector behind a guard: exceptions and wrong answers are reported, and methods that it does not have cost nothing.
- * Invariant: a policy that fails to make a selector is asked again, once a second at most, while its band has something
- * to pick.
+ * Reports a selector's faults; absent methods cost nothing. Invariant: a policy that makes none is asked once a second.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';

@@ -67,8 +67,7 @@ const codeOptions = s.object(
 );
 
 /**
- * One name for every level, so that no two fairness IDs get the same path. Given names begin with `=`; a short path
- * gets empty names. Names below the last level become part of the last name.
+ * A name a level, so that no paths are equal: given ones begin with `=`, missing are empty, the rest joins the last.
  */
 function namesFor(path: readonly string[], levels: number, joinRest: (rest: readonly string[]) => string): string[] {
   const names: string[] = [];

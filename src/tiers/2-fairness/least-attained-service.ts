@@ -30,9 +30,8 @@ function headWaitMs(flow: FlowView, nowMs: number): number {
 }
 
 /**
- * Score = `weightService · (1 − norm(service)) + weightHeadWait · norm(head wait)`, both relative to the flows that
- * wait; the highest goes, and of equals the one whose head came first. Source: llm-d-router, program-aware-fairness,
- * strategy las.
+ * The highest `weightService · (1 − norm(service)) + weightHeadWait · norm(head wait)` goes, of equals the earlier
+ * head; both relative to flows that wait. Source: llm-d-router, program-aware-fairness, strategy las.
  */
 export function leastAttainedService({
   weightService,

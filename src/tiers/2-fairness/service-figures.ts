@@ -9,8 +9,7 @@ export interface FlowService {
   /** Cost that its requests were charged in the window, predictions and their corrections included. */
   readonly received: number;
   /**
-   * The cost that it would have been charged in the window, had every cost been divided by weight among the fairness
-   * IDs that waited at that moment. A request that found nothing in its way is owed what it got.
+   * Its cost in the window, had each been divided by weight among those that waited; who did not wait is owed its own.
    */
   readonly owed: number;
 }

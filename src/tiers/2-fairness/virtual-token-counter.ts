@@ -40,9 +40,8 @@ export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): F
 }
 
 /**
- * Start-time fair queueing by cost: the same counters, and a flow that returns begins at the largest start tag
- * dispatched so far. The bound holds whatever the rate at which the gate opens. Source: Goyal, Vin and Cheng,
- * "Start-time Fair Queueing" (SIGCOMM '96). @throws FlowConfigError
+ * Start-time fair queueing by cost: a flow that returns begins at the largest start tag dispatched. The bound holds at
+ * any rate. Source: Goyal, Vin and Cheng, "Start-time Fair Queueing" (SIGCOMM '96). @throws FlowConfigError
  */
 export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPolicy {
   const costs = s.parse(costOptions, options, 'startTimeFairQueueing');
@@ -50,9 +49,8 @@ export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPo
 }
 
 /**
- * Plain least service: the same counters, but no flow is lifted. A flow that was idle makes up for it at the expense of
- * the others, and so does every new fairness ID. Only for fairness IDs that clients cannot choose.
- * @throws FlowConfigError
+ * Least service: no flow is lifted, so that idle ones, and new fairness IDs, make up for it at the expense of the
+ * others. Only for fairness IDs that clients cannot choose. @throws FlowConfigError
  */
 export function leastService(options: CostOptions = {}): FlowFairnessPolicy {
   const costs = s.parse(costOptions, options, 'leastService');

@@ -18,15 +18,11 @@ export interface OrderingPolicy<R = unknown> {
   /** Lets requests pass within arrival order, by what is known at the choice; `compare` is arrival order then. */
   readonly scores?: RequestScores<R>;
   /**
-   * True for a request that cannot be served in time any more: it is dropped when its turn comes (`infeasible`) instead
-   * of being dispatched. Must not be true for one that probably will. A request that finds room when it arrives is not
-   * asked about.
+   * True for a request that cannot be served in time: when its turn comes it is dropped (`infeasible`). Never for one
+   * that probably will; one that finds room at once is not asked about.
    */
   isInfeasible?(item: ItemView<R>, nowMs: number): boolean;
-  /**
-   * The first completion token of a dispatched request was reported, this long after its dispatch. Or the request was
-   * released without a report, and was neither aborted nor unsent. `item.request` is there still.
-   */
+  /** The first token was reported, `afterMs` after dispatch; or a release without, neither aborted nor unsent. */
   firstToken?(item: ItemView<R>, afterMs: number): void;
 }
 

@@ -1,8 +1,7 @@
 /**
- * Asks the endpoints of a pool whether they are well, and keeps work from those that are not.
- * Invariant: an endpoint has at most one question under way; it changes between `ready` and `ill` after so many equal
- * answers in a row, and never while it is `draining`. Silence counts against a server only while another one answers
- * well: when all are silent, the fault is likely to be on this side, and the pool is not emptied for it.
+ * Keeps work from endpoints that are not well. Invariant: one question under way each; `ready` and `ill` change after
+ * so many equal answers in a row, never while `draining`. Silence counts only while another answers well: when all are
+ * silent, the fault is likely here, and the pool is not emptied.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';

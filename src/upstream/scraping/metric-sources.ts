@@ -25,8 +25,7 @@ export interface MetricSources {
 export type MetricProfile = 'vllm' | 'sglang' | 'trtllm-serve' | 'triton' | 'dynamo';
 
 /**
- * By engine, as an unknown server is tried: a worker of Dynamo passes its engine's metrics on, which say more. Sources:
- * llm-d-router, the configurations of its core metrics extractor; the metrics pages of the engines.
+ * In order of trial: Dynamo's workers pass the engine's on, which say more. Sources: llm-d-router; the metrics pages.
  */
 export const metricProfiles: Readonly<Record<MetricProfile, MetricSources>> = {
   vllm: {

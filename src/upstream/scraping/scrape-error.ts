@@ -1,9 +1,8 @@
 /** Why a scrape brought nothing. */
 
 /**
- * `url`: there is none to ask. `profile`: the host's choice of a profile failed. `network`: no answer. `timeout`: no
- * whole answer in time. `http-status`: an answer, but no success. `too-large`: the answer exceeds `maxResponseBytes`,
- * or a metric has too many series. `no-metrics`: the answer lacks the metrics.
+ * `url`: none to ask. `profile`: choosing one failed. `network`: no answer. `timeout`: no whole one in time.
+ * `http-status`: no success. `too-large`: above `maxResponseBytes`, or too many series. `no-metrics`: they are absent.
  */
 export type ScrapeFailure = 'url' | 'profile' | 'network' | 'timeout' | 'http-status' | 'too-large' | 'no-metrics';
 

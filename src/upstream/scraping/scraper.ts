@@ -76,10 +76,7 @@ export class Scraper {
     };
   }
 
-  /**
-   * Call it when requests need the servers again: those that are asked seldom are asked at once, then every
-   * `intervalMs`. A request in a controller of the pool does so by itself. O(targets) after a rest, else O(1).
-   */
+  /** Asks resting servers at once, then every `intervalMs`; a request does so by itself. O(targets) after a rest. */
   wake(): void {
     const nowMs = this.pool.now();
     for (const target of this.endRest()) {

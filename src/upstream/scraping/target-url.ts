@@ -2,10 +2,7 @@
 import type { EndpointView } from '../../index.js';
 import { ScrapeError } from './scrape-error.js';
 
-/**
- * The label `metricsUrl`; else `path` at the label `address`, else at the `id`; each may have scheme, port and path.
- * @throws ScrapeError when that makes no URL of HTTP.
- */
+/** Label `metricsUrl`; else `path` at label `address`, else `id`. @throws ScrapeError when that makes no URL of HTTP */
 export function targetUrl({ id, labels }: EndpointView, path: string): string {
   const { metricsUrl, address = id } = labels;
   return metricsUrl === undefined ? httpUrl(withScheme(address), path) : httpUrl(metricsUrl);

@@ -18,10 +18,7 @@ export interface MetricsStream extends AsyncIterable<Uint8Array> {
   destroy(error?: Error): unknown;
 }
 
-/**
- * The option `fetch` of `scrape` for hosts that have undici: `scrape(pool, { fetch: undiciFetch(new Agent()) })`. The
- * host closes the dispatcher, which keeps connections alive. The status of a redirect is the answer.
- */
+/** For `scrape(pool, { fetch: undiciFetch(new Agent()) })`. The host closes the dispatcher. Redirects are answers. */
 export function undiciFetch(dispatcher: MetricsDispatcher): MetricsFetch {
   return async (url, { headers, signal }) => {
     const { origin, pathname, search } = new URL(url);

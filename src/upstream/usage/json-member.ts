@@ -1,7 +1,6 @@
 /**
- * One member of a JSON object, an object itself, out of a text that need not fit into memory.
- * Follows strings and brackets and keeps only the member, up to `longest` characters; the last of several counts. The
- * gateway's `JsonScanner`, which rejects what is no JSON, takes ten times as long for a large answer.
+ * One member of a JSON object, an object too, of a text beyond memory: the last, up to `longest` characters.
+ * `JsonScanner`, which rejects bad JSON, takes ten times as long.
  */
 import { parseJson } from '../../base/stream/content-pieces.js';
 

@@ -20,9 +20,8 @@ const names = {
 } as const;
 
 /**
- * Reports the load in a response's headers; call it when they arrive. False without the queue and the KV cache both,
- * since half a sample would make the other half look fresh; running requests stay where the header lacks them. Source:
- * ORCA (open request cost aggregation), formats `TEXT` and `JSON`, as sent by vLLM.
+ * Reports the load in a response's headers, as they arrive. False without both queue and KV cache: half a sample would
+ * make the other half look fresh. Source: ORCA, `TEXT` and `JSON`, as sent by vLLM.
  */
 export function reportFromHeaders(pool: EndpointPool, server: string | EndpointView, headers: LoadHeaders): boolean {
   const text = headerText(headers, loadMetricsHeader);

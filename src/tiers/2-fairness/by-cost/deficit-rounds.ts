@@ -51,9 +51,8 @@ export class DeficitRounds implements ShareOrder {
   private chargesUntilReview = fewestBetweenReviews;
 
   /**
-   * Without a quantum it follows the largest cost per weight, so that a pick is O(1). The weight counts from 1 up:
-   * shares that weigh less sit out rounds instead, in O(log shares), because everybody would have the turns that they
-   * need.
+   * Without a quantum it follows the largest cost per weight: a pick is O(1). Weights count from 1 up: lighter shares
+   * sit out rounds, in O(log shares).
    */
   constructor(quantum?: number) {
     this.isAdaptive = quantum === undefined;

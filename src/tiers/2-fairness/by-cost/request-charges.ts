@@ -126,9 +126,8 @@ export class RequestCharges {
   }
 
   /**
-   * The price of the whole request, at its end. If it waits once more, or never reached a server, it has cost what was
-   * reported, and no more; if cancelled its prompt at least, for a server may have read it. Otherwise, where there was
-   * no report, what was predicted stands; a report of 0 is a report.
+   * The price at the end. A request that waits again or was never sent costs what was reported; a cancelled one its
+   * prompt at least, which may have been read; others without a report what was predicted.
    */
   private costOf(charge: Charge, nowMs: number, ending: Ending): number {
     const { promptTokens, completionTokens } = charge;

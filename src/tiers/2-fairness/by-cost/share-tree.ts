@@ -73,8 +73,7 @@ export class ShareTree {
   }
 
   /**
-   * Something can be picked from the leaf. `isNew`: it was not held back. Then the shares in which nothing is held back
-   * begin where those that return begin; the others have been waiting all the time.
+   * Something can be picked. `isNew`: it was not held back, and begins where those that return do; others have waited.
    */
   activate(leaf: Share, isNew: boolean): void {
     for (let share: Share | undefined = leaf; share !== undefined && !share.isActive; share = share.siblings.owner) {

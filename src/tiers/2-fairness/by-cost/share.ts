@@ -1,15 +1,11 @@
-/**
- * One party to a division of cost: a tenant, a project, an organisation, or a queue that many share. Its group of
- * siblings knows which of them goes next, and which are remembered.
- */
+/** A party to a division of cost: tenant, project, organisation or shared queue. Its siblings know who is next. */
 import type { Linked, LinkedList } from '../../../base/queues/linked-list.js';
 import { textHash } from '../../../base/text-hash.js';
 import type { FlowView } from '../../views.js';
 import { ShareHeap } from './share-heap.js';
 
 /**
- * A leaf has flows, any other share a group of its own. Invariant: `counter` is the cost it received, each part divided
- * by the weight it was received with, counted from where its siblings' order lifted it to.
+ * A leaf has flows, others a group. Invariant: `counter` is cost by weight, from where the siblings' order lifted it.
  */
 export class Share implements Linked<Share> {
   /** Its slot in its heap, −1 in none. The order of its siblings owns it, as links, list, turn and round. */
@@ -120,16 +116,14 @@ export class Share implements Linked<Share> {
 }
 
 /**
- * Which of several siblings goes next: virtual counters, or deficit rounds.
- * Contract: knows the active shares of one group. `next` does not change who goes next; `charge` does. Counters are in
- * cost per weight. Cost: O(log shares), or O(1) amortized.
+ * Contract: knows the active shares of one group. `next` changes nothing; `charge` does. Counters are in cost per
+ * weight. Cost: O(log shares), or O(1) amortized.
  */
 export interface ShareOrder {
   /** Active shares. */
   readonly size: number;
   /**
-   * Counters at or below it make no difference: a share that returns is lifted to it. Never falls. NaN when a share's
-   * past always counts, so that forgetting it would change what comes after.
+   * A share that returns is lifted to it; it never falls. NaN when the past always counts, and must not be forgotten.
    */
   readonly floor: number;
   /** The counter at which shares go now: those above it have had more. */
@@ -152,8 +146,7 @@ export interface ShareOrder {
 }
 
 /**
- * Shares above the floor whose flows the controller has forgotten, longest forgotten first. In a band that has fallen
- * silent no floor rises, so there may be any number of them. Beyond `most`, the debt of the first of them is forgiven.
+ * Forgotten shares above the floor, the longest first; a silent band's never rises. Beyond `most` debts are forgiven.
  */
 export class Orphans {
   private readonly shares = new Set<Share>();

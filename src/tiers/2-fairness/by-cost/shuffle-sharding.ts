@@ -12,9 +12,8 @@ export function requiredHashBits(deckSize: number, handSize: number): number {
 const encoder = /* @__PURE__ */ new TextEncoder();
 
 /**
- * 64 bits of a flow's name: the first 8 bytes of SHA-256 over the salt, a zero byte and the name, the lowest first. A
- * tenant who does not know the salt cannot choose whom to share queues with. Source: kubernetes, apiserver, flowcontrol
- * (hashFlowID).
+ * The first 8 bytes of SHA-256 over salt, zero byte and name, lowest first: without the salt nobody can choose whom to
+ * share with. Source: kubernetes, apiserver, flowcontrol (hashFlowID).
  */
 export function flowHash(salt: string, name: string): bigint {
   const digest = sha256(encoder.encode(`${salt}\u0000${name}`));
