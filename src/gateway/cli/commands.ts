@@ -1,6 +1,6 @@
 /** The commands that read files. They are in a module of their own, because they need packages that may be missing. */
 export { runCheck } from './run-check.js';
 export { runEpp } from './run-epp.js';
+export { runGateway } from './run-gateway.js';
 export { runSchema } from './run-schema.js';
-export { runGateway } from './run-workers.js';
 export { runSimulate } from './simulate/run-simulate.js';

@@ -6,11 +6,27 @@
  *
  * Invariant: after the end of a worker nothing that it has sent is done; a late call would take its share once more.
  */
-import { calls } from '../../base/calls.js';
+import { type CallPort, calls } from '../../base/calls.js';
 import * as s from '../../base/schema/schema.js';
+import type { Schema } from '../../index.js';
 import { type Store, type StoreScript, storeScripts } from '../index.js';
 import { causeOf } from '../store/store-problem.js';
-import { type StorePort, type StoreQuestion, storePort } from './channel.js';
+
+export type { CallPort as StorePort } from '../../base/calls.js';
+
+/** What a worker asks; `message` and the state of the connection are told to it. */
+export interface StoreQuestion {
+  readonly what: 'run' | 'publish' | 'subscribe' | 'message' | 'error' | 'ready';
+  readonly name: string;
+  readonly keys?: readonly string[];
+  readonly args?: readonly string[];
+}
+
+export const storePort: Schema<CallPort> = s.element((given, report: s.Report) => {
+  const { on, off, send, postMessage }: Record<string, unknown> = Object(given);
+  if ([on, off, send ?? postMessage].every((each) => typeof each === 'function')) return given as CallPort;
+  return report('a worker, a MessagePort, or process with an IPC channel');
+});
 
 const isStore = (given: unknown): given is Store => typeof Object(given).run === 'function';
 const storeSchema = s.value('localStore(), or redisStore(client)', isStore);
@@ -32,7 +48,7 @@ interface Held {
  * const store = localStore();
  * cluster.on('fork', (worker) => serveStore(store, worker));
  */
-export function serveStore(store: Store, port: StorePort, name = 'store'): () => void {
+export function serveStore(store: Store, port: CallPort, name = 'store'): () => void {
   const given = s.parse(storeSchema, store, 'serveStore: store');
   const channel = s.parse(storePort, port, 'serveStore: port');
   /** The last call of each replica with each set of keys. */

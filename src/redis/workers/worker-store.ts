@@ -1,9 +1,9 @@
 /** The store of another process or thread of this machine, reached by messages. */
-import { calls, channelIsClosed } from '../../base/calls.js';
+import { type CallPort, calls, channelIsClosed } from '../../base/calls.js';
 import { Listeners } from '../../base/listeners.js';
 import * as s from '../../base/schema/schema.js';
 import type { Store, StoreMessages } from '../index.js';
-import { type StorePort, type StoreQuestion, storePort } from './channel.js';
+import { type StoreQuestion, storePort } from './serve-store.js';
 
 /**
  * In a worker: the store that `serveStore` serves under this name. When the other end is gone, calls are rejected, and
@@ -11,7 +11,7 @@ import { type StorePort, type StoreQuestion, storePort } from './channel.js';
  * @throws FlowConfigError
  * @example const shared = sharedConcurrency(workerStore(process), { pool: 'chat', maxConcurrency: 64 });
  */
-export function workerStore(port: StorePort, name = 'store'): Store & { readonly messages: StoreMessages } {
+export function workerStore(port: CallPort, name = 'store'): Store & { readonly messages: StoreMessages } {
   const channel = s.parse(storePort, port, 'workerStore: port');
   const topics = new Map<string, Set<(message: string) => void>>();
   const lost = new Listeners<[error: unknown]>();

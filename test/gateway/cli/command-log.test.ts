@@ -129,3 +129,12 @@ describe('the writer', () => {
     expect(written).toHaveLength(2);
   });
 });
+
+it('of one of many writers goes out in whole lines, in pieces that a pipe takes as a whole', () => {
+  const written: string[] = [];
+  const { write, flush } = bufferedWriter((text) => written.push(text), 100);
+  for (let line = 0; line < 7; line++) write(`${'x'.repeat(39)}\n`);
+  write(`${'y'.repeat(300)}\n`);
+  flush();
+  expect(written.map(({ length }) => length)).toEqual([80, 80, 80, 40, 301]);
+});

@@ -45,6 +45,30 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<In
 
 const readerOf = async (response: Promise<Response>) => (await response).body!.getReader();
 
+describe('one of several processes', () => {
+  it('shows the frame of all, and looks for a request in all', async () => {
+    const asked: unknown[] = [];
+    const { get, page } = setUp({
+      async together(view, id) {
+        asked.push([view, id]);
+        return { of: 'all', alone: JSON.parse(page.alone(view, id)) };
+      },
+    });
+    const frame = await (await get('?view=json')).json();
+    expect(frame).toMatchObject({ of: 'all', alone: { inFlight: 1 } });
+    expect(await (await get('?view=find&id=a')).json()).toEqual({ of: 'all', alone: { isWaiting: false } });
+    const reader = await readerOf(get('?view=events'));
+    expect(await next(reader)).toMatchObject({ of: 'all', alone: { inFlight: 1 } });
+    expect(asked).toEqual([
+      ['frame', ''],
+      ['find', 'a'],
+      ['frame', ''],
+    ]);
+    await reader.cancel();
+    await expect.poll(() => page.watchers).toBe(0);
+  });
+});
+
 describe('shadow mode', () => {
   it('is told in every frame, with what would have been', async () => {
     const shadowOf = async (get: ReturnType<typeof setUp>['get']) =>
