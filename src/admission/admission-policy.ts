@@ -26,9 +26,7 @@ export interface Rejection {
   readonly reason: string;
   /** The policy that rejected, where one policy calls others. @default the policy that was called */
   readonly policy?: string | undefined;
-  /**
-   * `saturated`: 429. `overloaded`: every worker is busy (503, or 529 by `dynamo`). `budget`: 429. @default 'saturated'
-   */
+  /** `saturated`: 429. `overloaded`: all workers are busy (503, or 529). `budget`: 429. @default 'saturated' */
   readonly cause?: 'saturated' | 'overloaded' | 'budget' | undefined;
   readonly retryAfterMs?: number | undefined;
 }

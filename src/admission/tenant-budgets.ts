@@ -1,6 +1,4 @@
-/**
- * A tenant's sheddable requests hold a share of the capacity, waiting and running. Held = admitted − given back ≥ 0.
- */
+/** A tenant's sheddable requests hold a share of the capacity. Invariant: held = admitted − given back, from 0 up. */
 import { pluginOfShape } from '../base/plugin-shape.js';
 import { define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';

@@ -6,9 +6,7 @@ export interface Clock {
   /** Calls back once, after at least `delayMs`; a delay too long for the platform, Infinity included, may end early. */
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(timer: unknown): void;
-  /**
-   * Calls back in the next turn of the event loop; without it a timer of 0 ms does, and no operations share a reading.
-   */
+  /** Calls back in the next turn of the event loop; without it a timer of 0 ms does, and no readings are shared. */
   nextTurn?(callback: () => void): void;
 }
 

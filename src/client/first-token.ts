@@ -19,9 +19,7 @@ export function awaitsTokenMs({ firstToken, firstTokenByModel }: FirstTokenTimeo
   return stream === true ? firstTokenMsOf(model, firstToken, firstTokenByModel) : Infinity;
 }
 
-/**
- * The answer, with its first content token. Undefined, and cancelled, when `ms` is over and `mayGiveUp` says so, once.
- */
+/** The answer, with its first content token. Undefined, and cancelled, where `mayGiveUp` agrees, once, after `ms`. */
 export async function fetchToFirstToken(
   fetch: Fetch,
   input: string | URL | Request,

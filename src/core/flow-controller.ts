@@ -125,9 +125,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     }
   }
 
-  /**
-   * Returns a function that stops it. What a listener throws is reported. @throws FlowConfigError for an unknown event
-   */
+  /** The answer stops it. What a listener throws is reported. @throws FlowConfigError for an unknown event */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
     return this.engine.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
   }

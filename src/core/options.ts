@@ -1,6 +1,4 @@
-/**
- * The constructor's options, also resolved. Longer than most files, because every option is explained where it stands.
- */
+/** Options of the constructor, and resolved. Longer than most files, because each is explained where it stands. */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { Clock } from '../base/clock.js';
 import type { Duration } from '../base/schema/duration.js';

@@ -178,9 +178,7 @@ const options: s.Schema<Parsed> = s.object(
   hasOneDetector,
 );
 
-/**
- * Resolves units and defaults. O(bands). @throws FlowConfigError that lists every problem; `subject` opens its message
- */
+/** Resolves units and defaults. O(bands). @throws FlowConfigError listing every problem, opened by `subject` */
 export function resolveOptions<R extends FlowRequest>(
   input: FlowControllerOptions<R>,
   subject = 'FlowController options',
@@ -248,9 +246,7 @@ function resolveBand(
   };
 }
 
-/**
- * One flow must not fill a queue whose size is a default; a limit that a host wrote, it may. `fair` makes room itself.
- */
+/** One flow must not fill a queue of default size; one that a host sized, it may. `fair` makes room itself. */
 function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }: Parsed): Limits {
   if (overflow === 'fair') return unlimited;
   const isTold = (resource: keyof Limits): boolean => own?.[resource] !== undefined || global?.[resource] !== undefined;

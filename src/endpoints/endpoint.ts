@@ -59,9 +59,7 @@ export interface EndpointView {
   /** Requests dispatched to it and not released. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
-  /**
-   * In flight, but not in `metrics`: dispatched after the sample or within `travelMs`. Counted from the first report.
-   */
+  /** In flight and not in `metrics`: dispatched after the sample or within `travelMs`. From the first report on. */
   readonly unsampledRequests: number;
   /** Requests that `metrics` counts and that ended since, or just before; absent in views of your own = 0. */
   readonly endedSinceReport?: number | undefined;

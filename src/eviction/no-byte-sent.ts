@@ -2,9 +2,7 @@
 import { withoutParameters } from '../base/policy-definition.js';
 import type { EvictionFilter, EvictionFilterDefinition } from './eviction-policy.js';
 
-/**
- * Accepts any priority until `lease.answered` or `lease.report` told of an answer. Source: SMG, priority scheduling.
- */
+/** Accepts any priority until `lease.answered` or `lease.report` told something. Source: SMG, priority scheduling. */
 export function noByteSent(): EvictionFilter {
   const accepts: EvictionFilter['accepts'] = ({ hasAnswer }) => !hasAnswer;
   return { type: 'no-byte-sent-eviction-filter', accepts, stillAccepts: accepts };

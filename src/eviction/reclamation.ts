@@ -62,7 +62,7 @@ export class Reclamation<Id> {
     return earliest;
   }
 
-  /** One eviction frees `saturation / inFlight`; exactly at the ceiling still costs one, because the gate is strict. */
+  /** Requests to evict: one frees `saturation / inFlight`; exactly at the ceiling costs one, as the gate is strict. */
   size({ inFlight, evictable, saturation, ceiling }: Demand): number {
     const credit = saturation / inFlight;
     if (!(credit > 0 && credit < Infinity)) return 0;

@@ -1,6 +1,4 @@
-/**
- * A request goes where all that judge it have room. Invariant: one with room never delays; one that fails has no say.
- */
+/** A request goes where all judges have room. Invariant: one with room never delays; one that fails has no say. */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { type PluginGuard, question, wrong } from '../base/faults/plugin-guard.js';
 import type { EndpointView } from '../endpoints/endpoint.js';

@@ -1,6 +1,4 @@
-/**
- * Quotas and sessions, as pages and exporters read them. Invariant: every figure is a number, whatever a detector said.
- */
+/** Quotas and sessions, for pages and exporters. Invariant: each is a number, whatever a detector said. */
 import { hasNumbers } from '../base/faults/foreign-values.js';
 import type { CapacityFigure } from './capacity-figure.js';
 import type { QuotaFigure, QuotaFigures } from './quota-figure.js';

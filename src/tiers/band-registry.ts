@@ -280,9 +280,7 @@ function isIdle(band: PriorityBand): boolean {
   return !band.isConfigured && band.waiting === 0 && band.trackedInFlight === 0;
 }
 
-/**
- * Makes flows and remembers idle ones. Invariant: at most `maxFlows` named ones, and `overflowFlows` more in a band.
- */
+/** Makes flows, remembers idle ones. Invariant: at most `maxFlows` named ones, and `overflowFlows` more a band. */
 export class FlowTable {
   size = 0;
   /** The number of overflow flows, which fairness IDs share when the table is full. */

@@ -126,9 +126,7 @@ export class PriorityBand implements PickedBand {
     if (park !== undefined && !flow.isParked) this.setAside(flow, park);
   }
 
-  /**
-   * Hides an active flow from tier 2 until it is let in: with `park` for that, and owed nothing; else for an endpoint.
-   */
+  /** Hides an active flow from tier 2 until it is let in: parked by `park` (owed nothing), or for an endpoint. */
   setAside(flow: Flow, park?: Reason): void {
     if (park !== undefined) this.aside.leave(flow);
     this.deactivate(flow, park !== undefined);

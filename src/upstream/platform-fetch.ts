@@ -10,9 +10,7 @@ export function platformFetch(subject: string): typeof globalThis.fetch {
   throw new FlowConfigError(subject, [{ path: 'fetch', expected, got: 'nothing' }]);
 }
 
-/**
- * The answer, unless `controller` aborts. @throws ScrapeError after `timeoutMs`; an abort's reason; what `ask` throws
- */
+/** The answer, unless `controller` aborts. @throws ScrapeError after `timeoutMs`; an abort's reason; as `ask` does */
 export async function inTime<T>(
   ask: (signal: AbortSignal) => Promise<T>,
   timeoutMs: number,

@@ -54,9 +54,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     if (rawHeaders.length === 0) for (const name in incoming.headers) this.read(name, String(incoming.headers[name]));
   }
 
-  /**
-   * Every request pays for this pass: comparing lengths and first letters leaves little to lower-case (bench: http).
-   */
+  /** Every request pays for this: comparing lengths and first letters leaves little to lower-case (bench: http). */
   private read(name: string, value: string): void {
     switch (name.length) {
       case 6:
@@ -119,9 +117,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     return clientDisconnected();
   }
 
-  /**
-   * Lets Node read the body ahead, as far as was booked: where nobody reads, Node does not notice a client that left.
-   */
+  /** Lets Node read ahead, as far as was booked: where nobody reads, it does not notice a client that left. */
   wait(bookedBytes: number): void {
     const { incoming } = this;
     if (http2StreamOf(incoming) !== undefined) return;

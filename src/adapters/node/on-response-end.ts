@@ -12,9 +12,7 @@ import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-reque
 
 type Done = (isSent: boolean) => void;
 
-/**
- * Calls `done` once when the response ends, or before this returns if it has. `isSent`: it was sent to its last byte.
- */
+/** Calls `done` once when the response ends, or at once if it has. `isSent`: it was sent to its last byte. */
 export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): void {
   const stream = http2StreamOf(req);
   if (stream === undefined) onHttp1End(req, res, done);

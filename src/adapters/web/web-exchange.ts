@@ -133,9 +133,7 @@ export class WebExchange implements Exchange<Request> {
   }
 }
 
-/**
- * Takes the flow headers off, so that none is forwarded: in place, or else from a copy with the same body and signal.
- */
+/** Takes the flow headers off, so that none is forwarded: in place, or else in a copy with its body and signal. */
 export function withoutFlowHeaders(request: Request): Request {
   const { headers } = request;
   const present = [...controlHeaders].filter((name) => headers.has(name));

@@ -52,7 +52,5 @@ export const controlHeaders: ReadonlySet<string> = new Set([
   droppedReasonHeader,
 ]);
 
-/**
- * Headers that are never copied from a client's request to a server. Source: llm-d-router, its system-owned headers.
- */
+/** Headers that are never copied from a client to a server. Source: llm-d-router, its system-owned headers. */
 export const systemOwnedHeaders: ReadonlySet<string> = new Set([...controlHeaders, 'content-length']);

@@ -11,9 +11,7 @@ export type HeaderRecord = Readonly<Record<string, string | readonly string[] | 
 
 export type HeaderSource = WebHeaders | HeaderRecord;
 
-/**
- * The trimmed value of the first of `names` with one, joined by `, `. Differs from llm-d-router: empty ones hide none.
- */
+/** The trimmed value of the first of `names` with one, joined by `, `. Unlike in llm-d-router, empty ones hide none. */
 export function headerValue(headers: HeaderSource, names: HeaderNames): string | undefined {
   for (const name of names) {
     const value = headerText(headers, name)?.trim();

@@ -27,9 +27,7 @@ const suffixes: Readonly<Record<string, readonly [base: bigint, exponent: number
   Ei: [2n, 60],
 };
 
-/**
- * A quantity of Kubernetes as an integer, rounded away from zero; NaN for none. May be negative, or beyond safe ones.
- */
+/** A quantity of Kubernetes, an integer rounded away from zero; NaN for none. Maybe negative, or not a safe integer. */
 export function parseQuantity(value: number | string): number {
   if (typeof value === 'number') return Number.isInteger(value) || value === Infinity ? value + 0 : NaN;
   const match = value.length <= longestText ? notation.exec(value) : null;

@@ -1,6 +1,4 @@
-/**
- * Finds the first content token of a stream. A role, comments and keep-alives are none; `mostHeldBytes` count as one.
- */
+/** Finds a stream's first content token. A role, comments, keep-alives are none; `mostHeldBytes` count as one. */
 import { contentPieces, parseJson } from './content-pieces.js';
 import { GatheredBytes } from './gathered-bytes.js';
 import { SseData } from './sse-data.js';

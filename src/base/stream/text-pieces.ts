@@ -1,6 +1,4 @@
-/**
- * Text out of UTF-8 in pieces. Most end with a whole character, and need no decoder that remembers, which costs more.
- */
+/** Text out of UTF-8 in pieces. Most end with a whole character, and need no decoder that remembers: it is dear. */
 
 const atStart = /* @__PURE__ */ new TextDecoder();
 /** In the middle of a text this is no byte order mark. */

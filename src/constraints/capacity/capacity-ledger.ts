@@ -1,6 +1,4 @@
-/**
- * Lets a request go where slot, prefill and KV cache have room. Invariant: an idle endpoint takes any prompt that fits.
- */
+/** Requests go where slot, prefill and KV cache have room. Invariant: an idle endpoint takes any prompt that fits. */
 import type { output } from 'zod/v4/core';
 import { Listeners } from '../../base/listeners.js';
 import { define } from '../../base/policy-definition.js';

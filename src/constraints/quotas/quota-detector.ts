@@ -39,9 +39,7 @@ export interface QuotaDetector extends Constraint {
    * from. Other quotas stay here.
    */
   drawFrom(source: QuotaSource | undefined): void;
-  /**
-   * Gives back what was bought ahead, and lets no request go by it. For a detector that takes over in the same turn.
-   */
+  /** Gives back what was bought ahead, and stops; for a detector that takes over in the same turn. */
   end(): void;
 }
 

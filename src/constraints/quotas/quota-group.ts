@@ -121,9 +121,7 @@ export class QuotaGroup {
     if (!isUnsent && this.refusedAtMs === -Infinity) this.mustProbe = false;
   }
 
-  /**
-   * The group rests for `waitMs`, else `restMs` of the refusals in a row; never shortened; those at once count once.
-   */
+  /** It rests for `waitMs`, else `restMs` of the refusals in a row; never shortened; those at once count once. */
   refused(
     dispatchedAtMs: number,
     nowMs: number,

@@ -1,6 +1,4 @@
-/**
- * Between the session limit and the carrier of messages. Invariant: an adopted session is untold until its turn here.
- */
+/** Session limit and carrier of messages. Invariant: an adopted session is not told of until its turn here. */
 import type { SharedPrefix } from './session-table.js';
 
 /** A session that is resident here. */
@@ -42,9 +40,7 @@ export interface SessionSharing {
   readonly inactivityMs: number;
   /** Infinity = unlimited. */
   readonly maxSessions: number;
-  /**
-   * Counts a session from elsewhere. False where it stays this replica's own: a turn runs here, or ended here later.
-   */
+  /** Counts a foreign session. False where it stays this replica's own: a turn runs here, or ended here later. */
   adopt(claim: SessionClaim, nowMs: number): boolean;
   /** A session ended elsewhere; with a running turn here it ends after that. `isUnsent`: if it had no turns here. */
   release(name: string, isUnsent: boolean): boolean;

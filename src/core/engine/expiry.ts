@@ -1,6 +1,4 @@
-/**
- * Ends waits whose time is up, with one timer. Invariant: it is armed, by the earliest deadline, while anything waits.
- */
+/** Ends waits when their time is up. Invariant: one timer, for the first deadline, exactly while something waits. */
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../base/clock.js';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';

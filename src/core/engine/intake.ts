@@ -121,9 +121,7 @@ export class Intake {
     }
   }
 
-  /**
-   * Takes the request in. `decided` hears the outcome, or undefined; `settle` that of a wait; `failed` of a wrong call.
-   */
+  /** Takes a request in. `decided` hears the outcome, or undefined; `settle` that of a wait; `failed` of misuse. */
   watch(
     request: FlowRequest,
     key: FlowKey,

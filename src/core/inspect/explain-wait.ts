@@ -47,9 +47,7 @@ function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
   return undefined;
 }
 
-/**
- * Explains a wait. The place costs O(place) in arrival order, else O(queue); `most` bounds it, at the price of `ahead`.
- */
+/** Explains a wait. The place costs O(place) by arrival, else O(queue); `most` bounds it, at the price of `ahead`. */
 export function waitOf(engine: Engine, item: QueueItem, nowMs: number, most: number = Infinity): WaitExplanation {
   const band = item.band as PriorityBand;
   const flow = item.flow as Flow;

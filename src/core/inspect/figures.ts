@@ -50,15 +50,11 @@ export interface BandTotals extends WaitingFigures, DemandFigures {
 export interface BandFigures extends BandTotals {
   /** True where the fairness policy shares by cost, so that `service` and `leadOf` have something to tell. */
   readonly keepsAccount: boolean;
-  /**
-   * Undefined when none wait. O(1), but for the first question to a band whose fairness IDs queue by class: O(flows).
-   */
+  /** Undefined when none wait. O(1), but O(flows) for a band's first question when fairness IDs queue by class. */
   waitingOf(fairnessId: string): WaitingFigures | undefined;
   /** Fairness IDs of waiting requests, by when flows became active; one may come twice. Costs only what is taken. */
   waitingIds(): Iterable<string>;
-  /**
-   * Cost received and owed since the first call, of 1,000 fairness IDs at most; undefined where it is not shared by.
-   */
+  /** Cost received and owed since the first call, of up to 1,000 fairness IDs; undefined where none is shared. */
   service(): ServiceFigures | undefined;
   /** Cost that a waiting fairness ID got beyond those that go next; undefined without an account or wait. O(1). */
   leadOf(fairnessId: string): number | undefined;

@@ -1,6 +1,4 @@
-/**
- * What waits and runs of each flow, and since when: who starves, and who takes its place. Bounded, however many wait.
- */
+/** What waits and runs of flows, and since when: who starves, who takes its place. Bounded, however many wait. */
 import type { ItemQueue } from '../../base/queues/item-queue.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';

@@ -2,9 +2,7 @@
 
 const brand = Symbol.for('headgate.FlowEvictedError');
 
-/**
- * The reason of `lease.signal` after an eviction. Frameworks answer it with 429 (http-errors, Hono's HTTPException).
- */
+/** The reason of `lease.signal` after an eviction; frameworks answer it with 429 (http-errors, HTTPException). */
 export class FlowEvictedError extends Error {
   override readonly name = 'FlowEvictedError';
   readonly code = 'ERR_FLOW_EVICTED';

@@ -108,7 +108,7 @@ function watchUpstreamHealth(upstreams: Upstreams, config: HealthConfig, log: Ga
 /** Requests in flight on an unknown server of weight 1: few enough for a small one, enough to keep a large one busy. */
 const fallbackConcurrency = 16;
 
-/** Where servers have no metrics and the detector needs them, one that counts requests takes over, or the log tells. */
+/** Without the metrics that the detector needs, one that counts requests takes over; of a named one the log tells. */
 export class MetricsFallback {
   private readonly log: GatewayLog;
   private readonly use: (detector: SaturationDetector) => void;

@@ -1,6 +1,4 @@
-/**
- * Which models may be labels, each a series for ever. Invariant: those of the file, and a hundred that servers took.
- */
+/** Which models may be labels, each a series for ever. Invariant: the file's, and a hundred that servers took. */
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import { modelsOf } from '../shared/model-label.js';
 

@@ -27,9 +27,7 @@ const [shortHead, longHead] = [4_096, 262_144];
 const dataUrl = /^data:([^,;]{0,100})[^,]{0,100},/;
 const picture = /^(?:\xff\xd8|\x89PNG|GIF8|RIFF)/;
 
-/**
- * Reads data, a data URL, a URL or a file's ID, by `field` and by `labels` beside it (type, `detail`). Undefined: text.
- */
+/** Reads data, a data URL, a URL or a file's ID, by `field` and its `labels` (type, `detail`). Undefined: text. */
 export function mediumOf(body: Buffer, start: number, end: number, field: string, labels: string): Medium | undefined {
   const [prefix = '', named] = dataUrl.exec(textAt(body, start, Math.min(end, start + 256))) ?? [];
   // Some writers of JSON escape slashes.

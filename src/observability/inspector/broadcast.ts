@@ -1,6 +1,4 @@
-/**
- * One timer and frame for all who watch; slow ones miss some. Invariant: no watcher, no timer; each holds one frame.
- */
+/** One timer and frame for all; slow ones miss some. Invariant: no watcher, no timer; each holds one frame. */
 import type { Clock } from '../../index.js';
 
 type Watcher = ReadableStreamDefaultController<Uint8Array>;

@@ -1,6 +1,6 @@
 /**
  * What each tenant has, and received of what it is owed. A flow starves when its oldest request waited `starvesAfterMs`
- * and it got nothing lately, or less than half of its share in the last minute, while others were served.
+ * and it got nothing lately while others were served, or in the last minute less than half of its share of its band.
  */
 import type { ControllerOverview } from '../../types/index.js';
 import type { FlowHistory } from './history.js';

@@ -13,9 +13,7 @@ import { attributes, waitSpan } from './instruments.js';
 export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
   /** Makes the spans. */
   tracer: Tracer;
-  /**
-   * The parent span's context. A request from inside a plugin or listener is queued later. @default the active context
-   */
+  /** The parent span's context. Requests from inside a plugin or listener queue later. @default the active context */
   contextOf?: ((request: R) => Context) | undefined;
   /** Whether spans have the attribute `flow_control.fairness_id`. @default false */
   fairnessIdAttribute?: boolean | undefined;

@@ -1,6 +1,4 @@
-/**
- * One controller as a scrape sees it, read once for all metrics, and never what waits. Invariant: gauges cannot drift.
- */
+/** One controller as a scrape sees it, read once for all metrics, never what waits. Invariant: gauges cannot drift. */
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';

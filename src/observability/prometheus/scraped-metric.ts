@@ -99,9 +99,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
     return this.described(this.samples().map(merged));
   }
 
-  /**
-   * prom-client prints from this where it knows it, else from `get`; what is long to print waits for a turn of its own.
-   */
+  /** prom-client prints from this if it knows it, else from `get`; what is long waits for a turn of its own. */
   async getForPromString(): Promise<object> {
     const samples = this.samples();
     if (samples.length > printedAtOnce) await turnOfItsOwn();
@@ -129,9 +127,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
   }
 }
 
-/**
- * Registers or joins families; the function removes them. @throws FlowConfigError for a pool twice, or a foreign name
- */
+/** Registers or joins families; the answer removes them. @throws FlowConfigError for a pool twice, a foreign name */
 export function expose<S>(
   register: MetricsRegister,
   prefix: string,

@@ -25,7 +25,7 @@ export interface BucketSettings extends StoreSettings {
 export interface WindowSettings extends BucketSettings {
   /** A replica that waits for units asks at least this often. */
   readonly refreshMs: number;
-  /** True: chunks come off the burst; what leaked is not given back: rates hold. False: what was used is paid for. */
+  /** True: chunks come off the burst, leaked units stay taken: bounds hold. False: only what is used is paid. */
   readonly isStrict: boolean;
   /** Bought ahead, ms of the rate; chunks are of the burst. @default half a refresh of its part, or 2 requests */
   readonly chunkMs?: number | undefined;

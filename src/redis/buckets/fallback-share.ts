@@ -1,4 +1,4 @@
-/** What a replica takes of a bucket without the store. Invariant: of what was used by then; it owes a burst at most. */
+/** A replica's part of a bucket without the store. Invariant: it begins with that part of what was used. */
 import { GcraWindow } from '../../base/gcra-window.js';
 import type { BucketTerms } from './bucket-store.js';
 

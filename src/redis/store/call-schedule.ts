@@ -1,4 +1,4 @@
-/** One call at a time, at the earliest instant asked for. Invariant: a call asked for during one is left to its end. */
+/** One call at a time, at the earliest instant asked for. Invariant: none during one; who ends it asks again. */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
 

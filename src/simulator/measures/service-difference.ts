@@ -60,9 +60,7 @@ export const differenceOptions: Schema<{ readonly [K in keyof ServiceDifferenceO
   completionTokenPrice: s.optional(s.atLeastZero(), 2),
 } satisfies Record<keyof ServiceDifferenceOptions, unknown>);
 
-/**
- * 0 with one tenant, NaN where nobody was served. `requests`: as `SimulationResult.requests`. @throws FlowConfigError
- */
+/** 0 with one tenant, NaN where nobody was served. `requests`: of a SimulationResult. @throws FlowConfigError */
 export function serviceDifference(
   requests: readonly RequestRecord[],
   options: ServiceDifferenceOptions = {},

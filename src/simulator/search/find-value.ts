@@ -56,9 +56,7 @@ const precision = 0.01;
 /** Refinements around the closest value, when the grid has found none. */
 const refinements = 8;
 
-/**
- * Tries a grid between `from` and `to`, closer where none holds; narrows to neighbours or 1 %. @throws FlowConfigError
- */
+/** Tries a grid between `from` and `to`, closer if none holds; narrows to neighbours or 1 %. @throws FlowConfigError */
 export function findValue(given: FindOptions): FoundValues {
   const { from, to, isInteger, miss } = s.parse(options, given, 'findValue');
   const known = new Map<number, TriedValue>();

@@ -1,6 +1,6 @@
 /**
- * Saturation as the simulated servers know it: 0 while one would begin a request, else 1. No gateway knows this: it is
- * the scheduler inside an engine, as in papers.
+ * Saturation as the simulated servers know it: 0 while one would begin a request, else 1. No gateway knows this: the
+ * controller then acts as a scheduler inside the server, as in papers whose scheduler is inside the engine.
  */
 import { Listeners } from '../../base/listeners.js';
 import * as s from '../../base/schema/schema.js';

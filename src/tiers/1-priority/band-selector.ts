@@ -1,6 +1,4 @@
-/**
- * Tier 1: which open band goes next. Gate and endpoints answer through interfaces here, because the tiers know neither.
- */
+/** Tier 1: which open band goes next. Gate and endpoints answer through interfaces, as the tiers know neither. */
 import type { BandRegistry } from '../band-registry.js';
 import type { Flow } from '../flow.js';
 import type { PriorityBand } from '../priority-band.js';

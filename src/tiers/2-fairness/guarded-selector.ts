@@ -1,6 +1,4 @@
-/**
- * Reports a selector's faults; absent methods cost nothing. Invariant: a policy that makes none is asked once a second.
- */
+/** Reports a selector's faults. Invariant: a policy that fails to make one is asked again, once a second at most. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';
 import { misspelledHooks } from '../../base/misspelled-hooks.js';

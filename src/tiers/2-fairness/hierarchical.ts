@@ -66,9 +66,7 @@ const codeOptions = s.object(
   levelsFit,
 );
 
-/**
- * A name a level, so that no paths are equal: given ones begin with `=`, missing are empty, the rest joins the last.
- */
+/** A name a level, so that no paths are equal: given ones begin with `=`, missing are empty, the last has the rest. */
 function namesFor(path: readonly string[], levels: number, joinRest: (rest: readonly string[]) => string): string[] {
   const names: string[] = [];
   for (let level = 0; level < levels; level++) {

@@ -8,9 +8,7 @@ export interface FlowService {
   readonly settled: number;
   /** Cost that its requests were charged in the window, predictions and their corrections included. */
   readonly received: number;
-  /**
-   * Its cost in the window, had each been divided by weight among those that waited; who did not wait is owed its own.
-   */
+  /** Its cost, had each been divided by weight among those that waited; who did not wait is owed its own. */
   readonly owed: number;
 }
 

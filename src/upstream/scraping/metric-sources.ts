@@ -24,9 +24,7 @@ export interface MetricSources {
 
 export type MetricProfile = 'vllm' | 'sglang' | 'trtllm-serve' | 'triton' | 'dynamo';
 
-/**
- * In order of trial: Dynamo's workers pass the engine's on, which say more. Sources: llm-d-router; the metrics pages.
- */
+/** In order of trial: Dynamo's workers pass the engine's on, which say more. Sources: llm-d-router; metrics pages. */
 export const metricProfiles: Readonly<Record<MetricProfile, MetricSources>> = {
   vllm: {
     waitingQueueSize: 'vllm:num_requests_waiting',

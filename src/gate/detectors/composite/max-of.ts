@@ -1,6 +1,4 @@
-/**
- * Several detectors as one, the fullest or the mean. Invariant: answers rise with readings; a failure reads as full.
- */
+/** Several detectors as one: fullest or mean. Invariant: answers rise with readings; a failure reads as full. */
 import { type ConfigIssue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';

@@ -72,9 +72,7 @@ export class ShareTree {
     return share;
   }
 
-  /**
-   * Something can be picked. `isNew`: it was not held back, and begins where those that return do; others have waited.
-   */
+  /** Something can be picked. `isNew`: it was not held back, and begins where returning ones do. */
   activate(leaf: Share, isNew: boolean): void {
     for (let share: Share | undefined = leaf; share !== undefined && !share.isActive; share = share.siblings.owner) {
       share.siblings.wake(share);

@@ -4,9 +4,7 @@ import { textHash } from '../../../base/text-hash.js';
 import type { FlowView } from '../../views.js';
 import { ShareHeap } from './share-heap.js';
 
-/**
- * A leaf has flows, others a group. Invariant: `counter` is cost by weight, from where the siblings' order lifted it.
- */
+/** A leaf has flows, others a group. Invariant: `counter` is cost by weight, from where siblings' order lifted it. */
 export class Share implements Linked<Share> {
   /** Its slot in its heap, −1 in none. The order of its siblings owns it, as links, list, turn and round. */
   slot = -1;
@@ -122,9 +120,7 @@ export class Share implements Linked<Share> {
 export interface ShareOrder {
   /** Active shares. */
   readonly size: number;
-  /**
-   * A share that returns is lifted to it; it never falls. NaN when the past always counts, and must not be forgotten.
-   */
+  /** A share that returns is lifted to it; it never falls. NaN when the past always counts. */
   readonly floor: number;
   /** The counter at which shares go now: those above it have had more. */
   readonly mark: number;
@@ -145,9 +141,7 @@ export interface ShareOrder {
   lower(amount: number): void;
 }
 
-/**
- * Forgotten shares above the floor, the longest first; a silent band's never rises. Beyond `most` debts are forgiven.
- */
+/** Forgotten shares above the floor, the longest first; silent bands' never rise. Beyond `most` debt is forgiven. */
 export class Orphans {
   private readonly shares = new Set<Share>();
   private readonly most: number;
