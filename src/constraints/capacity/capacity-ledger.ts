@@ -84,14 +84,18 @@ const names = {
   size: 'tokens of KV, more than there are',
 };
 
-class Ledger {
+class Ledger implements Constraint {
+  readonly type: string = type;
+  readonly subscribe: (listener: () => void) => () => void;
   private readonly settings: Settings;
+  private readonly started = new Listeners();
   private readonly lengths = new OutputLengths();
   private readonly ledgers = new WeakMap<EndpointView, EndpointLedger>();
   private kept: Kept | undefined = undefined;
 
   constructor(settings: Settings) {
     this.settings = settings;
+    this.subscribe = this.started.subscribe;
   }
 
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
@@ -127,9 +131,8 @@ class Ledger {
     this.ledgerOf(endpoint).take(seat, this.needOf(seat.item), nowMs);
   }
 
-  /** True when a request had its first token. */
-  reported(endpoint: EndpointView, nowMs: number, seat: SeatView): boolean {
-    return this.ledgers.get(endpoint)?.grew(seat, nowMs) === true;
+  reported(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    if (this.ledgers.get(endpoint)?.grew(seat, nowMs) === true) this.started.announce();
   }
 
   released(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
@@ -138,23 +141,23 @@ class Ledger {
     if (claim !== undefined && completionTokens > 0) this.lengths.learn(claim.model, completionTokens);
   }
 
-  figures(endpoints: readonly EndpointView[], nowMs: number): CapacityFigure[] {
+  capacity(endpoints: readonly EndpointView[], nowMs: number): CapacityFigure[] {
     return endpoints.flatMap((endpoint) => {
       const limits = this.limitsOf(endpoint);
       const used = this.usedOf(endpoint, nowMs);
-      const limited = dimensions.filter((dimension) => limits[dimension] < Infinity);
-      return limited.map((dimension) => ({
+      const figure = (dimension: (typeof dimensions)[number]): CapacityFigure => ({
         endpoint: endpoint.id,
         dimension,
         used: used[dimension],
         limit: limits[dimension],
-      }));
+      });
+      return dimensions.filter((dimension) => limits[dimension] < Infinity).map(figure);
     });
   }
 
   fullness(endpoints: readonly EndpointView[], nowMs: number): number {
     const fullest = (endpoint: EndpointView): number =>
-      Math.max(0, ...this.figures([endpoint], nowMs).map(({ used, limit }) => used / limit));
+      Math.max(0, ...this.capacity([endpoint], nowMs).map(({ used, limit }) => used / limit));
     return Math.min(1 - Number.EPSILON, ...endpoints.map(fullest));
   }
 
@@ -239,21 +242,7 @@ class Ledger {
  * new FlowController({ pool, constraints: [capacityLedger({ slots: 256, prefillTokens: '16k', kvTokens: '400k' })] })
  */
 export function capacityLedger(options: CapacityLedgerOptions): Constraint {
-  const ledger = new Ledger(s.parse(parameters, options, 'capacityLedger'));
-  const { subscribe, announce } = new Listeners();
-  return {
-    type,
-    withRoomFor: (endpoints, item, nowMs) => ledger.withRoomFor(endpoints, item, nowMs),
-    waitOf: (endpoints, item, nowMs) => ledger.waitOf(endpoints, item, nowMs),
-    fullness: (endpoints, nowMs) => ledger.fullness(endpoints, nowMs),
-    capacity: (endpoints, nowMs) => ledger.figures(endpoints, nowMs),
-    dispatched: (endpoint, nowMs, seat) => ledger.dispatched(endpoint, nowMs, seat),
-    reported(endpoint, nowMs, seat) {
-      if (ledger.reported(endpoint, nowMs, seat)) announce();
-    },
-    released: (endpoint, nowMs, seat) => ledger.released(endpoint, nowMs, seat),
-    subscribe,
-  };
+  return new Ledger(s.parse(parameters, options, 'capacityLedger'));
 }
 
 export const capacityLedgerPlugin: ConstraintDefinition = define(type, parameters, capacityLedger);
