@@ -66,8 +66,8 @@ export function lifeSigns<Subject>(
     afterMs: after,
     everyMs: every,
     sign() {
-      if (signText !== undefined) return signText(placeOf(place?.(subject)));
-      return kind === 'events' ? signOf(dialect, placeOf(place?.(subject))) : ' ';
+      const at = placeOf(place?.(subject));
+      return signText?.(at) ?? (kind === 'events' ? signOf(dialect, at) : ' ');
     },
     instead(status, headerOf) {
       const isPlain = (headerOf('content-encoding') ?? 'identity') === 'identity';
