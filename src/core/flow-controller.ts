@@ -125,7 +125,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     }
   }
 
-  /** The answer stops it. What a listener throws is reported. @throws FlowConfigError for an unknown event */
+  /** Returns a function that stops it. Throws of listeners are reported. @throws FlowConfigError for unknown events */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
     return this.engine.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
   }

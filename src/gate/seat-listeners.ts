@@ -1,4 +1,4 @@
-/** All that hear of seats, by the endpoints they judge. Invariant: who hears of a dispatch hears of its end. */
+/** All that hear of seats of endpoints they judge. Invariant: who hears of a dispatch hears of its end. */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { EndpointView } from '../endpoints/endpoint.js';

@@ -1,4 +1,4 @@
-/** Text out of UTF-8 in pieces. Most end with a whole character, and need no decoder that remembers: it is dear. */
+/** Text out of UTF-8 in pieces. Most end with a whole character, and need no dearer decoder that remembers. */
 
 const atStart = /* @__PURE__ */ new TextDecoder();
 /** In the middle of a text this is no byte order mark. */

@@ -1,4 +1,4 @@
-/** Requests go where slot, prefill and KV cache have room. Invariant: an idle endpoint takes any prompt that fits. */
+/** A request goes where slot, prefill and KV cache have room. Invariant: an idle endpoint takes all that fits. */
 import type { output } from 'zod/v4/core';
 import { Listeners } from '../../base/listeners.js';
 import { define } from '../../base/policy-definition.js';

@@ -39,7 +39,7 @@ export interface QuotaDetector extends Constraint {
    * from. Other quotas stay here.
    */
   drawFrom(source: QuotaSource | undefined): void;
-  /** Gives back what was bought ahead, and stops; for a detector that takes over in the same turn. */
+  /** Gives back what was bought ahead, and lets nothing go by it; for a detector that takes over in this turn. */
   end(): void;
 }
 

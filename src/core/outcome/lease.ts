@@ -47,7 +47,7 @@ export interface Lease {
   abort(reason?: unknown): void;
   /** Moves the seat to where the host sent it. @throws FlowConfigError for an unknown endpoint, or a released lease */
   bind(endpoint: string | EndpointView): void;
-  /** What it consumed so far; absent figures stay. Ignored after `release`. @throws FlowConfigError for bad ones */
+  /** Tells its usage so far; absent figures stay. Ignored after `release`. @throws FlowConfigError for bad figures */
   report(usage: Partial<Usage>): void;
   /**
    * Tells the status, headers and refusal text of every answer, once its head is there, as in
@@ -57,7 +57,7 @@ export interface Lease {
   answered(answer: ServerAnswer): void;
   /** Tells that nothing has reached a server: quotas give all back, no tokens are charged. Ignored after `release`. */
   unsent(): void;
-  /** No turn of its session follows: `sessionLimit()` gives its place away. May be called after `release`. */
+  /** Tells that its session has no further turn: `sessionLimit()` gives its place away. Also after `release`. */
   endSession(): void;
   /**
    * For a request that was evicted, or whose lease `isPutOff`. Gives the seat back and lets the request wait again, in

@@ -88,7 +88,7 @@ interface BufferedWriter {
   flush(): void;
 }
 
-/** Fewer writes, as each blocks. Invariant: lines keep their order, and are held for `everyMs` or until the end. */
+/** Writes less often, as each blocks. Invariant: lines keep their order; none is held longer than `everyMs`. */
 export function bufferedWriter(write: (text: string) => void, most: number = mostCharacters): BufferedWriter {
   let held = '';
   let timer: NodeJS.Timeout | undefined;

@@ -127,7 +127,7 @@ export class ScrapedMetric<S = never> implements RegisteredMetric {
   }
 }
 
-/** Registers or joins families; the answer removes them. @throws FlowConfigError for a pool twice, a foreign name */
+/** Registers or joins families; returns what removes them. @throws FlowConfigError for a pool twice, a foreign name */
 export function expose<S>(
   register: MetricsRegister,
   prefix: string,
