@@ -18,7 +18,6 @@ const guides = [
   'capacity',
   'gateway',
   'envoy',
-  'sockets',
   'deployment',
   'scale-out',
   'client',

@@ -1,6 +1,6 @@
 /** The controller of a gateway, and what its policies see of a request. */
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
-import type { EndpointFilter, EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
+import type { EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
 import { FlowController, labelFilter, leastLoaded } from '../index.js';
 import type { Upstreams } from './forwarding/upstreams.js';
 import { knownStateOf, type RequestState, stateOf } from './request-state.js';
@@ -18,8 +18,6 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly maxOutputTokens?: number | undefined;
   /** What its size was taken for, `text+media+output`, for explanations. */
   readonly takenFor?: string | undefined;
-  /** The only server that it may go to, by id: the one of its socket. */
-  readonly pinnedTo?: string | undefined;
   /** The servers that it was sent to before: they refused it, or were late. */
   readonly refusedBy?: readonly string[] | undefined;
 }
@@ -28,26 +26,17 @@ type Options = FlowControllerOptions<GatewayRequest>;
 type Estimate = NonNullable<Options['estimate']>;
 
 /** The file's options. If servers say by a label which models they have, requests go to those that have theirs. */
-export function flowOptions(config: Pick<GatewayConfig, 'flow' | 'upstreams'>, hasSockets = false): Options {
+export function flowOptions(config: Pick<GatewayConfig, 'flow' | 'upstreams'>): Options {
   const { upstreams } = config;
   const given = config.flow as Options;
   const { estimate, endpointPicker = leastLoaded() } = given;
   const options = { ...given, estimate: estimate && logged(estimate), endpointPicker: elsewhere(endpointPicker) };
-  const hasModels = upstreams.some(({ labels }) => labels.model !== undefined);
-  if (!hasModels && !hasSockets) return options;
+  if (upstreams.every(({ labels }) => labels.model === undefined)) return options;
   const byModel = labelFilter<GatewayRequest>({ label: 'model', of: ({ model }) => model, allowsNoLabel: true });
   const { endpointFilters = [], holBlocking = 'none' } = options;
-  const own = [...(hasModels ? [byModel] : []), ...(hasSockets ? [bySocket] : [])];
   // A model whose servers are full must not hold back the others.
-  return { ...options, endpointFilters: [...endpointFilters, ...own], holBlocking };
+  return { ...options, endpointFilters: [...endpointFilters, byModel], holBlocking };
 }
-
-/** Turns of a socket go to its server. */
-const bySocket: EndpointFilter<GatewayRequest> = {
-  type: 'socket-filter',
-  classOf: ({ request }) => request.pinnedTo,
-  keep: (endpoints, pinnedTo) => endpoints.filter(({ id }) => id === pinnedTo),
-};
 
 /** The host's estimate, which log and metrics tell in place of the gateway's own. */
 function logged(estimate: Estimate): Estimate {
@@ -112,13 +101,11 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
 }
 
 /** The adapter's own object with more fields: a copy with all of them costs more (bench: gateway). */
-function enriched(given: HttpFlowRequest<NodeRequest>, state: RequestState) {
-  const { targetModel, model, attempts, body, size, pinnedTo } = state;
+function enriched(given: HttpFlowRequest<NodeRequest>, { targetModel, model, attempts, body, size }: RequestState) {
   const request: { -readonly [Field in keyof GatewayRequest]: GatewayRequest[Field] } = given;
   request.model = targetModel;
   request.askedModel = model;
   request.refusedBy = attempts;
-  if (pinnedTo !== undefined) request.pinnedTo = pinnedTo;
   request.inputTokens = size?.inputTokens;
   request.maxOutputTokens = body?.maxOutputTokens;
   request.takenFor = size?.told;

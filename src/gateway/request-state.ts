@@ -7,7 +7,7 @@ import type { Classification, NodeRequest } from '../adapters/node/index.js';
 import { NodeExchange } from '../adapters/node/node-exchange.js';
 import { onResponseEnd } from '../adapters/node/on-response-end.js';
 import { respond, setFlowHeaders } from '../adapters/node/respond.js';
-import type { Drop, EndpointView, Lease } from '../index.js';
+import type { Drop, Lease } from '../index.js';
 import type { GenerationBody } from './bodies/generation-body.js';
 import type { SenderConfig } from './settings/gateway-config.js';
 import type { SizeEstimate } from './sizes/prompt-sizes.js';
@@ -61,8 +61,6 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
   modelRewrite: string | undefined = undefined;
   /** It is kept, because the headers that it was read from are gone when it is needed again. */
   classification: Classification | undefined = undefined;
-  /** The server of the socket whose turn it is. */
-  pinnedTo: string | undefined = undefined;
   /** Servers that it was sent to; the next attempt goes to another one if it can. */
   readonly attempts: string[] = [];
   /** The lease of the attempt that its server put off, until the request waits again. */
@@ -86,8 +84,6 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
 
   /** Whether its body is to be JSON. */
   readonly isJson: boolean;
-  /** Takes a turn of a socket on when it has its seat; undefined for a request. */
-  forward: ((endpoint: EndpointView) => void) | undefined = undefined;
   private readonly ends: ((isSent: boolean) => void)[] = [];
   private sent: boolean | undefined = undefined;
 
@@ -107,12 +103,10 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
 
   /** Listens to the end of the response. */
   watch(): void {
-    onResponseEnd(this.req, this.res, (isSent) => this.finish(isSent));
-  }
-
-  finish(isSent: boolean): void {
-    this.sent = isSent;
-    for (const end of this.ends) end(isSent);
+    onResponseEnd(this.req, this.res, (isSent) => {
+      this.sent = isSent;
+      for (const end of this.ends) end(isSent);
+    });
   }
 
   override onEnd(done: (isSent: boolean) => void): void {

@@ -33,7 +33,6 @@ export interface Exchange<Req> {
   /** The request has to wait. It may end before this returns. */
   wait?(bookedBytes: number): void;
   readonly asked?: Asked['asked'];
-  readonly signText?: Asked['signText'];
   /** Begins the answer of a request that waits for long, and shows life until its own bytes come. */
   showLife?(signs: LifeSigns): void;
   /** The request may go on. */

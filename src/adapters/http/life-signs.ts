@@ -23,7 +23,7 @@ export interface WaitingOptions<Subject> {
 
 /** The signs for one request. */
 export interface LifeSigns {
-  readonly kind: 'events' | 'whitespace' | 'processing' | 'frames';
+  readonly kind: 'events' | 'whitespace' | 'processing';
   readonly afterMs: number;
   readonly everyMs: number;
   sign(): string;
@@ -36,8 +36,6 @@ export interface LifeSigns {
 export interface Asked {
   readonly headers: HeaderSource;
   readonly asked?: { readonly url?: string | undefined; readonly body?: unknown } | undefined;
-  /** A sign in the words of a socket, which has a begun answer always. */
-  readonly signText?: ((place: object | undefined) => string) | undefined;
 }
 
 type Dialect = 'openai' | 'responses' | 'anthropic';
@@ -46,7 +44,7 @@ type Dialect = 'openai' | 'responses' | 'anthropic';
 export function lifeSigns<Subject>(
   subject: Subject,
   options: WaitingOptions<Subject>,
-  { headers, asked: { url = '', body } = {}, signText }: Asked,
+  { headers, asked: { url = '', body } = {} }: Asked,
   begun: () => void,
 ): LifeSigns | undefined {
   const { after = 15_000, every = 10_000, isStream, place, informational, json, onSign } = options;
@@ -54,7 +52,7 @@ export function lifeSigns<Subject>(
     isStream?.(subject) ??
     (headerText(headers, 'accept')?.includes('text/event-stream') === true || fieldsOf(body)?.stream === true);
   const other = json ?? (informational === true ? 'processing' : undefined);
-  const kind = signText !== undefined ? 'frames' : isAsked ? 'events' : other;
+  const kind = isAsked ? 'events' : other;
   if (kind === undefined) return undefined;
   const dialect = dialectOf(url);
   const written = (status: number, retryAfterMs: unknown, text: string): string =>
@@ -65,10 +63,7 @@ export function lifeSigns<Subject>(
     kind,
     afterMs: after,
     everyMs: every,
-    sign() {
-      const at = placeOf(place?.(subject));
-      return signText?.(at) ?? (kind === 'events' ? signOf(dialect, at) : ' ');
-    },
+    sign: () => (kind === 'events' ? signOf(dialect, place?.(subject)) : ' '),
     instead(status, headerOf) {
       const isPlain = (headerOf('content-encoding') ?? 'identity') === 'identity';
       if (!isPlain || status >= 400) onSign?.('failed');
@@ -90,39 +85,25 @@ function dialectOf(url: string): Dialect {
 }
 
 /** Comments, which every reader of events leaves out; Anthropic's clients know an event for it. */
-function signOf(dialect: Dialect, place: ReturnType<typeof placeOf>): string {
+function signOf(dialect: Dialect, wait: WaitExplanation | undefined): string {
   const ping = dialect === 'anthropic' ? 'event: ping\ndata: {"type": "ping"}\n\n' : '';
-  if (place === undefined) return ping || ': waiting\n\n';
-  const { position, estimated_wait_ms: ms } = place;
-  return `: waiting position=${position}${ms === undefined ? '' : ` eta=${Math.ceil(ms / 1000)}s`}\n\n${ping}`;
-}
-
-function placeOf(wait: WaitExplanation | undefined) {
-  if (wait === undefined) return undefined;
+  if (wait === undefined) return ping || ': waiting\n\n';
   const { ahead = 0, aheadInOtherFlows, inHigherBands, estimatedWaitMs } = wait;
-  return { position: ahead + aheadInOtherFlows + inHigherBands + 1, estimated_wait_ms: estimatedWaitMs };
-}
-
-/** The error object of an answer, with what its head would have told. */
-export function errorOf(
-  status: number,
-  retry_after_ms: number | undefined,
-  text: string,
-): { readonly body: object | undefined; readonly error: Readonly<Record<string, unknown>> } {
-  const body = fieldsOf(parseJson(text));
-  const message = body?.detail ?? (text || `status ${status}`);
-  const given = fieldsOf(body?.error) ?? { message, code: String(status) };
-  return { body, error: { type: 'server_error', param: null, ...given, status, retry_after_ms } };
+  const eta = estimatedWaitMs === undefined ? '' : ` eta=${Math.ceil(estimatedWaitMs / 1000)}s`;
+  return `: waiting position=${ahead + aheadInOtherFlows + inHigherBands + 1}${eta}\n\n${ping}`;
 }
 
 function eventsOf(dialect: Dialect, status: number, retry_after_ms: number | undefined, text: string): string {
   // Who asked for a stream and is answered in whole gets it as one event.
   if (status < 400) return `${text.replace(/^/gm, 'data: ')}\n\n`;
-  const { body, error } = errorOf(status, retry_after_ms, text);
+  const body = fieldsOf(parseJson(text));
+  const message = body?.detail ?? (text || `status ${status}`);
+  const given = fieldsOf(body?.error) ?? { message, code: String(status) };
+  const error = { type: 'server_error', param: null, ...given, status, retry_after_ms };
   if (dialect === 'openai') return eventOf({ ...body, error });
   if (dialect === 'responses') return eventOf({ sequence_number: 0, ...error, error, type: 'error' }, 'error');
   const isOverload = status === 429 || status === 503 || status === 529;
-  const type = fieldsOf(body)?.type === 'error' ? error.type : isOverload ? 'overloaded_error' : 'api_error';
+  const type = body?.type === 'error' ? error.type : isOverload ? 'overloaded_error' : 'api_error';
   return eventOf({ type: 'error', error: { ...error, type } }, 'error');
 }
 

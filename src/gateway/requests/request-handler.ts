@@ -38,7 +38,6 @@ import type { GatewayConfig, SenderConfig } from '../settings/gateway-config.js'
 import { ApiError, sendError, sendJson, uploadEnds } from '../shared/api-error.js';
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
-import { mayHave } from '../shared/model-label.js';
 import { isSafePath } from '../shared/safe-path.js';
 import { PromptSizes } from '../sizes/prompt-sizes.js';
 import { ModelsRoute } from './models-route.js';
@@ -70,7 +69,6 @@ export interface HandlerParts {
 }
 
 export class RequestHandler {
-  readonly upstreams: Upstreams;
   private readonly parts: HandlerParts;
   private readonly gate: ReturnType<typeof gateOf>;
   private readonly models = new ModelsRoute();
@@ -81,7 +79,6 @@ export class RequestHandler {
   constructor(parts: HandlerParts, config: GatewayConfig, agent: Agent) {
     const { flow, upstreams } = parts;
     this.parts = parts;
-    this.upstreams = upstreams;
     this.refused = refusalTracker(upstreams.pool);
     this.gate = gateOf(flow);
     flow.on('dropped', ({ request, outcome }) => {
@@ -111,60 +108,6 @@ export class RequestHandler {
       : 'its API key was revoked while it waited';
   }
 
-  /** What a reload replaces. */
-  get current(): Readonly<Setup> {
-    return this.setup;
-  }
-
-  avoid(endpoint: EndpointView): void {
-    this.refused(endpoint, this.setup.config.retry.avoidFor, true);
-  }
-
-  /** The server's name of a model. */
-  targetOf(model: string): string {
-    const { aliases } = this.setup.config.models;
-    return Object.hasOwn(aliases, model) ? (aliases[model] ?? model) : model;
-  }
-
-  /** The server for a socket that holds no seat. @throws ApiError 404, 503 */
-  leastLoaded(model: string | undefined): EndpointView {
-    const target = model === undefined ? undefined : this.targetOf(model);
-    const { pool } = this.upstreams;
-    const isFit = (each: EndpointView): boolean => target === undefined || mayHave(each, target);
-    if (target !== undefined && !this.upstreams.serves(target)) throw noModel(model);
-    const ready = pool.endpoints.filter((each) => each.state === 'ready' && isFit(each));
-    const [first] = ready.sort((a, b) => a.inFlightRequests / a.weight - b.inFlightRequests / b.weight);
-    if (first === undefined) throw new ApiError(503, 'no_servers', 'No model server can be had.');
-    return first;
-  }
-
-  /** A turn of a socket: as the body of a request, if `isBody`, and to the server that it is connected to. */
-  enterTurn(state: RequestState, isBody: boolean, pinned: EndpointView | undefined): void {
-    this.tellEnd(state);
-    try {
-      this.identify(state);
-      state.pinnedTo = pinned?.id;
-      const bytes = state.bytes ?? Buffer.from('{}');
-      const reader = new GenerationBodyReader(this.setup.rankFields);
-      reader.push(bytes);
-      if (isBody) this.route(state, reader.end(bytes));
-      const { targetModel } = state;
-      if (pinned !== undefined && targetModel !== undefined && !mayHave(pinned, targetModel)) throw otherServer;
-      this.askFlowControl(state);
-    } catch (error) {
-      this.fail(state, error);
-    }
-  }
-
-  /** Has its end counted and logged. */
-  tellEnd(state: RequestState): void {
-    state.onEnd((isSent) => {
-      // A client that leaves ends its response before flow control hears of it.
-      if (isSent) this.ended(state, true);
-      else setImmediate(() => this.ended(state, false));
-    });
-  }
-
   /** Never throws. */
   handle(state: RequestState): void {
     const { req, res, path } = state;
@@ -172,7 +115,11 @@ export class RequestHandler {
       if (req.rawHeaders.length > 2 * mostHeaders) throw tooManyHeaders;
       if (!path.startsWith('/v1/')) throw nothingAt(state);
       state.watch();
-      this.tellEnd(state);
+      state.onEnd((isSent) => {
+        // A client that leaves ends its response before flow control hears of it.
+        if (isSent) this.ended(state, true);
+        else setImmediate(() => this.ended(state, false));
+      });
       const { cors } = this.setup.config;
       state.ownsCors = cors !== undefined;
       allowOrigin(cors, req, res);
@@ -234,8 +181,7 @@ export class RequestHandler {
     });
   }
 
-  /** @throws ApiError 401 */
-  identify(state: RequestState): void {
+  private identify(state: RequestState): void {
     state.sender = this.setup.senders.identify(state.req.headers);
     if (state.sender !== undefined) {
       const isAnonymous = this.setup.senders.isAnonymous(state.sender);
@@ -279,14 +225,15 @@ export class RequestHandler {
   private route(state: RequestState, body: GenerationBody): void {
     state.body = body;
     state.model = body.model;
-    const { pictures } = this.setup.config.models;
+    const { aliases, pictures } = this.setup.config.models;
     const named = state.modelRewrite ?? state.model;
-    const target = named === undefined ? undefined : this.targetOf(named);
+    const target = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
     state.targetModel = target;
     const model = target ?? '';
     const formula = Object.hasOwn(pictures, model) ? pictures[model] : pictures['*'];
     state.size = this.sizes.estimate(model, body.prompt, formula, outputOf(state, body));
-    if (target !== undefined && !this.parts.upstreams.serves(target)) throw noModel(named);
+    if (target !== undefined && !this.parts.upstreams.serves(target))
+      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
   }
 
   /** It is called again when a server has refused. */
@@ -341,7 +288,6 @@ export class RequestHandler {
       state.attempts.push(endpoint.id);
       this.parts.counters.sentTo(endpoint.id);
       state.queuedMs += state.granted?.queuedMs ?? 0;
-      if (state.forward !== undefined) return void state.forward(endpoint);
       const { enabled, max, maxBodyBytes, avoidFor } = config.retry;
       const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;
       const options: AttemptOptions = {
@@ -387,7 +333,8 @@ export class RequestHandler {
     const one = models.get(wanted);
     if (wanted === '') sendJson(res, 200, json);
     else if (one !== undefined) sendJson(res, 200, one);
-    else throw noModel(wanted);
+    else
+      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
   }
 
   private ended(state: RequestState, isSent: boolean): void {
@@ -419,13 +366,6 @@ function outputOf({ sender }: RequestState, { maxOutputTokens, hints }: Generati
 function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
   return 'observe' in detector && typeof detector.observe === 'function';
 }
-
-function noModel(name: string | undefined): ApiError {
-  return new ApiError(404, 'model_not_found', `The model ${JSON.stringify(name?.slice(0, 100))} does not exist.`);
-}
-
-const elsewhere = 'The server of this socket has no such model: open another socket for it.';
-const otherServer = new ApiError(400, 'model_of_another_server', elsewhere);
 
 /** Node silently leaves out headers beyond the limit; the request would be served without its last headers. */
 const headersTaken = `A request may have at most ${mostHeaders} headers.`;

@@ -130,7 +130,6 @@ const timeouts = s.object({
   firstByte: row('To the head of the answer.', span('5m')),
   idle: row('Between two pieces of an answer.', span('60s')),
   total: row('From the seat to the end of the answer.', span('30m')),
-  socket: row('Silence of a socket without a turn.', span('15m')),
 });
 
 const limits = s.object({

@@ -59,7 +59,7 @@ export interface HealthConfig extends Numbers<'interval' | 'timeout' | 'failures
   readonly whenAllSilent: 'keep' | 'ill';
 }
 
-export interface TimeoutsConfig extends Numbers<'connect' | 'firstByte' | 'upload' | 'idle' | 'total' | 'socket'> {
+export interface TimeoutsConfig extends Numbers<'connect' | 'firstByte' | 'upload' | 'idle' | 'total'> {
   /** A stream without a content token after that long is asked of another server; undefined: it may take its time. */
   readonly firstToken?: number | undefined;
   readonly firstTokenByModel: Readonly<Record<string, number>>;

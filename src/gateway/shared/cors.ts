@@ -37,11 +37,6 @@ export function answerOptions(cors: Cors, req: IncomingMessage, res: ServerRespo
   res.writeHead(204, { allow }).end();
 }
 
-/** A page of an origin that may not call. Browsers open sockets without asking. */
-export function isFromElsewhere(cors: CorsConfig | undefined, { headers: { origin } }: IncomingMessage): boolean {
-  return origin !== undefined && (cors === undefined || !isAllowed(cors, origin));
-}
-
 function isAllowed({ origins }: CorsConfig, origin: string): boolean {
   return origins === '*' || origins.includes(origin);
 }

@@ -14,11 +14,6 @@ export async function loadPromClient(): Promise<typeof import('prom-client') | u
   return (await ifInstalled('prom-client', () => import('prom-client')))?.default;
 }
 
-/** Undefined when it is not installed: the gateway then has no sockets. */
-export function loadWs(): Promise<typeof import('ws') | undefined> {
-  return ifInstalled('ws', () => import('ws'));
-}
-
 /** @throws FlowConfigError that says how to install it */
 export async function loadOpenTelemetry(): Promise<
   typeof import('../../observability/opentelemetry/index.js') & Pick<typeof import('@opentelemetry/api'), 'trace'>
