@@ -3,14 +3,13 @@ import type { Clock } from '../index.js';
 
 interface Timer {
   readonly atMs: number;
-  readonly order: number;
   readonly callback: () => void;
 }
 
 /** A clock for tests and simulations: `advance` runs the timers that fall due, in order, each at its own instant. */
 export class ManualClock implements Clock {
+  /** The earliest first; of one instant, in the order in which they were set. */
   private timers: Timer[] = [];
-  private made = 0;
   private nowMs;
 
   constructor(nowMs = 0) {
@@ -27,8 +26,9 @@ export class ManualClock implements Clock {
   }
 
   setTimeout(callback: () => void, delayMs: number): unknown {
-    const timer = { atMs: this.nowMs + Math.max(delayMs, 0), order: this.made++, callback };
-    this.timers.push(timer);
+    const timer: Timer = { atMs: this.nowMs + Math.max(delayMs, 0), callback };
+    const later = this.timers.findIndex(({ atMs }) => atMs > timer.atMs);
+    this.timers.splice(later < 0 ? this.timers.length : later, 0, timer);
     return timer;
   }
 
@@ -39,21 +39,11 @@ export class ManualClock implements Clock {
   /** Moves time forward by `ms`, running what falls due on the way, timers set by those timers included. */
   advance(ms: number): void {
     const untilMs = this.nowMs + ms;
-    for (let timer = this.earliest(); timer !== undefined && timer.atMs <= untilMs; timer = this.earliest()) {
+    for (let timer = this.timers[0]; timer !== undefined && timer.atMs <= untilMs; timer = this.timers[0]) {
       this.clearTimeout(timer);
       this.nowMs = Math.max(this.nowMs, timer.atMs);
       timer.callback();
     }
     this.nowMs = Math.max(this.nowMs, untilMs);
-  }
-
-  private earliest(): Timer | undefined {
-    return this.timers.reduce<Timer | undefined>(
-      (first, timer) =>
-        first === undefined || timer.atMs < first.atMs || (timer.atMs === first.atMs && timer.order < first.order)
-          ? timer
-          : first,
-      undefined,
-    );
   }
 }

@@ -19,12 +19,7 @@ const spansOfFlows = 12;
 const mostFlows = 1_000;
 
 /** Counts of a span, and the state at its end. */
-export interface HistorySpan {
-  readonly dispatched: number;
-  readonly rejected: number;
-  readonly evicted: number;
-  readonly waiting: number;
-}
+export type HistorySpan = Pick<FlowStats, 'dispatched' | 'rejected' | 'evicted' | 'waiting'>;
 
 /** Counts by key. */
 class Rings<K> {

@@ -38,8 +38,8 @@ function queue(name: string, described: Described, figure: 'requests' | 'bytes')
   );
 }
 
-function inFlight(name: string, help: string, figure: 'requests' | 'tokens'): Family<FlowReadings> {
-  return rows(name, { kind: 'sum', help }, fewFlowLabels, (flow) =>
+function inFlight(figure: 'requests' | 'tokens', help: string): Family<FlowReadings> {
+  return rows(`flow_control_flow_in_flight_${figure}`, { kind: 'sum', help }, fewFlowLabels, (flow) =>
     Array.from(flow.inFlightRows(), (row) => ({ labels: row.labels, value: row[figure] })),
   );
 }
@@ -110,10 +110,9 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Requests by what became of them.',
     labels: ['outcome', 'priority', 'inference_pool'],
     *samples({ tally, pool }) {
-      for (const { label: priority, outcomes } of tally.priorities()) {
+      for (const { label: priority, outcomes } of tally.priorities())
         for (const [outcome, value] of Object.entries(outcomes))
           yield { labels: { outcome, priority, ...pool }, value };
-      }
     },
     reset: ({ tally }) => tally.resetOutcomes(),
   },
@@ -142,16 +141,8 @@ export const families: readonly Family<FlowReadings>[] = [
   ),
   rows('flow_control_service_cost_total', catalogue.serviceCost, fewFlowLabels, (flow) => flow.serviceRows()),
   rows('flow_control_fairness_counter_lag', catalogue.counterLag, fewFlowLabels, (flow) => flow.lagRows()),
-  inFlight(
-    'flow_control_flow_in_flight_requests',
-    'Leases not yet released, by flow; absent while it has none.',
-    'requests',
-  ),
-  inFlight(
-    'flow_control_flow_in_flight_tokens',
-    'Tokens booked by leases not yet released, by flow; absent while it has none.',
-    'tokens',
-  ),
+  inFlight('requests', 'Leases not yet released, by flow; absent while it has none.'),
+  inFlight('tokens', 'Tokens booked by leases not yet released, by flow; absent while it has none.'),
   ...catalogue.figures.map(ofCatalogue),
 ];
 

@@ -1,8 +1,7 @@
 /** The behaviour of clients besides sending: they leave after some time, and retry after a drop, within a budget. */
 import { type RetryBudget, retryBudget } from '../../client/index.js';
 import { type Drop, explainDrop, type FlowKey } from '../../index.js';
-import { type Sampler, samplerOf } from '../random/distributions.js';
-import type { Random } from '../random/random-streams.js';
+import { type Random, type Sampler, samplerOf } from '../random/distributions.js';
 import type { RetrySpec, TrafficSpec } from '../traffic/traffic-spec.js';
 
 /** The clients of one source. */

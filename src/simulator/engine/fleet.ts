@@ -2,7 +2,7 @@
 import { EndpointPool, type SaturationDetector } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
-import type { RandomStreams } from '../random/random-streams.js';
+import type { RandomStreams } from '../random/distributions.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import { isServerRoomDetector, type ServerRoomDetector } from '../servers/server-room-detector.js';
 import { factoryOf, namesOf } from '../servers/server-spec.js';

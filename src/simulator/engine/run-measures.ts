@@ -8,7 +8,7 @@ import { type RequestRecord, recordOf } from '../measures/request-record.js';
 import { serviceDifference } from '../measures/service-difference.js';
 import { SeriesRecorder } from '../measures/time-series.js';
 import type { Ending, SimRequest } from '../requests/sim-request.js';
-import { TimeAverage } from '../servers/time-average.js';
+import { TimeAverage } from '../servers/sim-server.js';
 import type { SimulationResult } from './result.js';
 import type { ResolvedSimulation } from './simulation-options.js';
 

@@ -1,6 +1,6 @@
 /** Measures of the requests of one tenant, of one class, or of all. */
 import type { Ending, SimRequest } from '../requests/sim-request.js';
-import { TimeAverage } from '../servers/time-average.js';
+import { TimeAverage } from '../servers/sim-server.js';
 import type { SloSpec } from '../traffic/traffic-spec.js';
 import { type Latency, Samples } from './samples.js';
 

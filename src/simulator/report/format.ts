@@ -1,6 +1,8 @@
-/** Figures as people read them: three digits that count, and a unit. */
+/** Figures as people read them: three digits that count, and a unit. In columns; the first table of every report. */
 import * as s from '../../base/schema/schema.js';
 import { checkArguments } from '../check-arguments.js';
+import type { SimulationResult } from '../engine/result.js';
+import type { GroupFigures } from '../measures/group.js';
 
 export function ms(value: number): string {
   if (Number.isNaN(value)) return '–';
@@ -46,4 +48,38 @@ export function columns(rows: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
+}
+
+const groupColumns: readonly (readonly [head: string, cell: (group: GroupFigures) => string])[] = [
+  ['arrived', ({ arrived }) => count(arrived)],
+  ['done', ({ completed }) => count(completed)],
+  [
+    'dropped',
+    ({ dropped, evicted, failed }) => count(Object.values(dropped).reduce((a, b) => a + b, evicted + failed)),
+  ],
+  ['left', ({ cancelled }) => count(cancelled)],
+  ['goodput', ({ goodput }) => percent(goodput)],
+  ['TTFT p50', ({ ttft }) => ms(ttft.p50Ms)],
+  ['p95', ({ ttft }) => ms(ttft.p95Ms)],
+  ['p99', ({ ttft }) => ms(ttft.p99Ms)],
+  ['queued p99', ({ queued }) => ms(queued.p99Ms)],
+  ['tokens/s', ({ tokensPerSecond }) => count(tokensPerSecond)],
+];
+/** More tenants than these are not listed. */
+const mostTenants = 20;
+
+/** All requests, then those of each class and tenant: rows, the head first, and how many tenants are not among them. */
+export function groupTable({ all, classes, tenants }: SimulationResult): { rows: string[][]; unlisted: number } {
+  const names = Object.entries(tenants);
+  const rows = [
+    ['', ...groupColumns.map(([head]) => head)],
+    rowOf('all', all),
+    ...Object.entries(classes).map(([name, group]) => rowOf(`class ${name}`, group)),
+    ...(names.length > 1 ? names.slice(0, mostTenants).map(([name, group]) => rowOf(`tenant ${name}`, group)) : []),
+  ];
+  return { rows, unlisted: Math.max(names.length - mostTenants, 0) };
+}
+
+function rowOf(name: string, group: GroupFigures): string[] {
+  return [name, ...groupColumns.map(([, cell]) => cell(group))];
 }

@@ -2,8 +2,7 @@
 import { anyText, checkArguments } from '../check-arguments.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { TimeSeries } from '../measures/time-series.js';
-import { count, ms } from './format.js';
-import { groupTable } from './group-table.js';
+import { count, groupTable, ms } from './format.js';
 import { type Chart, type ChartLine, escapeHtml, lineChart } from './line-chart.js';
 
 /** Lines in one chart; the smaller ones are left out. */

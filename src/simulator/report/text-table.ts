@@ -3,8 +3,7 @@ import * as s from '../../base/schema/schema.js';
 import { anyText, checkArguments, some } from '../check-arguments.js';
 import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
 import { parseMeasure, spreadOf } from '../search/measure.js';
-import { columns, count, decimals, figure, ms, percent } from './format.js';
-import { groupTable } from './group-table.js';
+import { columns, count, decimals, figure, groupTable, ms, percent } from './format.js';
 
 /** One result: a line for each class and tenant, and one for each server. @throws FlowConfigError */
 export function resultTable(result: SimulationResult): string {

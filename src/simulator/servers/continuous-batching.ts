@@ -15,7 +15,7 @@
 import type { SimEvent } from '../clock/virtual-clock.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
-import { TimeAverage } from './time-average.js';
+import { ModelServer, TimeAverage } from './sim-server.js';
 
 export interface ContinuousBatchingOptions {
   /** Tokens that the KV cache holds. @default 60,000 */
@@ -59,9 +59,7 @@ export function continuousBatching(options: ContinuousBatchingOptions = {}): Ser
 }
 
 /** In a request: `held` is pages, `computed` tokens in the cache, `scheduled` tokens of this step. */
-class BatchingServer implements SimServer {
-  readonly id: string;
-  private readonly host: ServerHost;
+class BatchingServer extends ModelServer implements SimServer {
   private readonly settings: Settings;
   private readonly blocks: number;
   private usedBlocks = 0;
@@ -76,13 +74,11 @@ class BatchingServer implements SimServer {
   private peakBlocks = 0;
   private preemptions = 0;
   private isStepping = false;
-  private slowness = 1;
   private readonly startStep = (): void => this.beginStep();
   private readonly endStep = (): void => this.finishStep();
 
   constructor(id: string, host: ServerHost, settings: Settings) {
-    this.id = id;
-    this.host = host;
+    super(id, host);
     this.settings = settings;
     this.blocks = Math.floor(settings.kvTokens / settings.blockTokens);
   }
@@ -132,11 +128,6 @@ class BatchingServer implements SimServer {
       this.running.length + this.onTheWay.size < this.settings.maxSequences &&
       this.usedBlocks < this.blocks
     );
-  }
-
-  /** It applies from the next step on. */
-  slowDown(factor: number): void {
-    this.slowness = factor;
   }
 
   load(): ServerLoad {

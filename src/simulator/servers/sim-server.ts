@@ -1,6 +1,6 @@
-/** The contract of simulated model servers: what they are given, what they tell, and what they report of their load. */
+/** The contract of simulated model servers: what they are given, what they tell and report; and what models share. */
 import type { VirtualClock } from '../clock/virtual-clock.js';
-import type { Random } from '../random/random-streams.js';
+import type { Random } from '../random/distributions.js';
 import type { SimRequest } from '../requests/sim-request.js';
 
 /** Receives a server's reports of its work. Calls may lead to further `accept`s after the event, never during it. */
@@ -55,3 +55,44 @@ export interface SimServer {
 
 /** Makes one server; `random` is its own. */
 export type ServerFactory = (id: string, host: ServerHost, random: Random) => SimServer;
+
+/** What every model has: its name, its host, and its pace. */
+export abstract class ModelServer {
+  readonly id: string;
+  protected readonly host: ServerHost;
+  /** Steps and requests that begin take so many times as long; what runs keeps its end. */
+  protected slowness = 1;
+
+  constructor(id: string, host: ServerHost) {
+    this.id = id;
+    this.host = host;
+  }
+
+  slowDown(factor: number): void {
+    this.slowness = factor;
+  }
+}
+
+/** The mean of a figure over time, each value counting as long as it stood. */
+export class TimeAverage {
+  value = 0;
+  peak = 0;
+  private area = 0;
+  private changedAtMs = 0;
+
+  set(value: number, nowMs: number): void {
+    this.area += this.value * (nowMs - this.changedAtMs);
+    this.changedAtMs = nowMs;
+    this.value = value;
+    if (value > this.peak) this.peak = value;
+  }
+
+  add(difference: number, nowMs: number): void {
+    this.set(this.value + difference, nowMs);
+  }
+
+  /** From time 0 on; 0 at time 0. */
+  mean(nowMs: number): number {
+    return nowMs > 0 ? (this.area + this.value * (nowMs - this.changedAtMs)) / nowMs : 0;
+  }
+}

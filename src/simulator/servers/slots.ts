@@ -4,19 +4,15 @@
  */
 import Denque from 'denque';
 import type { SimEvent } from '../clock/virtual-clock.js';
-import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';
-import type { Random } from '../random/random-streams.js';
+import { type Distribution, type Random, type Sampler, samplerOf } from '../random/distributions.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
-import { TimeAverage } from './time-average.js';
+import { ModelServer, TimeAverage } from './sim-server.js';
 
 export interface SlotsOptions {
   /** Requests served at a time; an integer from 1 up. */
   readonly slots: number;
-  /**
-   * Time that one request takes, ms. Requests with a time of their own (`serviceTime` of the traffic, a trace) take
-   * that. @default 1000
-   */
+  /** Time of a request, ms, unless it brings its own (`serviceTime` of the traffic, a trace). @default 1000 */
   readonly serviceTime?: Distribution | undefined;
 }
 
@@ -24,19 +20,15 @@ export function slots({ slots: count, serviceTime = 1000 }: SlotsOptions): Serve
   return (id, host, random) => new SlotServer(id, host, random, count, serviceTime);
 }
 
-class SlotServer implements SimServer {
-  readonly id: string;
-  private readonly host: ServerHost;
+class SlotServer extends ModelServer implements SimServer {
   private readonly slots: number;
   private readonly draw: Sampler;
   private readonly taken = new TimeAverage();
   private readonly running = new Map<SimRequest, SimEvent>();
   private readonly waiting = new Denque<SimRequest>();
-  private slowness = 1;
 
   constructor(id: string, host: ServerHost, random: Random, count: number, serviceTime: Distribution) {
-    this.id = id;
-    this.host = host;
+    super(id, host);
     this.slots = count;
     this.draw = samplerOf(serviceTime, random);
   }
@@ -60,11 +52,6 @@ class SlotServer implements SimServer {
 
   hasRoom(): boolean {
     return this.waiting.length === 0 && this.taken.value < this.slots;
-  }
-
-  /** It applies from the next request on; requests that run keep their ends. */
-  slowDown(factor: number): void {
-    this.slowness = factor;
   }
 
   load(): ServerLoad {

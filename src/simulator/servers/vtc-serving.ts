@@ -7,7 +7,7 @@
  */
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
-import { TimeAverage } from './time-average.js';
+import { ModelServer, TimeAverage } from './sim-server.js';
 
 export interface VtcServingOptions {
   /** Tokens that the KV pool holds. @default 10,000 */
@@ -32,9 +32,7 @@ export function vtcServing(options: VtcServingOptions = {}): ServerFactory {
 type Settings = { readonly [K in keyof VtcServingOptions]-?: number };
 
 /** In a request: `held` is tokens in the pool, `left` those still to come. */
-class VtcServer implements SimServer {
-  readonly id: string;
-  private readonly host: ServerHost;
+class VtcServer extends ModelServer implements SimServer {
   private readonly settings: Settings;
   private batch: SimRequest[] = [];
   /** Dispatched and not in the batch, in order of arrival. */
@@ -45,7 +43,6 @@ class VtcServer implements SimServer {
   /** True while joining is tried, and the gate may send more. */
   private isOpen = true;
   private isBusy = false;
-  private slowness = 1;
   private kvHeld = 0;
   private peakKv = 0;
   private readonly inBatch = new TimeAverage();
@@ -54,8 +51,7 @@ class VtcServer implements SimServer {
   private readonly endDecode = (): void => this.decoded();
 
   constructor(id: string, host: ServerHost, settings: Settings) {
-    this.id = id;
-    this.host = host;
+    super(id, host);
     this.settings = settings;
   }
 
@@ -78,11 +74,6 @@ class VtcServer implements SimServer {
 
   hasRoom(): boolean {
     return this.isOpen && this.door.length === 0;
-  }
-
-  /** From its next step on. */
-  slowDown(factor: number): void {
-    this.slowness = factor;
   }
 
   load(): ServerLoad {

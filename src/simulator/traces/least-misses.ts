@@ -7,9 +7,7 @@ export interface Equation {
 }
 
 /** An equation with its share in the sum of squares. */
-interface Weighted extends Equation {
-  readonly weight: number;
-}
+type Weighted = Equation & { readonly weight: number };
 
 /** More rounds change less than a thousandth. */
 const rounds = 10;

@@ -10,12 +10,8 @@ const usages: readonly (Usage | undefined)[] = [
   { promptTokens: 0, completionTokens: 0 },
   { promptTokens: 1e6, completionTokens: 7 },
 ];
-const requests: readonly unknown[] = [
-  { byteSize: 1 },
-  { byteSize: 0, tokens: 1e9 },
-  {},
-  Object.freeze({ byteSize: 1, tokens: 3 }),
-];
+const frozen = Object.freeze({ byteSize: 1, tokens: 3 });
+const requests: readonly unknown[] = [{ byteSize: 1 }, { byteSize: 0, tokens: 1e9 }, {}, frozen];
 
 function randomView(random: Random, nowMs: number): AdmissionView {
   const saturation = random.pick([0, 0.3, 0.99, 1, 50]);
@@ -34,17 +30,13 @@ function live(policy: AdmissionPolicy, seed: number): unknown[] {
   for (let i = 0; i < 500; i++) {
     nowMs += random.int(50);
     if (random.chance(0.3) && admitted.length > 0) {
-      const [[request, fairnessId, priority]] = admitted.splice(random.int(admitted.length), 1) as [
-        (typeof admitted)[number],
-      ];
+      const [request, fairnessId, priority] = admitted.splice(random.int(admitted.length), 1)[0]!;
       policy.released?.(request, { fairnessId, priority }, random.pick(usages));
       continue;
     }
     const request = random.pick(requests);
-    const [fairnessId, priority] = [
-      random.pick(['a', 'b', '__proto__', 'x'.repeat(300)]),
-      random.pick([0, 5, -5, Number.MAX_SAFE_INTEGER]),
-    ];
+    const fairnessId = random.pick(['a', 'b', '__proto__', 'x'.repeat(300)]);
+    const priority = random.pick([0, 5, -5, Number.MAX_SAFE_INTEGER]);
     const answer: unknown = policy.admit(request, Object.freeze({ fairnessId, priority }), randomView(random, nowMs));
     if (answer === 'admit') admitted.push([request, fairnessId, priority]);
     answers.push(answer);
@@ -89,7 +81,6 @@ function isRejection(answer: unknown): boolean {
   if (typeof answer !== 'object' || answer === null || !('reason' in answer)) return false;
   const { cause, retryAfterMs } = answer as { cause?: unknown; retryAfterMs?: unknown };
   const isTime = retryAfterMs === undefined || (typeof retryAfterMs === 'number' && retryAfterMs >= 0);
-  return (
-    typeof answer.reason === 'string' && [undefined, 'saturated', 'overloaded'].includes(cause as undefined) && isTime
-  );
+  const isCause = cause === undefined || cause === 'saturated' || cause === 'overloaded';
+  return typeof answer.reason === 'string' && isCause && isTime;
 }

@@ -29,11 +29,8 @@ export function bandOrderPolicyContract(make: () => BandOrderPolicy): ContractCa
       repeatedly(500, 1, (random) => {
         const ranking = randomRanking(random);
         const order = orderOf(policy, ranking);
-        expectSame(
-          [...order].sort((a, b) => a - b),
-          [...ranking.priorities.keys()],
-          'the members of the order',
-        );
+        const members = [...order].sort((a, b) => a - b);
+        expectSame(members, [...ranking.priorities.keys()], 'the members of the order');
         policy.recordDispatch?.(ranking.priorities[order[0] as number] as number);
       });
     },

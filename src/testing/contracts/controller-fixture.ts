@@ -8,21 +8,14 @@ import { ManualClock } from '../manual-clock.js';
 import { expectSame, expectThat, type Promises } from './contract-case.js';
 import { pluginFaults } from './plugin-faults.js';
 
-export interface ControllerFixture {
-  readonly flow: FlowController;
-  readonly clock: ManualClock;
-}
-
 /** A controller that runs one request at a time unless told otherwise, on a clock that the suite moves. */
-export function makeFixture(options: Partial<FlowControllerOptions> = {}): ControllerFixture {
+export function makeFixture(options: Partial<FlowControllerOptions> = {}): {
+  flow: FlowController;
+  clock: ManualClock;
+} {
   const clock = new ManualClock();
-  const flow = new FlowController({
-    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
-    defaultRequestTtl: 0,
-    clock,
-    ...options,
-  });
-  return { flow, clock };
+  const saturationDetector = concurrencyDetector({ maxConcurrency: 1 });
+  return { flow: new FlowController({ saturationDetector, defaultRequestTtl: 0, clock, ...options }), clock };
 }
 
 /** A gate in the suite's hand: it opens for a number of dispatches. */
@@ -107,7 +100,7 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
 }
 
 /** The same for a plugin without faults. */
-export async function serveWithoutFaults(options: Partial<FlowControllerOptions>): Promise<void> {
+export async function serveFaultless(options: Partial<FlowControllerOptions>): Promise<void> {
   expectNoFaults(await serveAll(options));
 }
 
@@ -155,7 +148,7 @@ export function ofController<P extends object>(
   { served, method, lost, tellsFaults = false }: ControllerPromises<P>,
 ): Promises<P> {
   return {
-    [served]: () => serveWithoutFaults(using(make)),
+    [served]: () => serveFaultless(using(make)),
     async [lost]() {
       const faults = await serveAll(using(() => sabotaged(make(), method)));
       expectThat(!tellsFaults || faults > 0, 'faults were not reported');

@@ -18,11 +18,8 @@ const words = ['a', 'b', 'a,b', '', ' ', 'e0', 'e1:80, e2:80', undefined, null, 
 /** A request that says something, or nothing, to any filter. */
 function randomItem(random: Random): ItemView {
   const [model, endpointSubset] = [random.pick(words), random.pick(words)];
-  return Object.freeze(
-    itemView({
-      request: random.chance(0.1) ? random.pick(words) : Object.freeze({ byteSize: 1, model, endpointSubset }),
-    }),
-  );
+  const request = random.chance(0.1) ? random.pick(words) : Object.freeze({ byteSize: 1, model, endpointSubset });
+  return Object.freeze(itemView({ request }));
 }
 
 /** Calls `check` for random endpoints and the class of a random request. */
@@ -49,11 +46,8 @@ export function endpointFilterContract(make: () => EndpointFilter): ContractCase
         const item = randomItem(random);
         const requestClass: unknown = filter.classOf(item);
         expectThat(requestClass === undefined || typeof requestClass === 'string', `a class of ${typeof requestClass}`);
-        expectSame(
-          filter.classOf({ ...item, sequence: item.sequence + 1, fairnessId: 'b' }),
-          requestClass,
-          'the class of a like request',
-        );
+        const like = { ...item, sequence: item.sequence + 1, fairnessId: 'b' };
+        expectSame(filter.classOf(like), requestClass, 'the class of a like request');
         expectSame(other.classOf(item), requestClass, 'the class that another filter finds');
       });
     },
@@ -95,10 +89,8 @@ function pickFromRandom(picker: EndpointPicker): void {
   repeatedly(300, 1, (random, i) => {
     const endpoints = randomEndpoints(random, 1, i, () => ({ weight: random.pick([1, 1, 0.1, 1000]) }));
     const picked = picker.pick(endpoints, Object.freeze(itemView({ sequence: i, request: random.pick(requests) })), i);
-    expectThat(
-      picked !== undefined && endpoints.includes(picked),
-      `of ${endpoints.length} endpoints it picks ${JSON.stringify(picked)}`,
-    );
+    const isOneOfThem = picked !== undefined && endpoints.includes(picked);
+    expectThat(isOneOfThem, `of ${endpoints.length} endpoints it picks ${JSON.stringify(picked)}`);
   });
 }
 
@@ -106,11 +98,8 @@ function changePool(endpointPicker: EndpointPicker): void {
   const random = new Random(2);
   const pool = new EndpointPool();
   for (const id of ['a', 'b', 'c']) pool.add(id);
-  const { flow } = makeFixture({
-    pool,
-    endpointPicker,
-    saturationDetector: concurrencyDetector({ maxConcurrency: 3 }),
-  });
+  const saturationDetector = concurrencyDetector({ maxConcurrency: 3 });
+  const { flow } = makeFixture({ pool, endpointPicker, saturationDetector });
   const leases: Lease[] = [];
   for (let i = 0; i < 500; i++) {
     const id = `e${random.int(5)}`;

@@ -36,9 +36,9 @@ function evictUnder(plugins: Plugins): number {
   });
   const running = new Set<Lease>();
   flow.on('dispatched', ({ lease }) => running.add(lease));
-  flow.on('evicted', ({ lease }) =>
-    expectThat(running.has(lease) && !lease.isReleased, 'a request was evicted that does not run'),
-  );
+  flow.on('evicted', ({ lease }) => {
+    expectThat(running.has(lease) && !lease.isReleased, 'a request was evicted that does not run');
+  });
   for (let i = 0; i < seats; i++)
     void flow.enqueue({ byteSize: 1, tokens: i }, { fairnessId: `f${i % 3}`, priority: -1 - (i % 2) });
   for (let i = 0; i < seats / 2; i++) void flow.enqueue({ byteSize: 1 }, { fairnessId: 'important', priority: 10 });

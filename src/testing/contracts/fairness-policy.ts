@@ -6,7 +6,7 @@ import {
   makeFixture,
   sabotaged,
   serveAll,
-  serveWithoutFaults,
+  serveFaultless,
   survive,
   Valve,
 } from './controller-fixture.js';
@@ -63,10 +63,6 @@ function live(policy: FairnessPolicy, seed: number): Run {
   return { order, flows, errors: pluginErrors, left: waiting + inFlight };
 }
 
-function* seeds(from: number, to: number): Generator<number, void, undefined> {
-  for (let seed = from; seed <= to; seed++) yield seed;
-}
-
 /**
  * The contract of fairness policies, as cases for any test framework.
  * @example for (const { name, run } of fairnessPolicyContract(() => myPolicy())) it(name, run);
@@ -74,7 +70,7 @@ function* seeds(from: number, to: number): Generator<number, void, undefined> {
 export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase[] {
   return contract(make, {
     'lets every request go once, picks nothing but active flows, and leaves nobody behind'() {
-      for (const seed of seeds(1, 10)) {
+      for (let seed = 1; seed <= 10; seed++) {
         const { order, errors, left } = live(make(), seed);
         const twice = order.length - new Set(order).size;
         expectSame({ errors, left, twice }, { errors: 0, left: 0, twice: 0 }, `history ${seed}`);
@@ -82,26 +78,24 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
       }
     },
     'leaves the order inside a flow to the ordering policy'() {
-      for (const seed of seeds(11, 20)) {
+      for (let seed = 11; seed <= 20; seed++) {
         const { order, flows } = live(make(), seed);
         const last = new Map<string, number>();
         for (const number of order) {
           const flow = flows[number] as string;
-          expectThat(
-            number > (last.get(flow) ?? -1),
-            `history ${seed}: request ${number} of ${flow} went after ${last.get(flow)}`,
-          );
+          const before = last.get(flow) ?? -1;
+          expectThat(number > before, `history ${seed}: request ${number} of ${flow} went after ${before}`);
           last.set(flow, number);
         }
       }
     },
     'decides alike on like histories'() {
-      for (const seed of seeds(21, 25))
+      for (let seed = 21; seed <= 25; seed++)
         expectSame(live(make(), seed).order, live(make(), seed).order, `history ${seed} played twice`);
     },
     'may come to and go from a queue that is in use': () => replaceInUse(make),
     'serves requests of every tenant and priority, and is never at fault': (plugin) =>
-      serveWithoutFaults({ defaultBand: { fairness: plugin }, bands: bandsWith(make) }),
+      serveFaultless({ defaultBand: { fairness: plugin }, bands: bandsWith(make) }),
     async 'serves on when its picks are lost: a fault costs one decision'(policy) {
       if ('sharedQueue' in policy) return; // nobody asks it
       const faults = await serveAll({ bands: bandsWith(() => withBrokenSelectors(policy, 'pick')) });

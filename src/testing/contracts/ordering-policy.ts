@@ -36,16 +36,14 @@ const extremes: readonly ItemView[] = [
   itemView({ sequence: 4, request: {}, fairnessId: '__proto__' }),
 ].map((item) => Object.freeze(item));
 
+const alwaysANumber = 'always answers with a number, for requests without deadlines and with the largest values too';
+
 /** The contract of ordering policies, as cases for any test framework. */
 export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase[] {
   const { compare, arrivalOrder } = make();
   const items = [...randomItems(7, 40), ...extremes.map((item) => ({ ...item, sequence: item.sequence + 40 }))];
   return contract(make, {
-    ...comparison(
-      'always answers with a number, for requests without deadlines and with the largest values too',
-      compare,
-      items,
-    ),
+    ...comparison(alwaysANumber, compare, items),
     'is nothing but the order of arrival where it says arrivalOrder'() {
       if (arrivalOrder !== true) return;
       for (const a of items) {
@@ -95,11 +93,8 @@ function dispatchInOrder(ordering: OrderingPolicy): void {
     void flow.enqueue(request, { fairnessId: `f${random.int(4)}` });
   }
   valve.open(Number.MAX_SAFE_INTEGER);
-  waiting.sort((a, b) => ordering.compare(a, b) || a.sequence - b.sequence);
-  expectSame(
-    order,
-    waiting.map(({ sequence }) => sequence),
-    'the order of dispatch',
-  );
+  const expected = waiting.sort((a, b) => ordering.compare(a, b) || a.sequence - b.sequence);
+  const sequences = expected.map(({ sequence }) => sequence);
+  expectSame(order, sequences, 'the order of dispatch');
   expectNoFaults(flow.stats().pluginErrors);
 }

@@ -14,16 +14,7 @@ function thrown(what: unknown): never {
 /** A value on which every operation throws. */
 function untouchable<T extends object>(target: T): T {
   const refuse = (): never => thrown(new Error('this object refuses every operation'));
-  return new Proxy(target, {
-    get: refuse,
-    set: refuse,
-    has: refuse,
-    ownKeys: refuse,
-    getPrototypeOf: refuse,
-    getOwnPropertyDescriptor: refuse,
-    defineProperty: refuse,
-    deleteProperty: refuse,
-  });
+  return new Proxy(target, new Proxy<ProxyHandler<T>>({}, { get: () => refuse }));
 }
 
 function revoked(target: object): object {

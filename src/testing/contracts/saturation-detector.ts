@@ -33,17 +33,15 @@ function busier(pool: PoolView, random: Random): PoolView {
   );
 }
 
+const idle = Object.freeze({ waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs });
+const most = Number.MAX_SAFE_INTEGER;
+
 /** Figures at the ends of their ranges, as servers have reported them. */
 const extremes: readonly PoolView[] = [
-  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 1.5, sampledAtMs: nowMs },
-  {
-    waitingQueueSize: Number.MAX_SAFE_INTEGER,
-    runningRequests: Number.MAX_SAFE_INTEGER,
-    kvCacheUsage: 1,
-    sampledAtMs: nowMs,
-  },
-  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs + 1e12 },
-  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: -Infinity },
+  { ...idle, kvCacheUsage: 1.5 },
+  { ...idle, waitingQueueSize: most, runningRequests: most, kvCacheUsage: 1 },
+  { ...idle, sampledAtMs: nowMs + 1e12 },
+  { ...idle, sampledAtMs: -Infinity },
 ].map((metrics) => poolView(endpointView('e', { metrics, inFlightRequests: 1e9, inFlightTokens: 1e15 })));
 
 /** The contract of saturation detectors, as cases for any test framework. */
@@ -62,8 +60,8 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
       expectThat(reading >= 1, `it reads ${reading}`);
     },
     'reads an idle pool as not full'() {
-      const metrics = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs };
-      const reading = make().saturation(poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics }))), nowMs);
+      const pool = poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics: idle })));
+      const reading = make().saturation(pool, nowMs);
       expectThat(reading < 1, `it reads ${reading}`);
     },
     'never reads less where there is more to do'() {

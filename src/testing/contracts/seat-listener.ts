@@ -12,7 +12,7 @@ import {
   type Promises,
   subscription,
 } from './contract-case.js';
-import { ofController, serveWithoutFaults, survival } from './controller-fixture.js';
+import { ofController, serveFaultless, survival } from './controller-fixture.js';
 import { endpointView, itemView, Random } from './views.js';
 
 /** A seat whose host reports as the history says. */
@@ -30,16 +30,11 @@ interface Running {
 const endpoints: readonly EndpointView[] = Object.freeze(['a', 'b', 'c'].map((id) => Object.freeze(endpointView(id))));
 
 function randomItem(random: Random, sequence: number): ItemView {
-  const sizes = { inputTokens: random.int(400), maxOutputTokens: random.int(400) };
-  const request = Object.freeze({
-    byteSize: 1,
-    model: random.pick(['m', 'n']),
-    sessionId: random.pick(['r', 's', 't']),
-    ...sizes,
-  });
-  return Object.freeze(
-    itemView({ request, sequence, tokens: random.int(800), fairnessId: random.pick(['a', 'b', 'c']) }),
-  );
+  const sizes = { byteSize: 1, inputTokens: random.int(400), maxOutputTokens: random.int(400) };
+  const [model, sessionId] = [random.pick(['m', 'n']), random.pick(['r', 's', 't'])];
+  const request = Object.freeze({ ...sizes, model, sessionId });
+  const [tokens, fairnessId] = [random.int(800), random.pick(['a', 'b', 'c'])];
+  return Object.freeze(itemView({ request, sequence, tokens, fairnessId }));
 }
 
 /** Ends requests in every way: answered, reported, sent or not. `look` sees each before. At the end none runs. */
@@ -105,7 +100,7 @@ export const seats: Promises<SeatListener> = {
 export function seatListenerContract(make: () => SeatListener): ContractCase[] {
   return cases(make, {
     ...seats,
-    'is never at fault while requests come and go': (plugin) => serveWithoutFaults({ seatListener: plugin }),
+    'is never at fault while requests come and go': (plugin) => serveFaultless({ seatListener: plugin }),
     ...survival((seatListener: SeatListener) => ({ seatListener })),
   });
 }
@@ -173,10 +168,8 @@ export function constraintContract(make: () => Constraint): ContractCase[] {
         const { atMs, notBeforeMs, missing } = constraint.waitOf?.(endpoints, item, nowMs) ?? {};
         // With an instant in the past the gate would look again at once, for ever.
         expectThat(typeof atMs === 'number' && atMs > nowMs, `atMs must lie after ${nowMs}, got ${atMs}`);
-        expectThat(
-          typeof notBeforeMs === 'number' && notBeforeMs <= atMs,
-          `notBeforeMs must be at most ${atMs}, got ${notBeforeMs}`,
-        );
+        const isInTime = typeof notBeforeMs === 'number' && notBeforeMs <= atMs;
+        expectThat(isInTime, `notBeforeMs must be at most ${atMs}, got ${notBeforeMs}`);
         expectThat(typeof missing === 'string' && missing !== '', 'it must say what is missing');
       });
     },

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Distribution, samplerOf } from '../../../src/simulator/random/distributions.js';
-import { randomStreams } from '../../../src/simulator/random/random-streams.js';
+import { type Distribution, randomStreams, samplerOf } from '../../../src/simulator/random/distributions.js';
 import { type Rate, RateWalk } from '../../../src/simulator/random/rate-profile.js';
 
 const random = () => randomStreams(1)('test');

@@ -15,14 +15,7 @@ const kinds = ['dispatched', 'rejected', 'evicted'] as const;
 const chartHeight = 90;
 const chartWidth = 300;
 
-interface Bar {
-  readonly kind: string;
-  readonly index: number;
-  readonly y: number;
-  readonly height: number;
-}
-
-function barsOf(buckets: InspectorFrame['outcomes']['buckets'], peak: number): Bar[] {
+function barsOf(buckets: InspectorFrame['outcomes']['buckets'], peak: number) {
   return buckets.flatMap((bucket, index) => {
     if (bucket === null) return [{ kind: 'unknown', index, y: chartHeight - 2, height: 2 }];
     let y = chartHeight;
@@ -55,11 +48,8 @@ export function showChart(frame: InspectorFrame): void {
   const longest = Math.max(0, ...waiting.map((number) => number ?? 0));
   write(byId('queue-peak'), `longest queue ${count(longest)}`);
   const total = (kind: number): string => count(buckets.reduce((sum, bucket) => sum + (bucket?.[kind] ?? 0), 0));
-  tell(
-    chart,
-    'aria-label',
-    `Of the last five minutes: ${kinds.map((name, kind) => `${total(kind)} ${name}`).join(', ')}`,
-  );
+  const totals = kinds.map((name, kind) => `${total(kind)} ${name}`);
+  tell(chart, 'aria-label', `Of the last five minutes: ${totals.join(', ')}`);
 }
 
 /** What each reason means, in a few words; the word itself stands beside it. */
