@@ -1,6 +1,6 @@
 /** Runs a simulation to its end; also with several seeds, to tell which part of a figure is chance. */
 import * as s from '../base/schema/schema.js';
-import { checkArguments, fields, hooks as ofHooks } from './check-arguments.js';
+import { checkArguments, fields, hooks as ofHooks } from './schemas.js';
 import type { SimulationResult } from './engine/result.js';
 import { Simulation } from './engine/simulation.js';
 import type { SimulationOptions } from './engine/simulation-options.js';

@@ -68,6 +68,8 @@ class Rings<K> {
 
 type FlowCounts = Readonly<Record<'served' | 'dropped', number>>;
 
+const ringsOfFlows = (): Rings<string> => new Rings(spansOfFlows);
+
 /** How many requests of each flow were dispatched and dropped in the last minute. */
 export class FlowHistory {
   private readonly bands = new Map<number, Readonly<Record<keyof FlowCounts, Rings<string>>>>();
@@ -78,8 +80,8 @@ export class FlowHistory {
   }
 
   count(kind: keyof FlowCounts, fairnessId: string, priority: number): void {
-    const rings = (): Rings<string> => new Rings(spansOfFlows);
-    const band = this.bands.get(priority) ?? put(this.bands, priority, { served: rings(), dropped: rings() });
+    const band =
+      this.bands.get(priority) ?? put(this.bands, priority, { served: ringsOfFlows(), dropped: ringsOfFlows() });
     if (band[kind].has(fairnessId) || this.sizeOf(kind) < mostFlows) band[kind].count(fairnessId);
   }
 

@@ -1,6 +1,15 @@
-/** Waiting requests of a band by fairness ID, as a bounded label tells them apart. */
+/** A controller as observers need it, and its waiting requests by fairness ID, as a bounded label tells them apart. */
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
-import type { ControllerFigures } from '../../index.js';
+import type { ControllerFigures, FlowController, FlowRequest } from '../../index.js';
+
+/** `enqueue` is not called: it tells the compiler the type of the requests. */
+export type ObservedFlow<R extends FlowRequest = FlowRequest> = Pick<FlowController<R>, 'enqueue' | 'on' | 'figures'>;
+
+/** Ends an observation of a controller. */
+export interface Observation {
+  /** Takes everything back that was registered. Repeating it does nothing. */
+  stop(): void;
+}
 
 export type BandFigures = ControllerFigures['bands'][number];
 export type WaitingFigures = NonNullable<ReturnType<BandFigures['waitingOf']>>;
@@ -21,7 +30,11 @@ export function eachLabelledFlow(
 ): void {
   if (labels === undefined) return void tell('', band);
   if (band.waiting === 0) return;
-  if (!labels.isFull) admitWaiting(band, labels);
+  // Ends when the labels are used up: it looks at no more flows than labels, and the few that never get one.
+  for (const fairnessId of labels.isFull ? [] : band.waitingIds()) {
+    labels.of(fairnessId);
+    if (labels.isFull) break;
+  }
   let { waiting, waitingBytes } = band;
   for (const label of labels.kept()) {
     const figures = band.waitingOf(label);
@@ -46,12 +59,4 @@ export function counterLags(bands: readonly BandFigures[], labels: BoundedLabel 
     });
   }
   return lags;
-}
-
-/** Ends when the labels are used up: it looks at no more flows than labels, and the few that never get one. */
-function admitWaiting(band: BandFigures, labels: BoundedLabel): void {
-  for (const fairnessId of band.waitingIds()) {
-    labels.of(fairnessId);
-    if (labels.isFull) return;
-  }
 }

@@ -5,7 +5,7 @@ import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import * as s from '../../base/schema/schema.js';
 import type { Drop, FlowRequest } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
-import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+import type { Observation, ObservedFlow } from '../metrics/labelled-flows.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
 import * as instruments from './instruments.js';
 import { observables, type Readings, ZeroFilledSeries } from './observables.js';

@@ -7,7 +7,7 @@
 import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import * as s from '../../base/schema/schema.js';
 import type { FlowRequest, ItemView } from '../../index.js';
-import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+import type { Observation, ObservedFlow } from '../metrics/labelled-flows.js';
 import { attributes, waitSpan } from './instruments.js';
 
 export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {

@@ -5,11 +5,6 @@ import type { Labels, Sample } from './scraped-metric.js';
 /** The label `le` of each bound and of +Inf, made once for each list of bounds. */
 const bucketLabels = new WeakMap<readonly number[], readonly Labels[]>();
 
-function bucketLabelsOf(bounds: readonly number[]): readonly Labels[] {
-  const makeLabels = (): Labels[] => [...bounds.map(String), '+Inf'].map((le) => ({ le }));
-  return bucketLabels.get(bounds) ?? put(bucketLabels, bounds, makeLabels());
-}
-
 export class DurationHistogram {
   private readonly labels: Labels;
   private readonly bounds: readonly number[];
@@ -44,7 +39,8 @@ export class DurationHistogram {
     const bucketName = `${name}_bucket`;
     let count = 0;
     let index = 0;
-    for (const labels of bucketLabelsOf(this.bounds)) {
+    const makeLabels = (): Labels[] => [...this.bounds.map(String), '+Inf'].map((le) => ({ le }));
+    for (const labels of bucketLabels.get(this.bounds) ?? put(bucketLabels, this.bounds, makeLabels())) {
       count += counts[index++]!;
       samples.push({ metricName: bucketName, labels, sharedLabels, value: count });
     }

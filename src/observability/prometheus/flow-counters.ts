@@ -194,9 +194,10 @@ export class FlowCounters {
 
   /** `name` is empty where fairness IDs are not told. */
   private flowNamed({ flows, label: priority }: PriorityCell, name: string): FlowCell {
-    const labels = (): Labels =>
-      this.options.fairnessIds === undefined ? { priority } : { fairness_id: name, priority };
-    return flows.get(name) ?? put(flows, name, new FlowCell(labels()));
+    const known = flows.get(name);
+    if (known !== undefined) return known;
+    const labels: Labels = this.options.fairnessIds === undefined ? { priority } : { fairness_id: name, priority };
+    return put(flows, name, new FlowCell(labels));
   }
 
   /** The flow that a new series goes to: its own, or when there are too many the one that is shared. */

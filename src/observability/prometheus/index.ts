@@ -1,5 +1,5 @@
 /** `headgate/prometheus`: metrics for prom-client, under the names of llm-d and Dynamo. */
-export type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+export type { Observation, ObservedFlow } from '../metrics/labelled-flows.js';
 export { exposition, type PrintedRegister } from './exposition.js';
 export type { PrometheusMetricsOptions } from './options.js';
 export { prometheusMetrics } from './prometheus-metrics.js';

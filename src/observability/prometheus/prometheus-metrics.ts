@@ -1,7 +1,7 @@
 /** A controller's metrics in a registry of prom-client. */
 import * as s from '../../base/schema/schema.js';
 import type { FlowRequest } from '../../index.js';
-import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+import type { Observation, ObservedFlow } from '../metrics/labelled-flows.js';
 import { dynamoRejections, families } from './families.js';
 import { FlowMeter, type FlowReadings } from './flow-meter.js';
 import { type PrometheusMetricsOptions, prometheusOptions } from './options.js';

@@ -1,6 +1,6 @@
 /** Metrics of the part of shared limits that a replica holds, in a registry of prom-client. */
 import type { LeaseFigures, StoreFigures } from '../../base/lease-figures.js';
-import type { Observation } from '../metrics/observed-flow.js';
+import type { Observation } from '../metrics/labelled-flows.js';
 import { expose, type Family, familiesOf, type MetricsRegister } from './scraped-metric.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */

@@ -1,6 +1,6 @@
 /** The figures of a worker's own cap in a registry of prom-client, under Dynamo's names. */
 import type { WorkerAdmission } from '../../types/index.js';
-import type { Observation } from '../metrics/observed-flow.js';
+import type { Observation } from '../metrics/labelled-flows.js';
 import { expose, type Family, familiesOf, type MetricsRegister } from './scraped-metric.js';
 
 type Worker = Pick<WorkerAdmission, 'stats'>;

@@ -29,7 +29,9 @@ export class Fleet {
     });
     this.byId = new Map(this.servers.map((server) => [server.id, server]));
     const detectors = detectorsOf(flow);
-    this.adaptive = detectors.filter(isAdaptive);
+    this.adaptive = detectors.filter(
+      (each): each is AdaptiveDetector => 'observe' in each && typeof each.observe === 'function',
+    );
     this.room = detectors.filter(isServerRoomDetector);
     for (const detector of this.room) {
       // Only one request at a time, because a request that was dispatched and has not reached the server yet takes its
@@ -93,8 +95,4 @@ const insideOf = new WeakMap<SimulatedFlow, readonly SaturationDetector[]>();
 /** Notes detectors that stand inside others, which cannot be seen from outside; scenario files know them. */
 export function noteDetectors(flow: SimulatedFlow, detectors: readonly SaturationDetector[]): void {
   insideOf.set(flow, detectors);
-}
-
-function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
-  return 'observe' in detector && typeof detector.observe === 'function';
 }

@@ -10,7 +10,7 @@
  */
 import * as s from '../../base/schema/schema.js';
 import { type Drop, FlowController } from '../../index.js';
-import { checkArguments, fields } from '../check-arguments.js';
+import { checkArguments, fields } from '../schemas.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { type Random, type RandomStreams, randomStreams } from '../random/distributions.js';
 import { type Ending, type OnEnd, type RequestDraft, SimRequest } from '../requests/sim-request.js';
@@ -106,7 +106,9 @@ export class Simulation implements ServerHost, TrafficHost {
     const { durationMs, drainMs } = this.options;
     if (this.isOver) return false;
     if (this.open > 0 && this.clock.step(durationMs + drainMs)) {
-      this.followUp();
+      // One decision may bring others.
+      for (const decision of this.decisions) decision();
+      if (this.decisions.length > 0) this.decisions = [];
       return true;
     }
     this.isOver = true;
@@ -240,12 +242,6 @@ export class Simulation implements ServerHost, TrafficHost {
 
   // The controller's decisions.
 
-  private followUp(): void {
-    // One decision may bring others.
-    for (const decision of this.decisions) decision();
-    if (this.decisions.length > 0) this.decisions = [];
-  }
-
   private run(request: SimRequest): void {
     const nowMs = this.clock.now();
     this.counts.dispatched++;
@@ -262,8 +258,7 @@ export class Simulation implements ServerHost, TrafficHost {
     if (lease === undefined || lease.isReleased) return;
     this.fleet.serverOf(request).abort(request);
     this.counts.evicted++;
-    const mayRequeue = this.options.onEvicted === 'requeue' && request.tokensOut === 0;
-    if (mayRequeue) {
+    if (this.options.onEvicted === 'requeue' && request.tokensOut === 0) {
       this.counts.requeued++;
       this.preempted(request);
       this.running?.delete(request);
@@ -316,7 +311,7 @@ export class Simulation implements ServerHost, TrafficHost {
 
   /** Gives the seat back, with what was consumed. */
   private release(request: SimRequest): void {
-    const lease = request.lease;
+    const { lease } = request;
     if (lease === undefined) return;
     this.preempted(request);
     this.measures.inSystem.add(-1, this.clock.now());

@@ -1,6 +1,6 @@
 /** Max-min fair shares: nobody gets more than it asks for; the rest is shared evenly among those that ask for more. */
 import * as s from '../../base/schema/schema.js';
-import { checkArguments } from '../check-arguments.js';
+import { checkArguments } from '../schemas.js';
 
 /** Shares of `capacity` by `demands`. Source: Bertsekas, Gallager, "Data networks". @throws FlowConfigError */
 export function maxMinShares(demands: readonly number[], capacity: number): number[] {

@@ -27,7 +27,11 @@ export class Samples {
   private isSorted = true;
 
   add(value: number): void {
-    if (this.count === exactSamples && this.counts === undefined) this.spread();
+    if (this.count === exactSamples && this.counts === undefined) {
+      this.counts = new Float64Array(buckets);
+      for (const known of this.kept) this.counts[bucketOf(known)]!++;
+      this.kept = [];
+    }
     this.count++;
     this.sum += value;
     if (value > this.max) this.max = value;
@@ -61,7 +65,8 @@ export class Samples {
     let seen = 0;
     for (let index = 0; index < buckets; index++) {
       seen += this.counts[index] as number;
-      if (seen >= rank) return Math.min(this.max, middleOf(index));
+      const middle = index === 0 ? 0 : smallest * Math.exp((index - 0.5) * bucketWidth);
+      if (seen >= rank) return Math.min(this.max, middle);
     }
     return this.max;
   }
@@ -77,19 +82,8 @@ export class Samples {
       isExact: this.counts === undefined,
     };
   }
-
-  private spread(): void {
-    this.counts = new Float64Array(buckets);
-    for (const value of this.kept) this.counts[bucketOf(value)]!++;
-    this.kept = [];
-  }
 }
 
 function bucketOf(value: number): number {
   return value <= smallest ? 0 : Math.min(buckets - 1, 1 + Math.floor(Math.log(value / smallest) / bucketWidth));
-}
-
-/** The middle of a bucket. */
-function middleOf(index: number): number {
-  return index === 0 ? 0 : smallest * Math.exp((index - 0.5) * bucketWidth);
 }

@@ -8,7 +8,7 @@
 import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { checkArguments } from '../check-arguments.js';
+import { checkArguments } from '../schemas.js';
 import type { RequestRecord } from './request-record.js';
 
 export interface ServiceDifferenceOptions {

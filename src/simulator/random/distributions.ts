@@ -6,7 +6,7 @@ import * as s from '../../base/schema/schema.js';
 import { seededRandom } from '../../base/seeded-random.js';
 import { textHash } from '../../base/text-hash.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
+import { oneOfShapes, type Shapes } from '../schemas.js';
 
 /** A source of 0 <= value < 1. */
 export type Random = () => number;

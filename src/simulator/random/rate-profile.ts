@@ -6,7 +6,7 @@
  */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
+import { oneOfShapes, type Shapes } from '../schemas.js';
 
 /** Requests per second. A number is a steady rate. */
 export type Rate =

@@ -1,6 +1,6 @@
 /** Paths into a scenario, such as `traffic[acme].arrivals.rate`, for `--sweep` and `--find`: read, found, replaced. */
 import { FlowConfigError } from '../../index.js';
-import { anyText, checkArguments, fields } from '../check-arguments.js';
+import { anyText, checkArguments, fields } from '../schemas.js';
 
 /** Keys of objects, and indices or names of list entries. */
 type ValuePath = readonly (string | number)[];

@@ -1,7 +1,7 @@
 /** A grid of values: every combination is simulated. */
 import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';
-import { anyText, checkArguments } from '../check-arguments.js';
+import { anyText, checkArguments } from '../schemas.js';
 
 /** One axis of a grid. */
 export interface SweepAxis {

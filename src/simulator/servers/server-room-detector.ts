@@ -7,21 +7,18 @@ import * as s from '../../base/schema/schema.js';
 import { definePlugin, type EndpointView, type SaturationDetector } from '../../index.js';
 import type { PluginDefinition } from '../../types/index.js';
 
-/** Tells whether the server behind an endpoint would begin with one more request. */
-export type RoomOf = (endpointId: string) => boolean;
-
 const serverRoomType = 'server-room-detector';
 
 export interface ServerRoomDetector extends SaturationDetector {
-  /** Connects the detector with the servers of one simulation. */
-  attach(roomOf: RoomOf): void;
+  /** Connects the detector with the servers of one simulation: which of them would begin with one more request? */
+  attach(roomOf: (endpointId: string) => boolean): void;
   /** A server may have room. */
   roomMade(): void;
 }
 
 /** Give one to the controller of a simulation; a simulation attaches it to its servers. */
 export function serverRoomDetector(): ServerRoomDetector {
-  let roomOf: RoomOf = () => true;
+  let roomOf: Parameters<ServerRoomDetector['attach']>[0] = () => true;
   const { subscribe, announce } = new Listeners();
   const hasRoom = ({ id }: EndpointView): boolean => roomOf(id);
   return {
@@ -32,9 +29,7 @@ export function serverRoomDetector(): ServerRoomDetector {
     attach(room) {
       roomOf = room;
     },
-    roomMade() {
-      announce();
-    },
+    roomMade: announce,
   };
 }
 

@@ -1,7 +1,7 @@
 /** Servers as a scenario writes them. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
+import { oneOfShapes, type Shapes } from '../schemas.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type ContinuousBatchingOptions, continuousBatching } from './continuous-batching.js';
 import type { ServerFactory } from './sim-server.js';

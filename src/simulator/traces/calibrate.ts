@@ -9,7 +9,7 @@
  */
 import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
-import { checkArguments } from '../check-arguments.js';
+import { checkArguments } from '../schemas.js';
 import { continuousBatchingDefaults } from '../servers/continuous-batching.js';
 import { type Equation, leastMisses, relativeMiss } from './least-misses.js';
 import { courseOf, LoadCourse } from './load-course.js';

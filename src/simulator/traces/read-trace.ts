@@ -3,7 +3,7 @@ import { didYouMean } from '../../base/faults/did-you-mean.js';
 import * as s from '../../base/schema/schema.js';
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { type ConfigIssue, FlowConfigError } from '../../index.js';
-import { anyText, checkArguments } from '../check-arguments.js';
+import { anyText, checkArguments } from '../schemas.js';
 import type { RowFigure, TraceColumn, TraceFormat } from './trace-formats.js';
 import { figureColumns, formatOf, isFigure, mappedFormat, plainName } from './trace-formats.js';
 import { isFarApart, LineFault, TraceLine, upTo } from './trace-line.js';

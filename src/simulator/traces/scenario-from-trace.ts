@@ -1,7 +1,7 @@
 /** A scenario from recorded traffic alone: servers as measured, and a gate at the most that was ever in flight. */
 import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';
-import { checkArguments } from '../check-arguments.js';
+import { checkArguments } from '../schemas.js';
 import { type CalibrateOptions, calibrate, serversOf } from './calibrate.js';
 import { courseOf } from './load-course.js';
 import { someRows, type TraceRow } from './trace-row.js';

@@ -86,10 +86,8 @@ export class TraceLine {
       return { arrivalMs: givenMs, ...times };
     }
     if (arrivedAtMs !== undefined) return { arrivalMs: arrivedAtMs, ...times };
-    throw new LineFault(
-      endedAtMs === undefined ? 'an arrival time' : 'an arrival time, or a total time beside the end',
-      undefined,
-    );
+    const orTotal = endedAtMs === undefined ? '' : ', or a total time beside the end';
+    throw new LineFault(`an arrival time${orTotal}`, undefined);
   }
 
   private instant(column: 'arrivedAt' | 'firstTokenAt' | 'endedAt'): number | undefined {

@@ -1,7 +1,7 @@
 /** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, type Shapes } from '../one-of-shapes.js';
+import { oneOfShapes, type Shapes } from '../schemas.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';

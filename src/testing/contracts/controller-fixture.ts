@@ -100,7 +100,7 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
 }
 
 /** The same for a plugin without faults. */
-export async function serveFaultless(options: Partial<FlowControllerOptions>): Promise<void> {
+export async function serveCleanly(options: Partial<FlowControllerOptions>): Promise<void> {
   expectNoFaults(await serveAll(options));
 }
 
@@ -148,7 +148,7 @@ export function ofController<P extends object>(
   { served, method, lost, tellsFaults = false }: ControllerPromises<P>,
 ): Promises<P> {
   return {
-    [served]: () => serveFaultless(using(make)),
+    [served]: () => serveCleanly(using(make)),
     async [lost]() {
       const faults = await serveAll(using(() => sabotaged(make(), method)));
       expectThat(!tellsFaults || faults > 0, 'faults were not reported');

@@ -6,7 +6,7 @@ import {
   makeFixture,
   sabotaged,
   serveAll,
-  serveFaultless,
+  serveCleanly,
   survive,
   Valve,
 } from './controller-fixture.js';
@@ -95,7 +95,7 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
     },
     'may come to and go from a queue that is in use': () => replaceInUse(make),
     'serves requests of every tenant and priority, and is never at fault': (plugin) =>
-      serveFaultless({ defaultBand: { fairness: plugin }, bands: bandsWith(make) }),
+      serveCleanly({ defaultBand: { fairness: plugin }, bands: bandsWith(make) }),
     async 'serves on when its picks are lost: a fault costs one decision'(policy) {
       if ('sharedQueue' in policy) return; // nobody asks it
       const faults = await serveAll({ bands: bandsWith(() => withBrokenSelectors(policy, 'pick')) });

@@ -1,5 +1,5 @@
 /** The contract of every ordering policy. */
-import { type FlowControllerOptions, globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
+import { globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
 import { type ContractCase, comparison, contract, expectSame } from './contract-case.js';
 import { expectNoFaults, makeFixture, ofController, Valve } from './controller-fixture.js';
 import { itemView, Random } from './views.js';
@@ -54,16 +54,12 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
       }
     },
     'lets requests go in its order, ties by arrival': (plugin) => dispatchInOrder(plugin),
-    ...ofController(make, bandsWith, {
+    ...ofController(make, (each) => ({ bands: [10, 5, 0, -10].map((priority) => ({ priority, ordering: each() })) }), {
       served: 'serves requests of every tenant and priority, and is never at fault',
       method: 'compare',
       lost: 'serves on when its comparisons are lost',
     }),
   });
-}
-
-function bandsWith(make: () => OrderingPolicy): Partial<FlowControllerOptions> {
-  return { bands: [10, 5, 0, -10].map((priority) => ({ priority, ordering: make() })) };
 }
 
 function dispatchInOrder(ordering: OrderingPolicy): void {

@@ -1,18 +1,9 @@
 /** The contracts of what hears of seats, and of constraints: room, waits, and the figures of quotas and sessions. */
 import type { Constraint, EndpointView, ItemView, SeatListener, Usage } from '../../index.js';
 import type { SeatView } from '../../types/index.js';
-import {
-  type ContractCase,
-  cases,
-  contract,
-  expectPart,
-  expectSame,
-  expectThat,
-  ids,
-  type Promises,
-  subscription,
-} from './contract-case.js';
-import { ofController, serveFaultless, survival } from './controller-fixture.js';
+import type { ContractCase, Promises } from './contract-case.js';
+import { cases, contract, expectPart, expectSame, expectThat, ids, subscription } from './contract-case.js';
+import { ofController, serveCleanly, survival } from './controller-fixture.js';
 import { endpointView, itemView, Random } from './views.js';
 
 /** A seat whose host reports as the history says. */
@@ -100,7 +91,7 @@ export const seats: Promises<SeatListener> = {
 export function seatListenerContract(make: () => SeatListener): ContractCase[] {
   return cases(make, {
     ...seats,
-    'is never at fault while requests come and go': (plugin) => serveFaultless({ seatListener: plugin }),
+    'is never at fault while requests come and go': (plugin) => serveCleanly({ seatListener: plugin }),
     ...survival((seatListener: SeatListener) => ({ seatListener })),
   });
 }

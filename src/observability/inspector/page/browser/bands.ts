@@ -1,79 +1,8 @@
-/** The gate, the figures, and one lane for each band with its flows in line before its gate. */
+/** One lane for each band, with its flows in line before its gate. */
 import type { FrameBand, FrameFlow, FrameWhole, InspectorFrame } from '../../frame.js';
-import {
-  byId,
-  fill,
-  keepTints,
-  list,
-  make,
-  mark,
-  more,
-  notice,
-  part,
-  rows,
-  set,
-  tell,
-  tinted,
-  tintOf,
-  write,
-} from './dom.js';
+import { byId, fill, keepTints, list, make, mark, more, part, rows, set, tinted, tintOf, write } from './dom.js';
 import { bytes, count, rate, time } from './figures.js';
-
-export function showGate(frame: InspectorFrame): void {
-  const isIdle = frame.waiting === 0;
-  const isShut = frame.gate !== 'open';
-  const gate = byId('gate');
-  mark(gate, 'shut', isShut);
-  mark(gate, 'open', !isShut);
-  write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? (isIdle ? 'full' : 'closed') : 'open');
-  write(
-    byId('held'),
-    isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${words[frame.gate]}` : 'lets go',
-  );
-  write(byId('saturation'), frame.saturation.toFixed(2));
-  const gauge = byId('gauge');
-  set(gauge, '--share', Math.min(frame.saturation, 1).toFixed(3));
-  tell(gauge, 'aria-valuenow', Math.min(frame.saturation, 1));
-  tell(gauge, 'aria-valuetext', `${frame.saturation.toFixed(2)}, full at 1`);
-  write(byId('waiting'), count(frame.waiting));
-  write(byId('in-flight'), count(frame.inFlight));
-  write(byId('drain-label'), frame.isGrowing ? 'the queue is' : 'drains in');
-  write(byId('drain'), isIdle ? '–' : frame.isGrowing ? 'growing' : time(frame.timeToDrainMs));
-  write(byId('arriving'), rate(frame.arrivedPerSecond));
-  write(byId('dispatching'), rate(frame.dispatchedPerSecond));
-  write(byId('bytes'), bytes(frame.waitingBytes));
-  write(
-    byId('lease'),
-    frame.oldestLease === null ? 'in flight' : `in flight, oldest ${time(frame.oldestLease.heldMs)}`,
-  );
-  tell(byId('lease'), 'title', frame.oldestLease === null ? '' : `the oldest lease is of ${frame.oldestLease.flow}`);
-  mark(byId('lease'), 'overdue', frame.oldestLease?.isOverdue === true);
-}
-
-/** Says that the page shows what would happen, and that no request is affected. */
-export function showShadow({ shadow }: InspectorFrame): void {
-  notice(byId('shadow'), shadow === null ? '' : `${shadowed} ${shadowText(shadow)}`);
-}
-
-const shadowed = 'Shadow mode: nothing is held or dropped, and this page shows what would be.';
-
-function shadowText(shadow: NonNullable<InspectorFrame['shadow']>): string {
-  const { passed, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = shadow;
-  const evicted =
-    wouldHaveBeenEvicted === 0 ? '' : `, ${count(wouldHaveBeenEvicted)} would have been evicted while they ran`;
-  const dropped = `${count(wouldHaveBeenDropped)} would have been dropped`;
-  return `Of ${count(passed)} requests ${count(wouldHaveWaited)} would have waited, ${dropped}${evicted}.`;
-}
-
-/** One word for each state, here and at the gate. */
-const words: Readonly<Record<FrameBand['gate'], string>> = {
-  open: 'open',
-  full: 'servers full',
-  'endpoints-full': 'its endpoints are full',
-  'at-cap': 'tenants at their caps',
-  behind: 'higher bands first',
-  'no-endpoints': 'no endpoints',
-};
+import { words } from './gate.js';
 
 /** The use of whichever limit is nearer. */
 function useOf({ waiting, maxRequests, bytes: waitingBytes, maxBytes }: FrameWhole): number {

@@ -1,9 +1,10 @@
 /** Frames as they come, one per paint at most, none while paused or out of sight. No library, no `innerHTML`. */
 import type { InspectorFrame } from '../../frame.js';
-import { showBands, showGate, showShadow } from './bands.js';
+import { showBands } from './bands.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
 import { byId, mark, notice, tell, write } from './dom.js';
 import { count, time } from './figures.js';
+import { showGate, showShadow } from './gate.js';
 import { showQuotasAndSessions, showShared, showTenants } from './tables.js';
 
 const retryMs = 5_000;

@@ -1,9 +1,38 @@
-/** Values of several shapes, told apart by the name in one of their fields. */
+/** Schemas that the simulator's files and functions share: of arguments, and of values of several shapes. */
 import { describeValue } from '../base/faults/flow-config-error.js';
 import * as s from '../base/schema/schema.js';
 import type { Schema } from '../index.js';
 
-/** By name. */
+export const anyText: Schema<string> = s.value('a text', (given): given is string => typeof given === 'string');
+
+/** An object, and no list. */
+export const fields: Schema<object> = s.value(
+  'an object',
+  (given): given is object => typeof given === 'object' && given !== null && !Array.isArray(given),
+);
+
+/** A list that is not empty. */
+export function some<T>(schema: Schema<readonly T[]>): Schema<readonly T[]> {
+  return s.element((given, report) => {
+    if (Array.isArray(given) && given.length === 0) report('one entry at least');
+    return s.readBy(schema, given, report);
+  });
+}
+
+export const hooks: Schema<object> = s.object({
+  onProgress: s.optional(s.callable<(done: number) => void>('a function of the part that is done')),
+});
+
+/** The arguments by their names. @throws FlowConfigError that names `subject` and every argument that is wrong */
+export function checkArguments<T extends object>(
+  subject: string,
+  given: T,
+  shape: { readonly [Name in keyof T]-?: Schema<unknown> },
+): void {
+  s.parse(s.object(shape), given, subject);
+}
+
+/** Shapes of values that are told apart by the name in one of their fields. */
 export type Shapes<Name extends string> = Readonly<Record<Name, Schema<object>>>;
 
 /** Reads a value by the shape that its field `key` names; with `plain`, what is no object, which `what` names. */
