@@ -340,10 +340,7 @@ export const figures: readonly Figure[] = [
     },
     ['outcome', 'reason'],
     ({ stats }) =>
-      (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ outcome, reason, requests }) => ({
-        labels: { outcome, reason },
-        value: requests,
-      })),
+      (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ requests, ...labels }) => ({ labels, value: requests })),
   ),
   controller(
     ['flow_control_shadow_would_have_been_evicted_total', 'flow_control.shadow.would_have_been_evicted', '{request}'],
@@ -358,12 +355,8 @@ export const figures: readonly Figure[] = [
 function sessionRows({ sessions }: ControllerFigures): Row[] {
   if (sessions === undefined) return [];
   const { resident, idle, waiting, elsewhere } = sessions;
-  const states = {
-    running: resident - idle - (elsewhere ?? 0),
-    idle,
-    ...(elsewhere !== undefined && { elsewhere }),
-    waiting,
-  };
+  const running = resident - idle - (elsewhere ?? 0);
+  const states = { running, idle, ...(elsewhere !== undefined && { elsewhere }), waiting };
   return Object.entries(states).map(([state, value]) => ({ labels: { state }, value }));
 }
 

@@ -50,10 +50,8 @@ export function traceFlowControl<R extends FlowRequest>(
         [attributes.queuePosition]: waitingInBand,
         ...(fairnessIdAttribute && { [attributes.fairnessId]: fairnessId }),
       };
-      spans.set(
-        item,
-        tracer.startSpan(waitSpan, { kind: SpanKind.INTERNAL, attributes: described }, contextOf(request)),
-      );
+      const options = { kind: SpanKind.INTERNAL, attributes: described };
+      spans.set(item, tracer.startSpan(waitSpan, options, contextOf(request)));
     }),
     flow.on('dispatched', ({ item }) => {
       take(item)?.setAttribute(attributes.outcome, 'Dispatched').end();

@@ -2,9 +2,9 @@
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import type { GroupFigures } from '../measures/group.js';
-import type { RequestRecord } from '../measures/request-record.js';
 import type { ServiceDifference } from '../measures/service-difference.js';
 import type { TimeSeries } from '../measures/time-series.js';
+import type { RequestRecord } from '../requests/sim-request.js';
 import type { ServerUse } from '../servers/sim-server.js';
 
 /** Counts of the whole run, with the warm-up. `dispatched = completed + evicted + cancelled + broken + inFlight`. */

@@ -1,5 +1,5 @@
 /**
- * One run: the unchanged FlowController between simulated clients and simulated servers, on simulated time.
+ * Runs, step by step or to the end: the FlowController between simulated clients and servers, on simulated time.
  *
  *     source ──send──► controller ──dispatched──► server ──completed──► release ──► controller …
  *                          └──dropped──► client: gives up, or tries again
@@ -10,7 +10,7 @@
  */
 import * as s from '../../base/schema/schema.js';
 import { type Drop, FlowController } from '../../index.js';
-import { checkArguments, fields } from '../schemas.js';
+import { checkArguments, fields, hooks as ofHooks } from '../schemas.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { type Random, type RandomStreams, randomStreams } from '../random/distributions.js';
 import { type Ending, type OnEnd, type RequestDraft, SimRequest } from '../requests/sim-request.js';
@@ -23,7 +23,6 @@ import type { SimulationResult } from './result.js';
 import { RunMeasures } from './run-measures.js';
 import { type ResolvedSimulation, resolveScenario, type SimulationOptions } from './simulation-options.js';
 
-/** @see simulate */
 export class Simulation implements ServerHost, TrafficHost {
   readonly clock: VirtualClock = new VirtualClock();
   readonly flow: FlowController<SimRequest>;
@@ -151,18 +150,11 @@ export class Simulation implements ServerHost, TrafficHost {
 
   send(index: number, draft: RequestDraft, tenant: string, priority: number, onEnd: OnEnd): void {
     const clients = this.clients[index] as Clients;
-    const { seats, tokens = seats === undefined ? 'prompt' : 'seats' } = clients.spec;
+    const { spec, traffic } = clients;
+    const { tokens = spec.seats === undefined ? 'prompt' : 'seats' } = spec;
     const sizes = { prompt: draft.promptTokens, seats: draft.seats, total: draft.promptTokens + draft.outputTokens };
-    const request = new SimRequest(
-      index,
-      clients.traffic,
-      clients.keyOf(tenant, priority),
-      draft,
-      sizes[tokens],
-      tokens === 'prompt',
-      onEnd,
-      this.clock.now(),
-    );
+    const [size, key, nowMs] = [sizes[tokens], clients.keyOf(tenant, priority), this.clock.now()];
+    const request = new SimRequest(index, traffic, key, draft, size, tokens === 'prompt', onEnd, nowMs);
     this.counts.requests++;
     this.open++;
     this.awaitPatience(request, clients);
@@ -352,4 +344,53 @@ export class Simulation implements ServerHost, TrafficHost {
       else this.end(request, 'failed');
     }
   }
+}
+
+export interface SimulateHooks {
+  /** Called now and then with the part of the traffic's time that has been simulated, 0…1. */
+  readonly onProgress?: ((done: number) => void) | undefined;
+}
+
+/** Events between two calls of `onProgress`. */
+const eventsPerReport = 50_000;
+
+/**
+ * Finds what the controller would do with this traffic and these servers. In one go, without a timer: a million
+ * requests take seconds.
+ * @throws FlowConfigError that lists everything that is wrong
+ * @example
+ * const result = simulate({
+ *   duration: '10m',
+ *   servers: [{ model: 'slots', slots: 8, serviceTime: { type: 'exponential', mean: 100 } }],
+ *   traffic: [{ tenant: 'acme', arrivals: { type: 'poisson', rate: 70 } }],
+ *   flow: () => ({ saturationDetector: concurrencyDetector({ maxConcurrency: 8 }) }),
+ * });
+ * console.log(result.all.queued.p99Ms);
+ */
+export function simulate(options: SimulationOptions, hooks: SimulateHooks = {}): SimulationResult {
+  s.parse(ofHooks, hooks, 'simulate');
+  const { onProgress } = hooks;
+  const simulation = new Simulation(options);
+  let events = 0;
+  while (simulation.step()) {
+    if (onProgress !== undefined && ++events % eventsPerReport === 0) onProgress(simulation.progress);
+  }
+  return simulation.result();
+}
+
+/** The seed of the scenario and those that follow it. @throws FlowConfigError */
+export function simulateSeeds(
+  options: SimulationOptions,
+  seeds: number,
+  hooks: SimulateHooks = {},
+): SimulationResult[] {
+  const shape = { options: fields, seeds: s.positiveInteger(), hooks: ofHooks };
+  checkArguments('simulateSeeds', { options, seeds, hooks }, shape);
+  const first = options.seed ?? 1;
+  return Array.from({ length: seeds }, (_, index) =>
+    simulate(
+      { ...options, seed: first + index },
+      { onProgress: hooks.onProgress && ((done) => hooks.onProgress?.((index + done) / seeds)) },
+    ),
+  );
 }

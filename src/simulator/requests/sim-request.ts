@@ -1,4 +1,4 @@
-/** One request of a simulated client, to its end. All have one shape, so that a million of them are cheap. */
+/** One request of a simulated client, to its end, and its record. All have one shape, so that a million are cheap. */
 import type { FlowKey, FlowRequest, Lease } from '../../index.js';
 
 /** A request as a source of traffic asks for it. */
@@ -88,4 +88,38 @@ export class SimRequest implements FlowRequest {
     this.onEnd = onEnd;
     this.arrivedAtMs = arrivedAtMs;
   }
+}
+
+/** One request of a run, kept where asked for. Instants in ms of simulated time; undefined where it did not come so far. */
+export interface RequestRecord {
+  readonly tenant: string;
+  readonly priority: number;
+  readonly promptTokens: number;
+  /** Of its answer, as far as it was written. */
+  readonly outputTokens: number;
+  readonly arrivedAtMs: number;
+  readonly dispatchedAtMs: number | undefined;
+  readonly firstTokenAtMs: number | undefined;
+  readonly endedAtMs: number | undefined;
+  readonly attempts: number;
+  /** `unfinished`: the run ended first. */
+  readonly ending: Ending | 'unfinished';
+  readonly dropReason: string | undefined;
+}
+
+export function recordOf(request: SimRequest, ending: Ending | 'unfinished', nowMs: number): RequestRecord {
+  const known = (atMs: number): number | undefined => (Number.isNaN(atMs) ? undefined : atMs);
+  return {
+    tenant: request.key.fairnessId,
+    priority: request.key.priority ?? 0,
+    promptTokens: request.promptTokens,
+    outputTokens: request.tokensOut,
+    arrivedAtMs: request.arrivedAtMs,
+    dispatchedAtMs: known(request.dispatchedAtMs),
+    firstTokenAtMs: known(request.firstTokenAtMs),
+    endedAtMs: ending === 'unfinished' ? undefined : nowMs,
+    attempts: request.attempts,
+    ending,
+    dropReason: ending === 'dropped' ? request.dropReason : undefined,
+  };
 }

@@ -1,7 +1,7 @@
 /** Servers as a scenario writes them. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, type Shapes } from '../schemas.js';
+import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type ContinuousBatchingOptions, continuousBatching } from './continuous-batching.js';
 import type { ServerFactory } from './sim-server.js';
@@ -38,21 +38,13 @@ const shapes: Shapes<ServerSpec['model']> = {
   slots: s.object({ ...common, slots: s.positiveInteger(), serviceTime: s.optional(timeAboveZero) }),
   'continuous-batching': s.object({
     ...common,
-    kvTokens: s.optional(s.positiveInteger()),
-    blockTokens: s.optional(s.positiveInteger()),
-    maxSequences: s.optional(s.positiveInteger()),
-    maxBatchedTokens: s.optional(s.positiveInteger()),
+    ...optionals(s.positiveInteger(), 'kvTokens', 'blockTokens', 'maxSequences', 'maxBatchedTokens'),
     stepMs: s.optional(s.aboveZero()),
-    decodeMs: s.optional(s.atLeastZero()),
-    kvTokenMs: s.optional(s.atLeastZero()),
-    prefillTokenMs: s.optional(s.atLeastZero()),
-    overheadMs: s.optional(s.atLeastZero()),
+    ...optionals(s.atLeastZero(), 'decodeMs', 'kvTokenMs', 'prefillTokenMs', 'overheadMs'),
   }),
   'vtc-serving': s.object({
     ...common,
-    kvTokens: s.optional(s.positiveInteger()),
-    maxPromptTokens: s.optional(s.positiveInteger()),
-    stepsBetweenBatches: s.optional(s.positiveInteger()),
+    ...optionals(s.positiveInteger(), 'kvTokens', 'maxPromptTokens', 'stepsBetweenBatches'),
     timeFactor: s.optional(s.aboveZero()),
   }),
   custom: s.object({ ...common, create: s.callable<ServerFactory>() }),

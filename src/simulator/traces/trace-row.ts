@@ -1,6 +1,7 @@
 /** One recorded request. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
+import { optionals } from '../schemas.js';
 
 export interface TraceRow {
   /** From the beginning of the trace, ms from 0 up. Rows are in order. */
@@ -21,15 +22,9 @@ export interface TraceRow {
 
 const traceRow: Schema<TraceRow> = s.object({
   arrivalMs: s.atLeastZero(),
-  tenant: s.optional(s.text()),
+  ...optionals(s.text(), 'tenant', 'server'),
   priority: s.optional(s.integer()),
-  promptTokens: s.optional(s.atLeastZero()),
-  outputTokens: s.optional(s.atLeastZero()),
-  server: s.optional(s.text()),
-  serviceMs: s.optional(s.atLeastZero()),
-  queuedMs: s.optional(s.atLeastZero()),
-  ttftMs: s.optional(s.atLeastZero()),
-  totalMs: s.optional(s.atLeastZero()),
+  ...optionals(s.atLeastZero(), 'promptTokens', 'outputTokens', 'serviceMs', 'queuedMs', 'ttftMs', 'totalMs'),
 });
 
 export const someRows: Schema<readonly TraceRow[]> = s.list(traceRow);

@@ -62,9 +62,10 @@ interface Source {
 }
 
 type Of<T extends Arrivals['type']> = Extract<Arrivals, { type: T }>;
+type OpenLoop = Of<'poisson' | 'gamma' | 'fixed' | 'sessions'>;
 
 /** When requests of an open loop come, ms from the start of the traffic: gaps of mean 1, laid out along the rate. */
-function arrivalTimes(arrivals: Of<'poisson' | 'gamma' | 'fixed' | 'sessions'>, random: Random): () => number {
+function arrivalTimes(arrivals: OpenLoop, random: Random): () => number {
   const walk = new RateWalk(arrivals.rate);
   switch (arrivals.type) {
     case 'poisson':
@@ -86,11 +87,7 @@ function arrivalTimes(arrivals: Of<'poisson' | 'gamma' | 'fixed' | 'sessions'>, 
 }
 
 /** Does something at each arrival. */
-function eachArrival(
-  arrivals: Of<'poisson' | 'gamma' | 'fixed' | 'sessions'>,
-  { at, random, startsAtMs }: Source,
-  arrive: () => void,
-): void {
+function eachArrival(arrivals: OpenLoop, { at, random, startsAtMs }: Source, arrive: () => void): void {
   const next = arrivalTimes(arrivals, random('arrivals'));
   const wait = (): void =>
     at(startsAtMs + next(), () => {

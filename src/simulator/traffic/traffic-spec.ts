@@ -1,7 +1,7 @@
 /** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, type Shapes } from '../schemas.js';
+import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';
@@ -127,20 +127,18 @@ const arrivals: Schema<Arrivals> = oneOfShapes('type', arrivalShapes);
 
 const retries: Schema<RetrySpec> = s.object({
   max: s.optional(s.integer({ from: 0 })),
-  initial: s.optional(span),
-  longest: s.optional(span),
+  ...optionals(span, 'initial', 'longest'),
   obeysRetryAfter: s.optional(s.flag()),
   budget: s.optional(s.atLeastZero()),
 });
 
 const client: Schema<ClientSpec> = s.object({
-  patience: s.optional(times),
-  deadline: s.optional(times),
+  ...optionals(times, 'patience', 'deadline'),
   tellsGateway: s.optional(s.flag()),
   retries: s.optional(retries),
 });
 
-const slo: Schema<SloSpec> = s.object({ ttft: s.optional(span), perToken: s.optional(span), total: s.optional(span) });
+const slo: Schema<SloSpec> = s.object(optionals(span, 'ttft', 'perToken', 'total'));
 
 export const trafficSpec: Schema<TrafficSpec> = s.object(
   {
@@ -149,14 +147,11 @@ export const trafficSpec: Schema<TrafficSpec> = s.object(
     priority: s.optional(s.integer()),
     class: s.optional(s.text('the name of a class')),
     arrivals,
-    promptTokens: s.optional(counts),
-    outputTokens: s.optional(counts),
+    ...optionals(counts, 'promptTokens', 'outputTokens', 'seats'),
     serviceTime: s.optional(distribution(s.durationAboveZero('100ms'))),
-    seats: s.optional(counts),
     tokens: s.optional(s.oneOf('prompt', 'seats', 'total')),
     bytes: s.optional(s.integer({ from: 0 })),
-    ttl: s.optional(times),
-    sloTtft: s.optional(times),
+    ...optionals(times, 'ttl', 'sloTtft'),
     ttlMargin: s.optional(s.duration('10ms')),
     slo: s.optional(slo),
     client: s.optional(client),

@@ -1,6 +1,6 @@
 /** Controllers for the contract suites, and what each plugin must pass: all are served, invariants hold, no fault. */
 import { Listeners } from '../../base/listeners.js';
-import type { FlowControllerOptions, Lease, Outcome, SaturationDetector } from '../../index.js';
+import type { FlowControllerOptions, Lease, Outcome, SaturationDetector, Usage } from '../../index.js';
 import { concurrencyDetector, EndpointPool, FlowController, inFlightEviction, overviewOf } from '../../index.js';
 import type { ServerAnswer } from '../../types/index.js';
 import { audit } from '../audit.js';
@@ -82,18 +82,15 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
   report();
   for (let i = 0; i < requests; i++) void enqueue(flow, i);
   for (let round = 0; round < 2000 && (running.length > 0 || flow.stats().waiting > 0); round++) {
-    const lease = running.shift();
-    lease?.answered(answer);
-    lease?.report({ promptTokens: round % 9, completionTokens: 3 });
-    lease?.release();
+    end(running.shift(), { promptTokens: round % 9, completionTokens: 3 });
     clock.advance(10);
     report();
     await settle();
     expectBalanced(flow);
   }
   const { waiting, inFlight, dispatched, rejected, evicted, pluginErrors } = flow.stats();
-  const end = { waiting, inFlight, evicted, all: dispatched + rejected };
-  expectSame(end, { waiting: 0, inFlight: 0, evicted: 0, all: requests }, 'in the end');
+  const left = { waiting, inFlight, evicted, all: dispatched + rejected };
+  expectSame(left, { waiting: 0, inFlight: 0, evicted: 0, all: requests }, 'in the end');
   await flow.close();
   expectBalanced(flow);
   return pluginErrors;
@@ -110,7 +107,7 @@ export async function survive(options: Partial<FlowControllerOptions>): Promise<
   let answers = 0;
   for (let i = 0; i < requests; i++) {
     void enqueue(flow, i).then(() => answers++);
-    if (i % 3 === 0) end(running.shift());
+    if (i % 3 === 0) end(running.shift(), { promptTokens: 7 });
     if (i % 20 === 0) {
       clock.advance(10);
       overviewOf(flow);
@@ -157,9 +154,9 @@ export function ofController<P extends object>(
   };
 }
 
-function end(lease: Lease | undefined): void {
+function end(lease: Lease | undefined, usage: Partial<Usage>): void {
   lease?.answered(answer);
-  lease?.report({ promptTokens: 7 });
+  lease?.report(usage);
   lease?.release();
 }
 

@@ -93,7 +93,26 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
       for (let seed = 21; seed <= 25; seed++)
         expectSame(live(make(), seed).order, live(make(), seed).order, `history ${seed} played twice`);
     },
-    'may come to and go from a queue that is in use': () => replaceInUse(make),
+    async 'may come to and go from a queue that is in use'() {
+      const valve = new Valve();
+      const { flow } = makeFixture({ saturationDetector: valve, bands: [{ priority: 0, fairness: globalStrict() }] });
+      const served: string[] = [];
+      flow.on('dispatched', ({ item, lease }) => {
+        served.push(item.fairnessId);
+        queueMicrotask(() => lease.release());
+      });
+      const names = Array.from({ length: 24 }, (_, i) => `f${i % 5}`);
+      for (const fairnessId of names) void flow.enqueue({ byteSize: 1 }, { fairnessId });
+      for (const fairness of [make(), globalStrict(), make(), make(), globalStrict()]) {
+        flow.reconfigure({ bands: [{ priority: 0, fairness }] });
+        for (let i = 0; i < 4; i++) valve.open(1);
+      }
+      for (let i = 0; i < names.length; i++) valve.open(1);
+      expectSame([...served].sort(), [...names].sort(), 'requests that went, by flow');
+      await flow.close();
+      const { waiting, pluginErrors } = flow.stats();
+      expectSame({ waiting, pluginErrors }, { waiting: 0, pluginErrors: 0 }, 'in the end');
+    },
     'serves requests of every tenant and priority, and is never at fault': (plugin) =>
       serveCleanly({ defaultBand: { fairness: plugin }, bands: bandsWith(make) }),
     async 'serves on when its picks are lost: a fault costs one decision'(policy) {
@@ -116,25 +135,4 @@ function withBrokenSelectors(policy: SelectingPolicy, method?: 'pick'): Fairness
 
 function bandsWith(make: () => FairnessPolicy): { priority: number; fairness: FairnessPolicy }[] {
   return [10, 5, 0, -10].map((priority) => ({ priority, fairness: make() }));
-}
-
-async function replaceInUse(make: () => FairnessPolicy): Promise<void> {
-  const valve = new Valve();
-  const { flow } = makeFixture({ saturationDetector: valve, bands: [{ priority: 0, fairness: globalStrict() }] });
-  const served: string[] = [];
-  flow.on('dispatched', ({ item, lease }) => {
-    served.push(item.fairnessId);
-    queueMicrotask(() => lease.release());
-  });
-  const names = Array.from({ length: 24 }, (_, i) => `f${i % 5}`);
-  for (const fairnessId of names) void flow.enqueue({ byteSize: 1 }, { fairnessId });
-  for (const fairness of [make(), globalStrict(), make(), make(), globalStrict()]) {
-    flow.reconfigure({ bands: [{ priority: 0, fairness }] });
-    for (let i = 0; i < 4; i++) valve.open(1);
-  }
-  for (let i = 0; i < names.length; i++) valve.open(1);
-  expectSame([...served].sort(), [...names].sort(), 'requests that went, by flow');
-  await flow.close();
-  const { waiting, pluginErrors } = flow.stats();
-  expectSame({ waiting, pluginErrors }, { waiting: 0, pluginErrors: 0 }, 'in the end');
 }

@@ -53,44 +53,42 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
         }
       }
     },
-    'lets requests go in its order, ties by arrival': (plugin) => dispatchInOrder(plugin),
+    'lets requests go in its order, ties by arrival'(ordering) {
+      const random = new Random(3);
+      const valve = new Valve();
+      const { flow, clock } = makeFixture({
+        saturationDetector: valve,
+        bands: [{ priority: 0, ordering, fairness: globalStrict() }],
+        defaultRequestTtl: '60s',
+      });
+      const waiting: ItemView[] = [];
+      const order: number[] = [];
+      // Copies, because an item drops its request when it leaves; what it has getters for is not copied by itself.
+      flow.on('queued', ({ item }) => {
+        const { receivedAtMs, ttftDeadlineAtMs } = item;
+        waiting.push({ ...item, receivedAtMs, ttftDeadlineAtMs });
+      });
+      flow.on('dispatched', ({ item }) => order.push(item.sequence));
+      for (let i = 0; i < 60; i++) {
+        if (random.chance(0.3)) clock.advance(random.int(20));
+        const request = {
+          byteSize: random.int(5),
+          ttlMs: random.pick([0, 5000, 6000, 7000]),
+          sloTtftMs: random.pick([undefined, 0, 50, 100]),
+          receivedAtMs: clock.now() - random.int(3),
+        };
+        void flow.enqueue(request, { fairnessId: `f${random.int(4)}` });
+      }
+      valve.open(Number.MAX_SAFE_INTEGER);
+      const expected = waiting.sort((a, b) => ordering.compare(a, b) || a.sequence - b.sequence);
+      const sequences = expected.map(({ sequence }) => sequence);
+      expectSame(order, sequences, 'the order of dispatch');
+      expectNoFaults(flow.stats().pluginErrors);
+    },
     ...ofController(make, (each) => ({ bands: [10, 5, 0, -10].map((priority) => ({ priority, ordering: each() })) }), {
       served: 'serves requests of every tenant and priority, and is never at fault',
       method: 'compare',
       lost: 'serves on when its comparisons are lost',
     }),
   });
-}
-
-function dispatchInOrder(ordering: OrderingPolicy): void {
-  const random = new Random(3);
-  const valve = new Valve();
-  const { flow, clock } = makeFixture({
-    saturationDetector: valve,
-    bands: [{ priority: 0, ordering, fairness: globalStrict() }],
-    defaultRequestTtl: '60s',
-  });
-  const waiting: ItemView[] = [];
-  const order: number[] = [];
-  // Copies, because an item drops its request when it leaves; what it has getters for is not copied by itself.
-  flow.on('queued', ({ item }) => {
-    const { receivedAtMs, ttftDeadlineAtMs } = item;
-    waiting.push({ ...item, receivedAtMs, ttftDeadlineAtMs });
-  });
-  flow.on('dispatched', ({ item }) => order.push(item.sequence));
-  for (let i = 0; i < 60; i++) {
-    if (random.chance(0.3)) clock.advance(random.int(20));
-    const request = {
-      byteSize: random.int(5),
-      ttlMs: random.pick([0, 5000, 6000, 7000]),
-      sloTtftMs: random.pick([undefined, 0, 50, 100]),
-      receivedAtMs: clock.now() - random.int(3),
-    };
-    void flow.enqueue(request, { fairnessId: `f${random.int(4)}` });
-  }
-  valve.open(Number.MAX_SAFE_INTEGER);
-  const expected = waiting.sort((a, b) => ordering.compare(a, b) || a.sequence - b.sequence);
-  const sequences = expected.map(({ sequence }) => sequence);
-  expectSame(order, sequences, 'the order of dispatch');
-  expectNoFaults(flow.stats().pluginErrors);
 }

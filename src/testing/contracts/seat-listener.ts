@@ -65,25 +65,20 @@ function playSeats(
   return nowMs;
 }
 
-/** Each hook, called at the end of a seat that nobody was told of. */
-function unknownSeat(listener: SeatListener): unknown[] {
-  const [endpoint] = endpoints as [EndpointView];
-  const item = randomItem(new Random(9), 0);
-  const seat: SeatView = { item, usage: { promptTokens: 3, completionTokens: 4 }, isReported: true, isUnsent: false };
-  return [
-    listener.answered?.(endpoint, 1, seat, { status: 200, headers: {} }),
-    listener.reported?.(endpoint, 2, seat),
-    listener.released?.(endpoint, 3, seat),
-    listener.sessionEnded?.(endpoint, 4, seat),
-  ];
-}
-
 /** Of whatever hears of seats; they hold for all that hears of none. */
 export const seats: Promises<SeatListener> = {
   'answers nothing to what it hears of seats, also of those whose dispatch it never saw'(listener) {
     playSeats(listener, 10, () => {});
-    const answers = unknownSeat(listener).filter((answer) => answer !== undefined);
-    expectSame(answers.length, 0, 'answers of its hooks');
+    const endpoint = endpoints[0]!;
+    const item = randomItem(new Random(9), 0);
+    const seat: SeatView = { item, usage: { promptTokens: 3, completionTokens: 4 }, isReported: true, isUnsent: false };
+    const answers: unknown[] = [
+      listener.answered?.(endpoint, 1, seat, { status: 200, headers: {} }),
+      listener.reported?.(endpoint, 2, seat),
+      listener.released?.(endpoint, 3, seat),
+      listener.sessionEnded?.(endpoint, 4, seat),
+    ];
+    expectSame(answers.filter((answer) => answer !== undefined).length, 0, 'answers of its hooks');
   },
 };
 
@@ -102,41 +97,6 @@ function expectFigures(figures: object, names: readonly string[]): void {
     expectThat(typeof value === 'number' && value >= 0, `${name} must be a number from 0 up, got ${String(value)}`);
   }
 }
-
-/** Of what it tells pages and exporters. */
-const toldFigures: Promises<Constraint> = {
-  'tells quotas in numbers, and has given every reservation back when nothing runs'(constraint) {
-    if (constraint.quotas === undefined) return;
-    const look = (nowMs: number): void => {
-      const figures = constraint.quotas?.(nowMs) ?? { quotas: [] };
-      expectFigures(figures, ['unreported', 'ignoredReports', 'ignoredFigures', 'refusals']);
-      for (const quota of figures.quotas)
-        expectFigures(quota, ['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs']);
-    };
-    const endMs = playSeats(constraint, 6, (_, nowMs) => look(nowMs));
-    look(endMs);
-    for (const { group, unit, reserved } of constraint.quotas(endMs).quotas)
-      expectThat(reserved === 0, `${reserved} ${unit} of ${group} stay reserved`);
-  },
-  'tells sessions in numbers, counts those that are held back, and has none of them running when nothing runs'(
-    constraint,
-  ) {
-    if (constraint.sessions === undefined) return;
-    const names = ['resident', 'idle', 'maxSessions', 'waiting', 'tokens', 'expired'];
-    const endMs = playSeats(constraint, 7, (item, nowMs) =>
-      expectFigures(constraint.sessions?.([item], nowMs) ?? {}, names),
-    );
-    const { resident, idle, waiting } = constraint.sessions([], endMs);
-    expectThat(resident === idle, `${resident - idle} sessions run, and no request does`);
-    expectThat(waiting === 0, `${waiting} sessions wait, and nothing is held back`);
-  },
-  'tells how much is used as a number from 0 to below 1, where it tells it'(constraint) {
-    playSeats(constraint, 8, (_, nowMs) => {
-      const used = constraint.fullness?.(endpoints, nowMs) ?? 0;
-      expectThat(used >= 0 && used < 1, `fullness must be from 0 to below 1, got ${used}`);
-    });
-  },
-};
 
 /** The contract of constraints, as cases for any test framework. */
 export function constraintContract(make: () => Constraint): ContractCase[] {
@@ -164,7 +124,37 @@ export function constraintContract(make: () => Constraint): ContractCase[] {
         expectThat(typeof missing === 'string' && missing !== '', 'it must say what is missing');
       });
     },
-    ...toldFigures,
+    'tells quotas in numbers, and has given every reservation back when nothing runs'(constraint) {
+      if (constraint.quotas === undefined) return;
+      const look = (nowMs: number): void => {
+        const figures = constraint.quotas?.(nowMs) ?? { quotas: [] };
+        expectFigures(figures, ['unreported', 'ignoredReports', 'ignoredFigures', 'refusals']);
+        for (const quota of figures.quotas)
+          expectFigures(quota, ['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs']);
+      };
+      const endMs = playSeats(constraint, 6, (_, nowMs) => look(nowMs));
+      look(endMs);
+      for (const { group, unit, reserved } of constraint.quotas(endMs).quotas)
+        expectThat(reserved === 0, `${reserved} ${unit} of ${group} stay reserved`);
+    },
+    'tells sessions in numbers, counts those that are held back, and has none of them running when nothing runs'(
+      constraint,
+    ) {
+      if (constraint.sessions === undefined) return;
+      const names = ['resident', 'idle', 'maxSessions', 'waiting', 'tokens', 'expired'];
+      const endMs = playSeats(constraint, 7, (item, nowMs) =>
+        expectFigures(constraint.sessions?.([item], nowMs) ?? {}, names),
+      );
+      const { resident, idle, waiting } = constraint.sessions([], endMs);
+      expectThat(resident === idle, `${resident - idle} sessions run, and no request does`);
+      expectThat(waiting === 0, `${waiting} sessions wait, and nothing is held back`);
+    },
+    'tells how much is used as a number from 0 to below 1, where it tells it'(constraint) {
+      playSeats(constraint, 8, (_, nowMs) => {
+        const used = constraint.fullness?.(endpoints, nowMs) ?? 0;
+        expectThat(used >= 0 && used < 1, `fullness must be from 0 to below 1, got ${used}`);
+      });
+    },
     ...subscription,
     ...seats,
     ...ofController(make, (each) => ({ constraints: [each()] }), {

@@ -87,12 +87,7 @@ export function showBands(frame: InspectorFrame): void {
   const longest = Math.max(10, ...frame.bands.map((band) => (band.maxRequests === null ? band.waiting : 0)));
   showWhole(frame.whole);
   keepTints(frame.bands.flatMap(({ flows }) => flows.map(({ name }) => name)));
-  rows(
-    'lanes',
-    frame.bands,
-    ({ priority }) => String(priority),
-    'lane',
-    (lane, band) => showLane(lane, band, longest),
-  );
+  const show = (lane: HTMLElement, band: FrameBand): void => showLane(lane, band, longest);
+  rows('lanes', frame.bands, ({ priority }) => String(priority), 'lane', show);
   more('other-bands', frame.otherBands, 'band');
 }

@@ -63,13 +63,8 @@ function starvation({ tenants }: InspectorFrame): string {
 
 export function showTenants(frame: InspectorFrame): void {
   notice(byId('starving'), starvation(frame));
-  list(
-    byId('tenants'),
-    frame.tenants,
-    ({ name, priority }) => `${priority} ${name}`,
-    ({ name }) => tinted('tenant-row', tintOf(name)),
-    showTenant,
-  );
+  const makeRow = ({ name }: FrameTenant): HTMLElement => tinted('tenant-row', tintOf(name));
+  list(byId('tenants'), frame.tenants, ({ name, priority }) => `${priority} ${name}`, makeRow, showTenant);
   byId('no-tenants').hidden = frame.tenants.length > 0;
   more('other-tenants', frame.otherTenants, 'flow');
 }
