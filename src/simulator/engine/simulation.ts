@@ -10,10 +10,10 @@
  */
 import * as s from '../../base/schema/schema.js';
 import { type Drop, FlowController } from '../../index.js';
-import { checkArguments, fields, hooks as ofHooks } from '../schemas.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
 import { type Random, type RandomStreams, randomStreams } from '../random/distributions.js';
 import { type Ending, type OnEnd, type RequestDraft, SimRequest } from '../requests/sim-request.js';
+import { checkArguments, fields, hooks as ofHooks } from '../schemas.js';
 import { slowDown } from '../servers/server-faults.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
 import { startTraffic, type TrafficHost, tenantsOf } from '../traffic/traffic-source.js';

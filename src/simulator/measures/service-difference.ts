@@ -8,8 +8,8 @@
 import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { checkArguments } from '../schemas.js';
 import type { RequestRecord } from '../requests/sim-request.js';
+import { checkArguments } from '../schemas.js';
 
 export interface ServiceDifferenceOptions {
   /** The time looked at, ms. @default 600,000 */

@@ -29,7 +29,7 @@ export function exponential(random: Random): number {
 }
 
 /** Mean 0, variance 1. Source: Marsaglia's polar method. No sine: its last digit differs between versions of V8. */
-export function normal(random: Random): number {
+function normal(random: Random): number {
   for (;;) {
     const x = 2 * random() - 1;
     const y = 2 * random() - 1;

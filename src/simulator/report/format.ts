@@ -1,8 +1,8 @@
 /** Figures as people read them: three digits that count, and a unit. In columns; the first table of every report. */
 import * as s from '../../base/schema/schema.js';
-import { checkArguments } from '../schemas.js';
 import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
+import { checkArguments } from '../schemas.js';
 
 export function ms(value: number): string {
   if (Number.isNaN(value)) return '–';

@@ -1,8 +1,8 @@
 /** What a simulation says of recorded traffic, beside what was measured. */
 import * as s from '../../base/schema/schema.js';
-import { checkArguments } from '../schemas.js';
 import { oneResult, type SimulationResult } from '../engine/result.js';
 import { type Latency, Samples } from '../measures/samples.js';
+import { checkArguments } from '../schemas.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';
 import { columns, ms, percent } from './format.js';
 

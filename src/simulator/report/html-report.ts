@@ -1,7 +1,8 @@
 /** One page that needs nothing else: figures, and charts over time, of one result or of several beside each other. */
-import { anyText, checkArguments } from '../schemas.js';
+
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { TimeSeries } from '../measures/time-series.js';
+import { anyText, checkArguments } from '../schemas.js';
 import { count, groupTable, ms } from './format.js';
 import { type Chart, type ChartLine, escapeHtml, lineChart } from './line-chart.js';
 

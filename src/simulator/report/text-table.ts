@@ -1,7 +1,7 @@
 /** Results for a terminal. */
 import * as s from '../../base/schema/schema.js';
-import { anyText, checkArguments, some } from '../schemas.js';
 import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
+import { anyText, checkArguments, some } from '../schemas.js';
 import { parseMeasure, spreadOf } from '../search/measure.js';
 import { columns, count, decimals, figure, groupTable, ms, percent } from './format.js';
 

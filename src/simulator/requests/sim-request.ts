@@ -90,7 +90,7 @@ export class SimRequest implements FlowRequest {
   }
 }
 
-/** One request of a run, kept where asked for. Instants in ms of simulated time; undefined where it did not come so far. */
+/** One request of a run, kept where asked for. Instants in ms of simulated time; undefined where none came. */
 export interface RequestRecord {
   readonly tenant: string;
   readonly priority: number;

@@ -2,8 +2,8 @@
 import { parseDuration } from '../../base/schema/duration.js';
 import * as s from '../../base/schema/schema.js';
 import { FlowConfigError } from '../../index.js';
-import { anyText, checkArguments, some } from '../schemas.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
+import { anyText, checkArguments, some } from '../schemas.js';
 import { type Measure, parseMeasure } from './measure.js';
 
 /** What must hold of a result. */

@@ -2,9 +2,9 @@
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import * as s from '../../base/schema/schema.js';
 import { FlowConfigError, type Schema } from '../../index.js';
-import { anyText, checkArguments, some } from '../schemas.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
+import { anyText, checkArguments, some } from '../schemas.js';
 
 /** One figure of a result. */
 export interface Measure {

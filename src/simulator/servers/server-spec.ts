@@ -1,8 +1,8 @@
 /** Servers as a scenario writes them. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
 import { type Distribution, distribution } from '../random/distributions.js';
+import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
 import { type ContinuousBatchingOptions, continuousBatching } from './continuous-batching.js';
 import type { ServerFactory } from './sim-server.js';
 import { type SlotsOptions, slots } from './slots.js';

@@ -1,9 +1,9 @@
 /** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
+import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';
 
 /** When requests come. Times are ms; rates are requests per second. */
