@@ -356,8 +356,7 @@ const eventsPerReport = 50_000;
 
 /**
  * Finds what the controller would do with this traffic and these servers. In one go, without a timer: a million
- * requests take seconds.
- * @throws FlowConfigError that lists everything that is wrong
+ * requests take seconds. @throws FlowConfigError that lists everything that is wrong
  * @example
  * const result = simulate({
  *   duration: '10m',
