@@ -1,6 +1,5 @@
 /** May a request come in at all? The contract of admission policies, which decide before the queue. */
 import type { PluginShape } from '../base/plugin-shape.js';
-import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Usage } from '../tiers/views.js';
 
@@ -50,6 +49,3 @@ export const admissionPolicyShape: PluginShape<AdmissionPolicy> = {
   required: ['admit'],
   optional: ['released'],
 };
-
-/** The definition by which configuration files make one. */
-export type AdmissionDefinition = PolicyDefinition<AdmissionPolicy>;

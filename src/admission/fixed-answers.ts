@@ -1,6 +1,6 @@
 /** The same answer for every request: the queue alone decides, or nothing comes in (drills, maintenance, tests). */
-import { withoutParameters } from '../base/policy-definition.js';
-import type { AdmissionDefinition, AdmissionPolicy, Rejection } from './admission-policy.js';
+import { type Definition, withoutParameters } from '../base/policy-definition.js';
+import type { AdmissionPolicy, Rejection } from './admission-policy.js';
 
 /** Admits every request. Source: BLIS, always-admit. */
 export function alwaysAdmit(): AdmissionPolicy {
@@ -14,6 +14,5 @@ export function rejectAll(): AdmissionPolicy {
   return { type: 'reject-all', admit: () => rejection };
 }
 
-export const alwaysAdmitPlugin: AdmissionDefinition = withoutParameters(alwaysAdmit);
-
-export const rejectAllPlugin: AdmissionDefinition = withoutParameters(rejectAll);
+export const alwaysAdmitPlugin: Definition<AdmissionPolicy> = withoutParameters(alwaysAdmit);
+export const rejectAllPlugin: Definition<AdmissionPolicy> = withoutParameters(rejectAll);

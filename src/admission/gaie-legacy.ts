@@ -1,7 +1,7 @@
 /** Admission of gateways without a queue: a full pool rejects sheddable requests and admits all others. */
-import { define } from '../base/policy-definition.js';
+import { type Definition, define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
-import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
+import type { AdmissionPolicy } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 
 /** Without either threshold, the controller's saturation detector says how full the pool is. */
@@ -22,15 +22,13 @@ const parameters: s.Schema<GaieLegacyOptions> = s.object({
  * Source: llm-d-router with flow control off; BLIS, gaie-legacy. @throws FlowConfigError
  */
 export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
-  const { queueDepthThreshold, kvCacheUtilThreshold } = s.parse(parameters, options, 'gaieLegacy');
-  const hasOwn = queueDepthThreshold !== undefined || kvCacheUtilThreshold !== undefined;
+  const { queueDepthThreshold: queue, kvCacheUtilThreshold: cache } = s.parse(parameters, options, 'gaieLegacy');
+  const hasOwn = queue !== undefined || cache !== undefined;
   return {
     type: 'gaie-legacy',
     admit(_request, { priority }, view) {
       if (priority >= 0) return 'admit';
-      const saturation = hasOwn
-        ? meanUtilization(view.pool, queueDepthThreshold ?? 5, kvCacheUtilThreshold ?? 0.8)
-        : view.saturation();
+      const saturation = hasOwn ? meanUtilization(view.pool, queue ?? 5, cache ?? 0.8) : view.saturation();
       // A NaN saturation rejects the request.
       if (saturation < 1) return 'admit';
       return { reason: `the pool is full (saturation ${saturation.toFixed(2)}), and the request is sheddable` };
@@ -38,4 +36,4 @@ export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
   };
 }
 
-export const gaieLegacyPlugin: AdmissionDefinition = define('gaie-legacy', parameters, gaieLegacy);
+export const gaieLegacyPlugin: Definition<AdmissionPolicy> = define('gaie-legacy', parameters, gaieLegacy);

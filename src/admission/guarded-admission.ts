@@ -15,11 +15,6 @@ export interface AdmittedItem extends AdmissionKey {
   admittedBy: AdmissionPolicy | undefined;
 }
 
-interface AdmittedLease {
-  readonly item: AdmittedItem;
-  readonly usage: Usage;
-}
-
 /** The view of one decision; made once and used for every decision. */
 class DecisionView implements AdmissionView {
   nowMs = 0;
@@ -94,7 +89,7 @@ export class GuardedAdmission {
     this.tellEnd(item, undefined, nowMs);
   }
 
-  ended({ item, usage }: AdmittedLease, _ending: Ending, nowMs: number): void {
+  ended({ item, usage }: { readonly item: AdmittedItem; readonly usage: Usage }, _ending: Ending, nowMs: number): void {
     this.tellEnd(item, usage, nowMs);
   }
 

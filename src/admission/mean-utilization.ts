@@ -6,10 +6,8 @@ export function meanUtilization({ endpoints }: PoolView, queueThreshold: number,
   if (endpoints.length === 0) return 1;
   let sum = 0;
   for (const { metrics } of endpoints) {
-    sum +=
-      metrics === undefined
-        ? 1
-        : Math.max(metrics.waitingQueueSize / queueThreshold, metrics.kvCacheUsage / cacheThreshold);
+    if (metrics === undefined) sum++;
+    else sum += Math.max(metrics.waitingQueueSize / queueThreshold, metrics.kvCacheUsage / cacheThreshold);
   }
   return sum / endpoints.length;
 }

@@ -1,8 +1,8 @@
 /** Rejects some sheddable requests before the pool is full: the fuller the pool, the fewer come in. */
-import { define } from '../base/policy-definition.js';
+import { type Definition, define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
 import { seededRandom } from '../base/seeded-random.js';
-import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
+import type { AdmissionPolicy } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 
 /** Parameters that a configuration file can hold. */
@@ -39,27 +39,22 @@ const optionsSchema = s.object(s.withKeys(shape, { random: s.randomSource() }));
  * @throws FlowConfigError
  */
 export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): AdmissionPolicy {
-  const { queueDepthThreshold, kvCacheUtilThreshold, power, k, random } = s.parse(
-    optionsSchema,
-    options,
-    'probabilisticAdmitter',
-  );
+  const { power, k, random, ...thresholds } = s.parse(optionsSchema, options, 'probabilisticAdmitter');
   return {
     type: 'probabilistic-admitter',
     admit(_request, { priority }, { pool }) {
       if (priority >= 0 || pool.endpoints.length === 0) return 'admit';
-      const saturation = meanUtilization(pool, queueDepthThreshold, kvCacheUtilThreshold);
+      const saturation = meanUtilization(pool, thresholds.queueDepthThreshold, thresholds.kvCacheUtilThreshold);
       const probability = Math.min(1, k * saturation ** power);
       if (random() >= probability) return 'admit';
-      return {
-        reason: `saturation ${saturation.toFixed(2)}: ${(100 * probability).toFixed(1)} % of sheddable requests are rejected`,
-      };
+      const percent = (100 * probability).toFixed(1);
+      return { reason: `saturation ${saturation.toFixed(2)}: ${percent} % of sheddable requests are rejected` };
     },
   };
 }
 
 /** A file cannot hold a source of randomness. With a fixed seed the same file decides the same. */
-export const probabilisticAdmitterPlugin: AdmissionDefinition = define(
+export const probabilisticAdmitterPlugin: Definition<AdmissionPolicy> = define(
   'probabilistic-admitter',
   s.object(shape),
   (parameters: ProbabilisticAdmitterParameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),

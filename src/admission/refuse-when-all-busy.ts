@@ -1,6 +1,6 @@
 /** While every worker is busy, no request waits: each is rejected at once, whatever its priority. */
-import { withoutParameters } from '../base/policy-definition.js';
-import type { AdmissionDefinition, AdmissionPolicy, Rejection } from './admission-policy.js';
+import { type Definition, withoutParameters } from '../base/policy-definition.js';
+import type { AdmissionPolicy, Rejection } from './admission-policy.js';
 
 const rejection: Rejection = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
@@ -15,4 +15,4 @@ export function refuseWhenAllBusy(): AdmissionPolicy {
   };
 }
 
-export const refuseWhenAllBusyPlugin: AdmissionDefinition = withoutParameters(refuseWhenAllBusy);
+export const refuseWhenAllBusyPlugin: Definition<AdmissionPolicy> = withoutParameters(refuseWhenAllBusy);

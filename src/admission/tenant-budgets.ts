@@ -1,8 +1,8 @@
 /** A tenant's sheddable requests hold a share of the capacity. Invariant: held = admitted − given back, from 0 up. */
 import { pluginOfShape } from '../base/plugin-shape.js';
-import { define } from '../base/policy-definition.js';
+import { type Definition, define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
-import { type AdmissionDefinition, type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
+import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
 
 /** The share of the capacity that each tenant may hold. */
 export interface TenantBudgetsOptions {
@@ -29,11 +29,6 @@ const parameters = s.object({
   counting: s.optional(s.oneOf('reserve', 'blis'), 'reserve'),
 });
 
-interface Budget {
-  readonly maxRequests: number;
-  held: number;
-}
-
 /**
  * Rejects priority < 0 of a tenant that holds its budget; the others are never limited, but count. `inner` is asked
  * after it. O(1). Differs from BLIS, which counts from routing on, strictly above the budget. @throws FlowConfigError
@@ -45,7 +40,7 @@ export function tenantBudgets<R = unknown>(
   const { budgets, capacity, counting } = s.parse(parameters, options, 'tenantBudgets');
   if (inner !== undefined)
     s.parse(s.object({ inner: pluginOfShape(admissionPolicyShape) }), { inner }, 'tenantBudgets');
-  const ofTenant = new Map<string, Budget>();
+  const ofTenant = new Map<string, { readonly maxRequests: number; held: number }>();
   // 0.07 · 100 is 7, not 7.000000000000001.
   for (const [tenant, share] of Object.entries(budgets))
     ofTenant.set(tenant, { maxRequests: Math.round(share * capacity * 1e6) / 1e6, held: 0 });
@@ -78,6 +73,6 @@ export function tenantBudgets<R = unknown>(
   };
 }
 
-export const tenantBudgetsPlugin: AdmissionDefinition = define('tenant-budgets', parameters, (given) =>
+export const tenantBudgetsPlugin: Definition<AdmissionPolicy> = define('tenant-budgets', parameters, (given) =>
   tenantBudgets(given),
 );

@@ -1,8 +1,8 @@
 /** Under overload, only requests of a minimum priority. */
-import { define } from '../base/policy-definition.js';
+import { type Definition, define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
 import type { PoolView } from '../endpoints/endpoint.js';
-import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
+import type { AdmissionPolicy } from './admission-policy.js';
 
 /** From which overload on which priorities are rejected. */
 export interface TierShedOptions {
@@ -43,4 +43,4 @@ function highestLoad(pool: PoolView): number {
   return highest;
 }
 
-export const tierShedPlugin: AdmissionDefinition = define('tier-shed', parameters, tierShed);
+export const tierShedPlugin: Definition<AdmissionPolicy> = define('tier-shed', parameters, tierShed);

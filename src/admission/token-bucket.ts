@@ -3,11 +3,11 @@
  * Invariant: over any span what was admitted costs at most capacity + refill · span, plus what settling charged later.
  */
 import { GcraWindow } from '../base/gcra-window.js';
-import { define } from '../base/policy-definition.js';
+import { type Definition, define } from '../base/policy-definition.js';
 import { requestField } from '../base/request-field.js';
 import * as s from '../base/schema/schema.js';
 import type { Usage } from '../tiers/views.js';
-import type { AdmissionDefinition, AdmissionKey, AdmissionPolicy } from './admission-policy.js';
+import type { AdmissionKey, AdmissionPolicy } from './admission-policy.js';
 
 /** The field of a request that the default cost reads. */
 export interface TokenCosted {
@@ -57,9 +57,8 @@ const shape = {
  * settling and borrowing as in GCRA, of which this is the other notation. @throws FlowConfigError
  */
 export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}): TokenBucket<R> {
-  const cost = s.callable<NonNullable<TokenBucketOptions<R>['cost']>>(
-    'a function of request and key that returns tokens',
-  );
+  const expected = 'a function of request and key that returns tokens';
+  const cost = s.callable<NonNullable<TokenBucketOptions<R>['cost']>>(expected);
   const schema = s.object({ ...shape, cost: s.optional(cost, bookedTokens) });
   const { capacity, refillPerSecond, oversized, settle, cost: costOf } = s.parse(schema, options, 'tokenBucket');
   const actualCost = typeof settle === 'function' ? settle : totalTokens;
@@ -94,8 +93,7 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
       const booked = checked(costOf(request, key));
       // Tokens that came back before the end fill the bucket first: a later charge must find it.
       tokens(nowMs);
-      const isSettled = usage !== undefined && (settle === false || totalTokens(usage) === 0);
-      if (isSettled) return;
+      if (usage !== undefined && (settle === false || totalTokens(usage) === 0)) return;
       const excess = booked - (usage === undefined ? 0 : checked(actualCost(usage)));
       if (excess > 0) bucket.giveBack(excess, atMs);
       else bucket.take(-excess, atMs);
@@ -118,4 +116,4 @@ function checked(cost: number): number {
   throw new RangeError(`a cost must be a finite number from 0 up; got ${String(cost)}`);
 }
 
-export const tokenBucketPlugin: AdmissionDefinition = define('token-bucket', s.object(shape), tokenBucket);
+export const tokenBucketPlugin: Definition<AdmissionPolicy> = define('token-bucket', s.object(shape), tokenBucket);

@@ -107,9 +107,8 @@ export function automaticConcurrencyLimit(engine: {
   readonly dataParallelSize?: number | null | undefined;
 }): number | undefined {
   const { maxNumSeqs, dataParallelSize } = engine;
-  return isPositive(maxNumSeqs) && isPositive(dataParallelSize)
-    ? Math.ceil((3 * maxNumSeqs * dataParallelSize) / 2)
-    : undefined;
+  if (!isPositive(maxNumSeqs) || !isPositive(dataParallelSize)) return undefined;
+  return Math.ceil((3 * maxNumSeqs * dataParallelSize) / 2);
 }
 
 function isPositive(count: number | null | undefined): count is number {

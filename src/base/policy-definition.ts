@@ -2,7 +2,7 @@
 import * as s from './schema/schema.js';
 
 /** `R` is what `create` may look up: the plugins that parameters name, for policies that are made of others. */
-export interface PolicyDefinition<T, R = unknown> {
+export interface Definition<T, R = unknown> {
   /** The name in configuration files; the policies that `create` makes bear it too. */
   readonly type: string;
   readonly parameters: s.Schema<unknown>;
@@ -14,13 +14,13 @@ export interface PolicyDefinition<T, R = unknown> {
   type: string,
   parameters: s.Schema<P>,
   create: (parameters: P, references: R) => T,
-): PolicyDefinition<T, R> {
+): Definition<T, R> {
   return { type, parameters, create };
 }
 
 /** The definition of a policy without parameters, under the type that it bears itself: any key is an error. */
 /* @__NO_SIDE_EFFECTS__ */ export function withoutParameters<T extends { readonly type: string }>(
   create: () => T,
-): PolicyDefinition<T> {
+): Definition<T> {
   return define(create().type, s.object({}), create);
 }

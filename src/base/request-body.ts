@@ -2,16 +2,9 @@
 
 /** Whether a body can be sent again: a stream cannot, and a type that is not known here might be one. */
 export function isReplayable(body: unknown): boolean {
-  return (
-    body === undefined ||
-    body === null ||
-    typeof body === 'string' ||
-    ArrayBuffer.isView(body) ||
-    body instanceof ArrayBuffer ||
-    body instanceof Blob ||
-    body instanceof FormData ||
-    body instanceof URLSearchParams
-  );
+  if (body === undefined || body === null || typeof body === 'string' || ArrayBuffer.isView(body)) return true;
+  if (body instanceof ArrayBuffer || body instanceof Blob) return true;
+  return body instanceof FormData || body instanceof URLSearchParams;
 }
 
 /** The bytes of a body in memory; else those that its Content-Length says, or `otherwise`; 0 where there is no body. */

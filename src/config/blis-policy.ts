@@ -44,12 +44,9 @@ const sectionShape = {
 
 const admissionSection = s.object(sectionShape, (section, report) => {
   if (section.policy !== 'token-bucket') return;
-  for (const name of ['token_bucket_capacity', 'token_bucket_refill_rate'] as const) {
+  for (const name of ['token_bucket_capacity', 'token_bucket_refill_rate'] as const)
     if (section[name] === 0) report('a number above 0, as the policy is token-bucket', [name]);
-  }
 });
-
-type AdmissionSection = output<typeof admissionSection>;
 
 const bundleSchema = s.object({
   admission: s.optional(admissionSection),
@@ -92,23 +89,20 @@ export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyO
   };
 }
 
-function admissionPolicy(section: AdmissionSection): AdmissionPolicy {
-  switch (section.policy) {
+function admissionPolicy(given: output<typeof admissionSection>): AdmissionPolicy {
+  switch (given.policy) {
     case 'token-bucket':
-      return tokenBucket({
-        capacity: section.token_bucket_capacity,
-        refillPerSecond: section.token_bucket_refill_rate,
-      });
+      return tokenBucket({ capacity: given.token_bucket_capacity, refillPerSecond: given.token_bucket_refill_rate });
     case 'tier-shed':
       // Without a minimum in the file, the simulator admits `standard` and above.
       return tierShed({
-        overloadThreshold: section.tier_shed_threshold,
-        minAdmitPriority: section.tier_shed_min_priority ?? 3,
+        overloadThreshold: given.tier_shed_threshold,
+        minAdmitPriority: given.tier_shed_min_priority ?? 3,
       });
     case 'gaie-legacy':
       return gaieLegacy({
-        queueDepthThreshold: section.gaie_qd_threshold ?? 5,
-        kvCacheUtilThreshold: section.gaie_kv_threshold ?? 0.8,
+        queueDepthThreshold: given.gaie_qd_threshold ?? 5,
+        kvCacheUtilThreshold: given.gaie_kv_threshold ?? 0.8,
       });
     case 'reject-all':
       return rejectAll();
@@ -121,11 +115,8 @@ function admissionPolicy(section: AdmissionSection): AdmissionPolicy {
 function targets(slo: Readonly<Record<string, number>>, problems: Problems): Map<string, number> {
   return new Map(
     Object.entries(slo).map(([sloClass, us]) => {
-      if (us <= 0)
-        problems.warn(
-          'admission.slo_targets',
-          `: requests of ${JSON.stringify(sloClass)} are late when they come (${us} µs)`,
-        );
+      const which = JSON.stringify(sloClass);
+      if (us <= 0) problems.warn('admission.slo_targets', `: requests of ${which} are late when they come (${us} µs)`);
       return [sloClass, Math.max(us, 0) / 1000];
     }),
   );

@@ -1,5 +1,6 @@
 /** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
+import { configError } from '../base/faults/flow-config-error.js';
 import type { Problems } from '../base/problems.js';
 import { below, joinPath } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
@@ -67,10 +68,8 @@ export class DeclaredPlugins implements PluginReferences {
     const verdict = s.validate(entrySchema, candidate, at);
     if (!verdict.ok) return () => verdict.issues.forEach(this.problems.sink);
     const { type, name = type, parameters } = verdict.value;
-    if (this.instances.has(name)) {
-      const expected = 'a name that no other plugin has';
-      return () => this.problems.add(`${at}.name`, expected, JSON.stringify(name));
-    }
+    if (this.instances.has(name))
+      return () => this.problems.add(`${at}.name`, 'a name that no other plugin has', JSON.stringify(name));
     const kind = this.registry.kindOf(type);
     if (kind === undefined) foreignTypes.add(type);
     const instance: Instance = { type, kind, parameters, at, plugin: undefined, state: 'declared' };
@@ -90,11 +89,8 @@ export class DeclaredPlugins implements PluginReferences {
       } else if (instance.kind === undefined) {
         const known = this.registry.types(kind);
         const meant = didYouMean(instance.type, known);
-        report(
-          `${theName} of a known type (${known.join(', ')})${meant}`,
-          [],
-          `"${name}", of the unknown type "${instance.type}"`,
-        );
+        const got = `"${name}", of the unknown type "${instance.type}"`;
+        report(`${theName} of a known type (${known.join(', ')})${meant}`, [], got);
       } else if (!standsFor(instance.kind, kind)) {
         report(theName, [], `"${name}", which is ${nounOf(instance.kind)}`);
       } else {
@@ -109,10 +105,8 @@ export class DeclaredPlugins implements PluginReferences {
 
   /** @throws FlowConfigError when `name` is wrong, or names the plugin that is being made. */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
-    if (this.instances.get(name)?.state === 'being made') {
-      const expected = `${nounOf(kind)} that does not refer back to this one`;
-      throw new FlowConfigError('plugins', [{ path: '', expected, got: JSON.stringify(name) }]);
-    }
+    if (this.instances.get(name)?.state === 'being made')
+      throw configError('plugins', '', `${nounOf(kind)} that does not refer back to this one`, JSON.stringify(name));
     s.parse(this.reference(kind), name, 'plugins');
     const plugin = this.instances.get(name)?.plugin;
     if (plugin === undefined) throw new FlowConfigError('plugins', []);

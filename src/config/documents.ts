@@ -21,18 +21,12 @@ export function readDocuments(source: ConfigSource, problems: Problems): ConfigD
     typeof part === 'string' ? readYaml(part, problems.sink).map(({ value }) => value) : [part],
   );
   if (values.length === 0 && !problems.hasIssues) problems.add('', 'at least one document', 'none');
-  return values.flatMap((value, index) => {
-    const document = readDocument(value, index, problems);
-    return document === undefined ? [] : [document];
-  });
+  return values.flatMap((value, index) => readDocument(value, index, problems) ?? []);
 }
 
 function readDocument(value: unknown, index: number, problems: Problems): ConfigDocument | undefined {
   const start = `document ${index + 1}`;
-  if (!isRecord(value)) {
-    const expected = 'an object with apiVersion and kind';
-    return problems.add(start, expected, describeValue(value));
-  }
+  if (!isRecord(value)) return problems.add(start, 'an object with apiVersion and kind', describeValue(value));
   const body = withoutNulls(value, ({ path, expected, got }) => problems.add(`${start}: ${path}`, expected, got));
   const { kind } = body;
   if (typeof kind !== 'string' || kind === '')

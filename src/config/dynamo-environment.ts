@@ -1,6 +1,7 @@
 /** Dynamo's environment variables for request rejection. What Dynamo ignores is ignored, unless it reports an error. */
+import { configError } from '../base/faults/flow-config-error.js';
 import * as s from '../base/schema/schema.js';
-import { busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
+import { busyThresholdDetector } from '../index.js';
 import type { BusyThresholds } from '../types/index.js';
 
 /** The environment, as `process.env` has it. */
@@ -81,14 +82,14 @@ export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOp
 function admissionControl(env: Environment): Pick<DynamoSettings, 'thresholds' | 'admissionControl'> {
   const mode = given(env, modeVariable);
   if (mode !== undefined && mode !== 'none' && mode !== 'token-capacity')
-    throw wrong({ path: modeVariable, expected: '"none" or "token-capacity"', got: `"${mode}"` });
+    throw configError(subject, modeVariable, '"none" or "token-capacity"', `"${mode}"`);
   const all = Object.entries(thresholds).map(([name, [variable, unreached]]) => {
     return { name, variable, unreached, text: given(env, variable) };
   });
   const numbers = all.filter(({ text = 'None' }) => text !== 'None');
   const [first] = numbers;
   if (mode === 'none' && first !== undefined)
-    throw wrong({ path: first.variable, expected: `no number, as ${modeVariable} is none`, got: `"${first.text}"` });
+    throw configError(subject, first.variable, `no number, as ${modeVariable} is none`, `"${first.text}"`);
   if (mode === 'none' || (mode === undefined && first === undefined))
     return { thresholds: {}, admissionControl: 'none' };
   // The detector's own check of its options.
@@ -154,8 +155,4 @@ function positive(env: Environment, name: string): number | undefined {
 /** On unless the text says off. */
 function isOn(env: Environment, name: string): boolean {
   return !['0', 'false', 'off', 'no'].includes((given(env, name) ?? '').toLowerCase());
-}
-
-function wrong(issue: ConfigIssue): FlowConfigError {
-  return new FlowConfigError(subject, [issue]);
 }

@@ -31,13 +31,6 @@ const featureGate: Schema<FeatureGate> = s.element((candidate, report) => {
   return !isKnown || suggestion !== '' ? undefined : { name, isOn };
 });
 
-/** The last entry for flow control decides; without one it is off. Also returns gates that mean nothing here. */
-function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; others: string[] } {
-  const ours = gates.filter(({ name }) => name === gateName);
-  const others = gates.flatMap(({ name }) => (name === gateName ? [] : [name]));
-  return { enabled: ours.at(-1)?.isOn ?? false, others: [...new Set(others)] };
-}
-
 type Section = 'plugins' | 'saturationDetector' | 'flowControl' | 'headgate';
 
 function ownKeys(sections: Partial<Record<Section, s.Json>>) {
@@ -54,10 +47,8 @@ function ownKeys(sections: Partial<Record<Section, s.Json>>) {
 
 /** The table of a document; the sections that are not in it are the scheduler's. */
 export function documentTable(sections: Partial<Record<Section, s.Json>>): Schema<unknown> {
-  return s.openObject({
-    ...ownKeys(sections),
-    headgate: row('What `headgate epp` needs.', s.anything(sections.headgate)),
-  });
+  const headgate = row('What `headgate epp` needs.', s.anything(sections.headgate));
+  return s.openObject({ ...ownKeys(sections), headgate });
 }
 
 const own = ownKeys({});
@@ -77,8 +68,11 @@ export function readEndpointPickerConfig(
 ): { enabled: boolean; options: FlowControllerOptions } | undefined {
   const read = problems.check(s.openObject(own), body, at);
   noteOtherSections(Object.keys(body), problems, at);
-  const { enabled, others } = readFeatureGates(read?.featureGates ?? []);
-  if (others.length > 0) problems.warn(at, `featureGates: not headgate's, ignored: ${others.join(', ')}`);
+  const gates = read?.featureGates ?? [];
+  // The last entry for flow control decides; without one it is off.
+  const enabled = gates.filter(({ name }) => name === gateName).at(-1)?.isOn ?? false;
+  const others = new Set(gates.flatMap(({ name }) => (name === gateName ? [] : [name])));
+  if (others.size > 0) problems.warn(at, `featureGates: not headgate's, ignored: ${[...others].join(', ')}`);
   const hasSettings = Object.keys(body.flowControl ?? {}).some((key) => key !== 'saturationDetector');
   if (!enabled && hasSettings) problems.warn(at, 'flowControl is ignored: the feature gate "flowControl" is off');
 

@@ -47,12 +47,7 @@ export function endpointPickerJsonSchema(headgate: s.Schema<unknown>): string {
   const flowControl: s.Json = (of) => of(flowControlTable('llm-d'));
   const { saturationDetector } = flowSectionsJson;
   const section: s.Json = (of) => of(headgate);
-  const config = documentTable({
-    plugins: (of) => pluginsJson(of),
-    saturationDetector,
-    flowControl,
-    headgate: section,
-  });
+  const config = documentTable({ plugins: pluginsJson, saturationDetector, flowControl, headgate: section });
   const anyOfThem = s.anything((of) => ({ anyOf: [of(config), of(objective)] }));
   return jsonSchemaOf('EndpointPickerConfig and InferenceObjective', anyOfThem);
 }

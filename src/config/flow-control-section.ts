@@ -78,14 +78,6 @@ function evictionTable(plugins: References) {
   };
 }
 
-function tenantTable() {
-  return {
-    flows: option('Settings of single tenants.', s.record(flowSettings())),
-    plans: option('Settings that several tenants share, by name.', s.record(flowSettings())),
-    tenants: option('Tenants and their plans; `"*"`: whoever has no other.', s.record(s.text('the name of a plan'))),
-  };
-}
-
 function sectionSchema(plugins: References, defaults: ConfigDefaults) {
   const band = bandTable(plugins, defaults);
   const { overflow } = silence[defaults];
@@ -136,7 +128,9 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     bandOrder: option('Which band goes next; `strict` without it.', s.oneOf('strict', 'fifo', 'aging')),
     bandPromotion: option('Waiting that is worth one band, for `aging`; `60s` without it.', ttl()),
     minShareUnit: option('What `minShare` is a part of; `requests` without it.', s.oneOf('requests', 'tokens')),
-    ...tenantTable(),
+    flows: option('Settings of single tenants.', s.record(flowSettings())),
+    plans: option('Settings that several tenants share, by name.', s.record(flowSettings())),
+    tenants: option('Tenants and their plans; `"*"`: whoever has no other.', s.record(s.text('the name of a plan'))),
     gate: option('When dispatch stops and goes on.', s.object(gate, rules.opensBelowClosing)),
     maxBands: option('Bands that may exist; 64 without it.', s.integer({ from: 1, to: rules.mostBands })),
     maxFlows: option('Flows that may exist; 100000 without it.', s.positiveInteger()),
@@ -292,9 +286,7 @@ function warnOfSums(section: Section, problems: Problems, at: string): void {
     const sum = limits.reduce((total, limit) => total + limit, 0);
     if (limits.length < 2 || !section[name] || sum === Infinity || sum <= section[name]) continue;
     const together = `the ${name} of the bands add up to ${sum}, more than the global ${section[name]}`;
-    problems.warn(
-      at,
-      `flowControl: ${together}: lower bands can fill the queue, and higher ones are rejected then (overflow: fair)`,
-    );
+    const risk = 'lower bands can fill the queue, and higher ones are rejected then (overflow: fair)';
+    problems.warn(at, `flowControl: ${together}: ${risk}`);
   }
 }

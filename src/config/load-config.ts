@@ -30,10 +30,7 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
 }
 
-const optionsSchema = s.object({
-  registry: registryOption,
-  defaults: s.optional(s.oneOf('llm-d', 'headgate'), 'llm-d'),
-});
+const schema = s.object({ registry: registryOption, defaults: s.optional(s.oneOf('llm-d', 'headgate'), 'llm-d') });
 
 /**
  * Reads one EndpointPickerConfig and any number of InferenceObjective documents.
@@ -43,7 +40,7 @@ const optionsSchema = s.object({
  * const flow = new FlowController({ ...options, pool });
  */
 export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}): LoadedConfig {
-  const { registry = defaultRegistry(), defaults } = s.parse(optionsSchema, options, 'loadConfig');
+  const { registry = defaultRegistry(), defaults } = s.parse(schema, options, 'loadConfig');
   const problems = new Problems();
   const documents = readDocuments(source, problems);
   const configs = documents.filter(({ kind }) => kind === 'EndpointPickerConfig');
@@ -81,10 +78,8 @@ function readObjectives(documents: readonly ConfigDocument[], problems: Problems
     const read = problems.check(objective, body, at);
     if (read === undefined) continue;
     const { name } = read.metadata;
-    if (objectives.has(name)) {
-      const expected = 'a name that no other InferenceObjective has';
-      problems.add(`${at}metadata.name`, expected, JSON.stringify(name));
-    }
+    if (objectives.has(name))
+      problems.add(`${at}metadata.name`, 'a name that no other InferenceObjective has', JSON.stringify(name));
     objectives.set(name, read.spec?.priority ?? 0);
   }
   return objectives;

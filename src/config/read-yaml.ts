@@ -94,9 +94,8 @@ function firstBelow(token: CST.Token | null | undefined, level: number): CST.Tok
 /** Tags that YAML does not know, such as `!env NAME`. No message shows the text, which may be a secret. */
 function tagIssues({ warnings }: Document, at: (offset: number) => string): ConfigIssue[] {
   const expected = 'a value without a tag, or in quotes where it begins with "!"';
-  return warnings
-    .filter(({ code }) => code === 'TAG_RESOLVE_FAILED')
-    .map(({ pos }) => ({ path: at(pos[0]), expected, got: 'an unknown tag' }));
+  const unknown = warnings.filter(({ code }) => code === 'TAG_RESOLVE_FAILED');
+  return unknown.map(({ pos }) => ({ path: at(pos[0]), expected, got: 'an unknown tag' }));
 }
 
 /** Aliases whose anchor does not stand before them, and aliases inside of what they stand for. */

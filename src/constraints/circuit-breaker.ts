@@ -9,14 +9,13 @@
  * runs there.
  */
 import type { output } from 'zod/v4/core';
-import { define } from '../base/policy-definition.js';
+import { type Definition, define } from '../base/policy-definition.js';
 import { put } from '../base/put.js';
 import type { Duration } from '../base/schema/duration.js';
 import * as s from '../base/schema/schema.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
-import type { Constraint, ConstraintDefinition, RequestWait } from '../gate/constraint.js';
-import { isPuttingOff, type SeatView, type ServerAnswer } from '../gate/server-answer.js';
-import type { ItemView } from '../tiers/views.js';
+import type { Constraint } from '../gate/constraint.js';
+import { isPuttingOff, type SeatView } from '../gate/server-answer.js';
 
 /** When an endpoint is left alone, and for how long. */
 export interface CircuitBreakerOptions {
@@ -121,26 +120,23 @@ class Circuit {
     tally.calls++;
     if (isFailure) tally.failures++;
     if (isSlow) tally.slow++;
-    const sum = { calls: 0, failures: 0, slow: 0 };
-    for (const { calls, failures, slow } of this.tallies) {
-      sum.calls += calls;
-      sum.failures += failures;
-      sum.slow += slow;
-    }
-    if (sum.calls < minCalls) return;
-    if (sum.failures >= failureRatio * sum.calls || sum.slow >= slowRatio * sum.calls) this.open(nowMs);
+    const calls = this.sum('calls');
+    if (calls < minCalls) return;
+    if (this.sum('failures') >= failureRatio * calls || this.sum('slow') >= slowRatio * calls) this.open(nowMs);
+  }
+
+  private sum(figure: keyof Tally): number {
+    return this.tallies.reduce((sum, tally) => sum + tally[figure], 0);
   }
 
   private tried(nowMs: number, wentWell: boolean): void {
     if (!wentWell) {
       this.openForMs = Math.min(this.openForMs * 2, this.settings.maxOpenFor);
       this.open(nowMs);
-      return;
+    } else if (++this.wentWell >= this.settings.probes) {
+      this.isTripped = false;
+      this.openForMs = this.settings.openFor;
     }
-    this.wentWell++;
-    if (this.wentWell < this.settings.probes) return;
-    this.isTripped = false;
-    this.openForMs = this.settings.openFor;
   }
 
   private open(nowMs: number): void {
@@ -171,37 +167,37 @@ export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBrea
 
   return {
     type,
-    withRoomFor: (endpoints: readonly EndpointView[], _item: ItemView, nowMs: number) =>
+    withRoomFor: (endpoints, _item, nowMs) =>
       endpoints.filter((endpoint) => circuits.get(endpoint)?.hasRoom(nowMs) !== false),
-    waitOf(endpoints: readonly EndpointView[], _item: ItemView, nowMs: number): RequestWait {
+    waitOf(endpoints, _item, nowMs) {
       const atMs = Math.min(...endpoints.map((endpoint) => circuitOf(endpoint).roomAtMs(nowMs)));
       return { atMs, notBeforeMs: nowMs, missing: 'a server whose circuit is closed' };
     },
-    dispatched(endpoint: EndpointView, nowMs: number, seat: SeatView) {
+    dispatched(endpoint, nowMs, seat) {
       begunAtMs.set(seat, nowMs);
       const circuit = circuits.get(endpoint);
       if (circuit?.state(nowMs) === 'half-open') circuit.trying.add(seat);
     },
-    answered(endpoint: EndpointView, nowMs: number, seat: SeatView, answer: ServerAnswer) {
+    answered(endpoint, nowMs, seat, answer) {
       const startedAtMs = begunAtMs.get(seat);
       if (startedAtMs === undefined || isPuttingOff(answer)) return;
       begunAtMs.delete(seat);
       const circuit = circuitOf(endpoint);
       circuit.ended(nowMs, answer.status >= 500, nowMs - startedAtMs > slowCall, circuit.trying.has(seat));
     },
-    released(endpoint: EndpointView, nowMs: number, seat: SeatView) {
+    released(endpoint, nowMs, seat) {
       const startedAtMs = begunAtMs.get(seat);
       begunAtMs.delete(seat);
       const wasProbe = circuits.get(endpoint)?.trying.delete(seat) === true;
       const isSlow = startedAtMs !== undefined && !seat.isUnsent && nowMs - startedAtMs > slowCall;
       if (isSlow) circuitOf(endpoint).ended(nowMs, false, true, wasProbe);
     },
-    stateOf: (endpoint: EndpointView, nowMs: number) => circuits.get(endpoint)?.state(nowMs) ?? 'closed',
-    failed(endpoint: EndpointView, nowMs: number) {
+    stateOf: (endpoint, nowMs) => circuits.get(endpoint)?.state(nowMs) ?? 'closed',
+    failed(endpoint, nowMs) {
       const circuit = circuitOf(endpoint);
       circuit.ended(nowMs, true, false, circuit.trying.size > 0);
     },
   };
 }
 
-export const circuitBreakerPlugin: ConstraintDefinition = define(type, parameters, circuitBreaker);
+export const circuitBreakerPlugin: Definition<Constraint> = define(type, parameters, circuitBreaker);

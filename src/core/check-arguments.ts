@@ -1,6 +1,6 @@
 /** Says what is wrong with a call of `enqueue` that cannot be right: a `FlowConfigError`, never an outcome. */
 import { expectedWord } from '../base/faults/did-you-mean.js';
-import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
+import { type ConfigIssue, configError, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 
 function isCount(value: unknown): boolean {
@@ -43,19 +43,11 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
   check(ttlMs === undefined || isSpan(ttlMs), 'request.ttlMs', 'milliseconds from 0 up', ttlMs);
   check(tokens === undefined || isCount(tokens), 'request.tokens', 'an integer from 0 up', tokens);
   check(sloTtftMs === undefined || isSpan(sloTtftMs), 'request.sloTtftMs', 'milliseconds from 0 up', sloTtftMs);
-  check(
-    receivedAtMs === undefined || Number.isFinite(receivedAtMs),
-    'request.receivedAtMs',
-    'an instant in milliseconds',
-    receivedAtMs,
-  );
+  const isInstant = receivedAtMs === undefined || Number.isFinite(receivedAtMs);
+  check(isInstant, 'request.receivedAtMs', 'an instant in milliseconds', receivedAtMs);
   check(maxWaitMs === undefined || isSpan(maxWaitMs), 'request.maxWaitMs', 'milliseconds from 0 up', maxWaitMs);
-  check(
-    typeof fairnessId === 'string' && fairnessId !== '',
-    'key.fairnessId',
-    'a string that is not empty',
-    fairnessId,
-  );
+  const isName = typeof fairnessId === 'string' && fairnessId !== '';
+  check(isName, 'key.fairnessId', 'a string that is not empty', fairnessId);
   check(priority === undefined || Number.isSafeInteger(priority), 'key.priority', 'a safe integer', priority);
   return issues.length === 0 ? undefined : new FlowConfigError(method, issues);
 }
@@ -81,5 +73,5 @@ function isLikeSignal(value: Partial<AbortSignal> | null): boolean {
 }
 
 function failure(method: string, path: string, expected: string, value: unknown): FlowConfigError {
-  return new FlowConfigError(method, [{ path, expected, got: describeValue(value) }]);
+  return configError(method, path, expected, describeValue(value));
 }

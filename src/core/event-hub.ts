@@ -20,14 +20,9 @@ export class EventHub extends GuardedEmitter<FlowEvents> implements PluginErrorS
 
   pluginFailed(kind: PluginKind, type: string, error: unknown): void {
     this.pluginErrors++;
-    if (this.heard.pluginError) this.emit('pluginError', { kind, type, error });
-    else
-      this.unheard.tell(
-        kind,
-        `the ${kind} "${type}" failed, and a fallback stood in`,
-        "flow.on('pluginError', …)",
-        error,
-      );
+    if (this.heard.pluginError) return void this.emit('pluginError', { kind, type, error });
+    const what = `the ${kind} "${type}" failed, and a fallback stood in`;
+    this.unheard.tell(kind, what, "flow.on('pluginError', …)", error);
   }
 
   protected get names(): readonly string[] {

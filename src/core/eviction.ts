@@ -1,8 +1,7 @@
 /** The option `eviction` brings the code that evicts, so that bundles without it have none. See its options there. */
 import * as s from '../base/schema/schema.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
-import { sheddableOnly } from '../eviction/sheddable-filter.js';
-import { priorityThenTime } from '../eviction/victim-orders.js';
+import { priorityThenTime, sheddableOnly } from '../eviction/victims.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { type EvictionParts, InFlightEviction } from './engine/in-flight-eviction.js';
 import type { Eviction, ResolvedEviction } from './options.js';

@@ -1,7 +1,7 @@
 /** The controller's public face, which hosts hold. Every decision is made in the engine. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import * as s from '../base/schema/schema.js';
-import { noDetector } from '../gate/detectors/no-detector.js';
+import { noDetector } from '../gate/read-detector.js';
 import { checkRun, isSpan } from './check-arguments.js';
 import { Engine, type Standing } from './engine/engine.js';
 import { EventHub } from './event-hub.js';
@@ -137,19 +137,12 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * `pool` cannot be replaced
    */
   reconfigure(changes: Partial<FlowControllerOptions<R>>): void {
-    const fixed = (['clock', 'pool'] as const).filter(
-      (name) => changes[name] !== undefined && changes[name] !== this.given[name],
-    );
-    if (fixed.length > 0) {
-      throw new FlowConfigError(
-        'reconfigure',
-        fixed.map((path) => ({
-          path,
-          expected: 'the one that the controller was made with',
-          got: describeValue(changes[path]),
-        })),
-      );
-    }
+    const expected = 'the one that the controller was made with';
+    const issues = (['clock', 'pool'] as const).flatMap((path) => {
+      const isFixed = changes[path] !== undefined && changes[path] !== this.given[path];
+      return isFixed ? { path, expected, got: describeValue(changes[path]) } : [];
+    });
+    if (issues.length > 0) throw new FlowConfigError('reconfigure', issues);
     const { clock, pool } = this.given;
     const given = { ...this.given, ...changes, clock, pool };
     if (changes.maxConcurrency !== undefined) given.saturationDetector = changes.saturationDetector;

@@ -51,13 +51,9 @@ export function askedFlows(
       if (answer === undefined) return undefined;
       const verdict = isPromise(answer) ? undefined : s.validate(schema, answer);
       if (verdict?.ok === true) return verdict.value;
-      const wrong = verdict?.issues.map(
-        ({ path, expected }) => `${path === '' ? '' : `${path}: `}expected ${expected}`,
-      );
-      guard?.violated(
-        `flows must return settings at once, or undefined${wrong === undefined ? '' : `: ${wrong.join(', ')}`}`,
-        answer,
-      );
+      const wrong = verdict?.issues.map(({ path, expected }) => `${path && `${path}: `}expected ${expected}`) ?? [];
+      const rule = 'flows must return settings at once, or undefined';
+      guard?.violated(wrong.length === 0 ? rule : `${rule}: ${wrong.join(', ')}`, answer);
     } catch (error) {
       guard?.failed(error);
     }

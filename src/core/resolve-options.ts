@@ -3,7 +3,6 @@ import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
 import { memberOf } from '../base/faults/foreign-values.js';
-import { isDevelopment } from '../base/is-development.js';
 import * as rules from '../base/schema/cross-field-rules.js';
 import * as s from '../base/schema/schema.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
@@ -12,9 +11,8 @@ import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
 import type { Constraint } from '../gate/constraint.js';
 import { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
-import { noDetector } from '../gate/detectors/no-detector.js';
 import { isConstraint, partsOf } from '../gate/parts.js';
-import { readDetector } from '../gate/read-detector.js';
+import { noDetector, readDetector } from '../gate/read-detector.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { readSeatListener } from '../gate/seat-listener.js';
 import { pluginOf } from '../plugins/kinds.js';
@@ -113,6 +111,9 @@ const bandOrder = wordOr(orderNames, pluginOf('bandOrder'), 'a band selection po
 const shadowMode = s.objectWith<Shadow & { begin: unknown }>('what shadow() makes', 'begin');
 const mode = wordOr(s.oneOf('queue', 'admission'), shadowMode, 'shadow()');
 
+const evictionText = 'inFlightEviction(), with its options, such as inFlightEviction({ graceMs: 500 })';
+const evictionMaker = s.objectWith<Eviction & { begin: unknown }>(evictionText, 'begin');
+
 const gateShape = {
   closeAt: s.optional(s.aboveZero(), rules.defaultCloseAt),
   openAt: s.optional(s.atLeastZero()),
@@ -128,12 +129,7 @@ const shape = {
   gate: s.orEmpty(s.object(gateShape, rules.opensBelowClosing)),
   mode: s.optional(mode, 'queue'),
   admission: s.optional(pluginOf('admission')),
-  eviction: s.optional(
-    s.objectWith<Eviction & { begin: unknown }>(
-      'inFlightEviction(), with its options, such as inFlightEviction({ graceMs: 500 })',
-      'begin',
-    ),
-  ),
+  eviction: s.optional(evictionMaker),
   overflow: s.optional(s.oneOf('reject', 'displace', 'fair'), 'reject'),
   onDispatch: s.optional(atOnce<(item: ItemView) => string | undefined>()),
   estimate: s.optional(atOnce<NonNullable<ResolvedOptions['estimate']>>()),
@@ -184,10 +180,12 @@ export function resolveOptions<R extends FlowRequest>(
   subject = 'FlowController options',
 ): ResolvedOptions {
   const parsed = s.parse(options, input, subject);
-  const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout } = parsed;
+  const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout, maxConcurrency } = parsed;
   const bands = [...parsed.bands];
   const bySession = sessionFilters(constraintsOf(parsed));
-  const saturationDetector = detectorOf(parsed);
+  // `hasOneDetector` has seen to it that there is one, or constraints.
+  const saturationDetector =
+    parsed.saturationDetector ?? (maxConcurrency === undefined ? noDetector : concurrencyDetector({ maxConcurrency }));
   const profiles = flowsOf(parsed);
   const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : 'band');
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
@@ -256,11 +254,6 @@ function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }:
   };
 }
 
-/** `hasOneDetector` has seen to it that there is one. */
-function detectorOf({ saturationDetector, maxConcurrency }: Parsed): SaturationDetector {
-  return saturationDetector ?? (maxConcurrency === undefined ? noDetector : concurrencyDetector({ maxConcurrency }));
-}
-
 function hasOneDetector({ saturationDetector, maxConcurrency, constraints }: Parsed, report: s.Report): void {
   if (maxConcurrency === undefined && saturationDetector === undefined && !constraints?.length)
     report('a saturation detector, or maxConcurrency, such as 15, which is short for one; or constraints', [
@@ -304,16 +297,18 @@ function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: 
   const all = configured + (hasZero ? 0 : positive) + made * Math.max(positive, negative);
   if (!(all >= 1)) return;
   const template = negative > positive ? 'defaultNegativeBand' : 'defaultBand';
-  const total = Number(all.toFixed(6));
-  report(
-    `shares of up to ${most} bands (maxBands) that add up to less than 1`,
-    [template, 'minShare'],
-    `${total} when all of them exist`,
-  );
+  const expected = `shares of up to ${most} bands (maxBands) that add up to less than 1`;
+  report(expected, [template, 'minShare'], `${Number(all.toFixed(6))} when all of them exist`);
 }
 
 function fill(given: { [K in keyof Limits]?: number | undefined } | undefined, otherwise: Limits): Limits {
   return { maxRequests: given?.maxRequests ?? otherwise.maxRequests, maxBytes: given?.maxBytes ?? otherwise.maxBytes };
+}
+
+/** Whether the process says, by NODE_ENV, that it is one of development. False where there are no such words. */
+function isDevelopment(): boolean {
+  const { process } = globalThis as { process?: { env?: Readonly<Record<string, string | undefined>> } };
+  return process?.env?.NODE_ENV === 'development';
 }
 
 /** 0 means for ever, as in configuration files. */
@@ -326,9 +321,8 @@ function hasPoolWhereNeeded(parsed: Parsed, report: s.Report): void {
   if (pool !== undefined) return;
   if (endpointFilters !== undefined) report('an EndpointPool, for endpointFilters to choose from', ['pool']);
   if (endpointPicker !== undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
-  for (const detector of detectorsOf(parsed)) {
+  for (const detector of detectorsOf(parsed))
     if (detector?.needsPool) report(`an EndpointPool, for ${detector.type} to read`, ['pool']);
-  }
 }
 
 /** A resident session would wait behind a new one, which waits for a session to end: for ever, if a client has both. */
@@ -336,12 +330,9 @@ function letsSessionsPass(parsed: Parsed, report: s.Report): void {
   const { holBlocking } = parsed;
   if (holBlocking === undefined || holBlocking === 'none') return;
   const limit = constraintsOf(parsed).find(tellsSessions);
-  if (limit !== undefined)
-    report(
-      `"none", because ${limit.type} has requests of each session queue apart`,
-      ['holBlocking'],
-      `"${holBlocking}"`,
-    );
+  if (limit === undefined) return;
+  const expected = `"none", because ${limit.type} has requests of each session queue apart`;
+  report(expected, ['holBlocking'], `"${holBlocking}"`);
 }
 
 /** A filter for each constraint that tells sessions apart: each session queues apart; every endpoint serves all. */
@@ -365,12 +356,8 @@ function constraintsOf(parsed: Parsed): Constraint[] {
 }
 
 /** The detectors of all bands, each once. */
-function detectorsOf({
-  saturationDetector,
-  bands,
-  defaultBand,
-  defaultNegativeBand,
-}: Parsed): Set<SaturationDetector | undefined> {
+function detectorsOf(parsed: Parsed): Set<SaturationDetector | undefined> {
+  const { saturationDetector, bands, defaultBand, defaultNegativeBand } = parsed;
   const templates = [...(Array.isArray(bands) ? bands : []), defaultBand, defaultNegativeBand];
   return new Set([saturationDetector, ...templates.map((template) => template?.saturationDetector)]);
 }

@@ -53,6 +53,11 @@ export class AvailablePool implements PoolView {
   }
 }
 
+/** True while the last report is at most `stalenessMs` old; the next one that was announced begins the count. */
+export function hasFreshMetrics({ metrics, reportDueAtMs }: EndpointView, stalenessMs: number, nowMs: number): boolean {
+  return metrics !== undefined && nowMs - Math.max(metrics.sampledAtMs, reportDueAtMs ?? -Infinity) <= stalenessMs;
+}
+
 /** False for one that is ill, draining or marked as overloaded. */
 export function isAvailable({ state, overloadedUntilMs }: EndpointView, nowMs: number): boolean {
   return (state === undefined || state === 'ready') && overloadedUntilMs <= nowMs;

@@ -1,10 +1,10 @@
 /** Model servers and their reported load, as hosts tell. Invariant: one that is added again starts from zero. */
-import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
+import { configError, describeValue } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
 import * as s from '../base/schema/schema.js';
 import { AvailablePool } from './available-pool.js';
 import type { EndpointState, EndpointView } from './endpoint.js';
-import { checkReport, type MetricsReport, mergeReport } from './metrics-report.js';
+import { type MetricsReport, mergeReport, reportSchema } from './metrics-report.js';
 import { Endpoint, SeatPool } from './seat-pool.js';
 
 /** The options of `add`. */
@@ -57,11 +57,8 @@ export class EndpointPool extends SeatPool {
 
   /** Adds a server. @throws FlowConfigError for an `id` that is empty or a member's, and wrong options */
   add(id: string, options: EndpointOptions = {}): EndpointView {
-    if (typeof id !== 'string' || id === '' || this.members.has(id)) {
-      throw new FlowConfigError('EndpointPool.add', [
-        { path: 'id', expected: 'a name that is not in the pool yet', got: describeValue(id) },
-      ]);
-    }
+    if (typeof id !== 'string' || id === '' || this.members.has(id))
+      throw configError('EndpointPool.add', 'id', 'a name that is not in the pool yet', describeValue(id));
     const { labels, weight = 1, state = 'ready' } = s.parse(endpointOptions, options, `EndpointPool.add(${id})`);
     const endpoint = new Endpoint(id, Object.freeze({ ...labels }), weight, false);
     endpoint.state = state;
@@ -99,7 +96,7 @@ export class EndpointPool extends SeatPool {
    * @throws FlowConfigError for a wrong figure
    */
   report(server: string | EndpointView, report: MetricsReport): boolean {
-    checkReport(report, `EndpointPool.report(${idOf(server)})`);
+    s.parse(reportSchema, report, `EndpointPool.report(${idOf(server)})`);
     const endpoint = this.member(server);
     if (endpoint === undefined) return false;
     const metrics = mergeReport(report, endpoint.metrics, this.now());
@@ -115,10 +112,8 @@ export class EndpointPool extends SeatPool {
    * Dynamo's client, on `Server overloaded:`. @throws FlowConfigError when `forMs` is not above 0 and finite
    */
   markOverloaded(server: string | EndpointView, forMs: number): boolean {
-    if (!(Number.isFinite(forMs) && forMs > 0)) {
-      const issue = { path: 'forMs', expected: 'ms above 0', got: describeValue(forMs) };
-      throw new FlowConfigError(`EndpointPool.markOverloaded(${idOf(server)})`, [issue]);
-    }
+    if (!(Number.isFinite(forMs) && forMs > 0))
+      throw configError(`EndpointPool.markOverloaded(${idOf(server)})`, 'forMs', 'ms above 0', describeValue(forMs));
     const endpoint = this.member(server);
     if (endpoint === undefined) return false;
     const untilMs = this.now() + forMs;

@@ -45,22 +45,12 @@ function mergeRanks(reported: readonly RankReport[], known: readonly RankLoad[] 
 }
 
 const figure = s.number({ from: 0 });
-const names = s.list(
-  s.value('a name', (given): given is string => typeof given === 'string'),
-  'an array of names',
-);
-
+const name = s.value('a name', (given): given is string => typeof given === 'string');
+const names = s.list(name, 'an array of names');
 const rankFigure = s.optional(s.orNull(figure));
+const rankSchema = s.openObject(Object.fromEntries(rankFigures.map((rank) => [rank, rankFigure])));
 
-const rankSchema = s.openObject({
-  activeDecodeBlocks: rankFigure,
-  kvUsedBlocks: rankFigure,
-  activePrefillTokens: rankFigure,
-  totalBlocks: rankFigure,
-  maxNumBatchedTokens: rankFigure,
-} satisfies Record<(typeof rankFigures)[number], unknown>);
-
-const reportSchema = s.openObject({
+export const reportSchema: s.Schema<unknown> = s.openObject({
   waitingQueueSize: figure,
   runningRequests: figure,
   kvCacheUsage: figure,
@@ -69,8 +59,3 @@ const reportSchema = s.openObject({
   ranks: s.optional(s.list(rankSchema, 'an array with one entry for each rank')),
   loraAdapters: s.optional(s.openObject({ running: names, waiting: names, max: s.optional(figure) })),
 });
-
-/** @throws FlowConfigError that lists every figure that cannot be right. */
-export function checkReport(report: MetricsReport, subject: string): void {
-  s.parse(reportSchema, report, subject);
-}

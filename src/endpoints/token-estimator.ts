@@ -36,9 +36,8 @@ export interface TokenSubject {
 export function uncachedInputTokens(inputTokens: number, prefix?: PrefixMatch): number {
   if (prefix === undefined) return Math.max(inputTokens, 0);
   const { blockSize, totalBlocks, matchedBlocks } = prefix;
-  const uncached = Math.max((totalBlocks - matchedBlocks) * blockSize, 0);
   const beyondBlocks = Math.max(inputTokens - totalBlocks * blockSize, 0);
-  return uncached + beyondBlocks;
+  return Math.max((totalBlocks - matchedBlocks) * blockSize, 0) + beyondBlocks;
 }
 
 /** `inputTokens · outputRatio`, rounded, at most what the caps allow. Caps that are negative or missing are none. */
@@ -62,14 +61,11 @@ export function estimatedOutputTokens(
  * await flow.enqueue({ byteSize, tokens: estimate({ inputTokens: 10, maxOutputTokens: 3 }) }, key); // 13
  */
 export function tokenEstimator(options: TokenEstimatorOptions = {}): (subject: TokenSubject) => number {
-  const {
-    addEstimatedOutputTokens = false,
-    outputRatio = 1.5,
-    maxEstimatedOutputTokens,
-  } = s.parse(tokenEstimatorOptions, options, 'tokenEstimator');
+  const settings = s.parse(tokenEstimatorOptions, options, 'tokenEstimator');
+  const { addEstimatedOutputTokens, outputRatio = 1.5, maxEstimatedOutputTokens } = settings;
   return function estimateTokens({ inputTokens, maxOutputTokens, prefix }: TokenSubject): number {
     const input = uncachedInputTokens(inputTokens, prefix);
-    if (!addEstimatedOutputTokens) return input;
+    if (addEstimatedOutputTokens !== true) return input;
     return input + estimatedOutputTokens(inputTokens, outputRatio, maxOutputTokens, maxEstimatedOutputTokens);
   };
 }

@@ -1,6 +1,5 @@
 /** The contracts of eviction: which running requests may be evicted, and in which order. */
 import type { PluginShape } from '../base/plugin-shape.js';
-import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { Usage } from '../tiers/views.js';
 
@@ -52,9 +51,3 @@ export const evictionOrderingShape: PluginShape<EvictionOrdering> = {
   required: ['compare'],
   optional: [],
 };
-
-/** How files get one. */
-export type EvictionFilterDefinition = PolicyDefinition<EvictionFilter>;
-
-/** How files get one. */
-export type EvictionOrderingDefinition = PolicyDefinition<EvictionOrdering>;

@@ -2,6 +2,7 @@
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong, yesOrNo } from '../base/faults/plugin-guard.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
+import type { SeatReserve } from '../gate/seat-reserve.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
 import { Reclamation, type ReclamationSettings } from './reclamation.js';
@@ -19,16 +20,12 @@ export interface EvictorSettings extends ReclamationSettings {
   readonly ordering: EvictionOrdering;
 }
 
-/** Keeps free for a band what was evicted for it. */
-interface Reserve {
-  add(priority: number, credit: number, nowMs: number): void;
-}
-
 /** The source of a band's saturation. */
 export interface Gauge {
   /** The last reading for a band. One that failed is no reason to evict a request. */
   readingFor(band: PriorityBand): { readonly saturation: number; readonly isFailing: boolean };
-  readonly reserve: Reserve | undefined;
+  /** Keeps free for a band what was evicted for it. */
+  readonly reserve: Pick<SeatReserve, 'add'> | undefined;
 }
 
 /** A request that may be evicted, in the list of those of its priority. */
@@ -101,7 +98,8 @@ export class InFlightEvictor<L extends Tracked<L>> {
     if (this.filter.ask(this.settings.filter, accepts, lease) !== true) return false;
     let peers = this.evictable.get(lease.priority);
     if (peers === undefined) {
-      if (this.evictable.size >= mostPriorities) this.forgetEmpty();
+      if (this.evictable.size >= mostPriorities)
+        for (const [priority, { size }] of this.evictable) if (size === 0) this.evictable.delete(priority);
       peers = new LinkedList();
       this.evictable.set(lease.priority, peers);
     }
@@ -128,34 +126,25 @@ export class InFlightEvictor<L extends Tracked<L>> {
       if (band.priority <= lowest) return [];
       const saturation = measured(band, gauge);
       if (band.ceiling <= 0 || saturation < band.ceiling) continue;
-      return this.decide(band, saturation, gauge.reserve, inFlight, nowMs);
+      return this.decide(band, saturation, gauge, inFlight, nowMs);
     }
     return [];
   }
 
-  private decide(
-    band: PriorityBand,
-    saturation: number,
-    reserve: Reserve | undefined,
-    inFlight: number,
-    nowMs: number,
-  ): L[] {
+  private decide(band: PriorityBand, saturation: number, gauge: Gauge, inFlight: number, nowMs: number): L[] {
     const below: L[] = [];
-    for (const [priority, peers] of this.evictable) {
+    for (const [priority, peers] of this.evictable)
       if (priority < band.priority) for (const { lease } of peers) below.push(lease);
-    }
     const candidates = this.filter.has(this.settings.filter, 'stillAccepts') ? this.stillAccepted(below) : below;
     const size = this.reclamation.size({ inFlight, evictable: candidates.length, saturation, ceiling: band.ceiling });
     if (size === 0) return [];
-    // Newest first, so that a stable sort leaves ties to the newest.
-    const chosen = candidates
-      .reverse()
-      .sort((a, b) => this.compare(a, b))
-      .slice(0, size);
+    // So that a stable sort leaves ties to the newest.
+    const newestFirst = candidates.reverse();
+    const chosen = newestFirst.sort((a, b) => this.compare(a, b)).slice(0, size);
     for (const lease of chosen) {
       this.forget(lease);
       this.reclamation.issued(lease, saturation / inFlight, nowMs);
-      reserve?.add(band.priority, saturation / inFlight, nowMs);
+      gauge.reserve?.add(band.priority, saturation / inFlight, nowMs);
     }
     return chosen;
   }
@@ -176,16 +165,10 @@ export class InFlightEvictor<L extends Tracked<L>> {
     return lowest;
   }
 
-  private forgetEmpty(): void {
-    for (const [priority, { size }] of this.evictable) if (size === 0) this.evictable.delete(priority);
-  }
-
   private forget(lease: L): void {
     const { candidacy } = lease;
-    if (candidacy === undefined) return;
-    const { peers } = candidacy;
     lease.candidacy = undefined;
-    peers.remove(candidacy);
+    candidacy?.peers.remove(candidacy);
   }
 
   private compare(a: L, b: L): number {

@@ -5,13 +5,11 @@ import type { EndpointView } from '../endpoints/endpoint.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import type { ItemView } from '../tiers/views.js';
-import type { CapacityFigure } from './capacity-figure.js';
 import type { Constraint, RequestWait } from './constraint.js';
 import { keepsSome } from './guarded-detector.js';
 import { guardOf, type ScopedPart } from './parts.js';
-import type { QuotaFigures } from './quota-figure.js';
+import type { CapacityFigure, QuotaFigures, SessionFigures } from './reported-figures.js';
 import { readCapacity, readQuotas, readSessions, sumOfQuotas, sumOfSessions } from './reported-figures.js';
-import type { SessionFigures } from './session-figures.js';
 import { Subscription } from './subscription.js';
 
 /** A constraint, the endpoints at which it judges, and the bands whose requests it judges. */
@@ -35,7 +33,7 @@ const sessions = question('sessions', 'figures of sessions', (answer) => readSes
 class GuardedConstraint {
   readonly terms: ConstraintTerms;
   readonly guard: PluginGuard;
-  private readonly subscription: Subscription;
+  readonly subscription: Subscription;
 
   constructor(terms: ConstraintTerms, errors: PluginErrorSink, onAnnounced: () => void) {
     this.terms = terms;
@@ -67,10 +65,6 @@ class GuardedConstraint {
     return this.guard.ask(this.terms.plugin, waitOf, judged, item, nowMs) ?? untold(nowMs);
   }
 
-  stop(): void {
-    this.subscription.stop();
-  }
-
   private judged(endpoints: readonly EndpointView[]): readonly EndpointView[] {
     const { judges } = this.terms;
     return judges === undefined ? endpoints : endpoints.filter(judges);
@@ -100,7 +94,7 @@ export class ConstraintList {
   configure(terms: readonly ConstraintTerms[], recheckIntervalMs: number): void {
     const before = this.all;
     this.all = terms.map((each) => new GuardedConstraint(each, this.errors, this.onAnnounced));
-    for (const each of before) each.stop();
+    for (const { subscription } of before) subscription.stop();
     this.areAny = this.all.length > 0;
     this.fades = this.all.some((each) => each.has('fullness'));
     this.recheckIntervalMs = recheckIntervalMs;
@@ -108,7 +102,7 @@ export class ConstraintList {
   }
 
   stop(): void {
-    for (const each of this.all) each.stop();
+    for (const { subscription } of this.all) subscription.stop();
   }
 
   /** Called before requests are looked at anew. */
@@ -147,10 +141,16 @@ export class ConstraintList {
     if (endpoints.length === 0 || judges.length === 0) return undefined;
     const waitAt = (part: readonly EndpointView[]): RequestWait | undefined => {
       const waits = judges.flatMap((each) => each.waitAt(part, item, nowMs) ?? []);
-      return waits.length === 0 ? undefined : longest(waits);
+      return waits.length === 0 ? undefined : combined(waits, Math.max);
     };
     // Where each has room somewhere, and nowhere all of them, the first endpoint that all have room at is awaited.
-    return waitAt(endpoints) ?? soonest(endpoints.map((endpoint) => waitAt([endpoint]) ?? untold(nowMs)));
+    return (
+      waitAt(endpoints) ??
+      combined(
+        endpoints.map((one) => waitAt([one]) ?? untold(nowMs)),
+        Math.min,
+      )
+    );
   }
 
   /** How much is used of the fullest constraint that is read beside the detector. */
@@ -191,16 +191,11 @@ function untold(nowMs: number): RequestWait {
   return { atMs: nowMs, notBeforeMs: nowMs, missing: '' };
 }
 
-/** There is room when one of the endpoints has some. */
-function soonest(waits: readonly RequestWait[]): RequestWait {
-  const first = waits.reduce((a, b) => (b.atMs < a.atMs ? b : a));
-  return { ...first, notBeforeMs: Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs)) };
-}
-
-/** There is room when the last of the constraints has some. */
-function longest(waits: readonly RequestWait[]): RequestWait {
-  const last = waits.reduce((a, b) => (b.atMs > a.atMs ? b : a));
-  return { ...last, notBeforeMs: Math.max(...waits.map(({ notBeforeMs }) => notBeforeMs)) };
+/** `Math.min`: there is room when one of the endpoints has some; `Math.max`: when the last of the constraints has. */
+function combined(waits: readonly RequestWait[], pick: (...instants: number[]) => number): RequestWait {
+  const atMs = pick(...waits.map((wait) => wait.atMs));
+  const missing = waits.find((wait) => wait.atMs === atMs)?.missing ?? '';
+  return { atMs, notBeforeMs: pick(...waits.map(({ notBeforeMs }) => notBeforeMs)), missing };
 }
 
 /** A copy. Throws for values that cannot be read. */

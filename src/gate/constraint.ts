@@ -1,12 +1,9 @@
 /** The question of single requests, the contract: may this very request go now, and if not, when? */
 import type { PluginShape } from '../base/plugin-shape.js';
-import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { ItemView } from '../tiers/views.js';
-import type { CapacityFigure } from './capacity-figure.js';
-import type { QuotaFigures } from './quota-figure.js';
+import type { CapacityFigure, QuotaFigures, SessionFigures } from './reported-figures.js';
 import { type SeatListener, seatHooks } from './seat-listener.js';
-import type { SessionFigures } from './session-figures.js';
 
 /** How long a request has to wait for room, as far as can be told. */
 export interface RequestWait {
@@ -65,6 +62,3 @@ export interface ConstraintReferences {
   /** @throws FlowConfigError as `DetectorReferences` says. */
   resolve(kind: 'constraint', name: string): Constraint;
 }
-
-/** The definition by which configuration files make one. */
-export type ConstraintDefinition = PolicyDefinition<Constraint>;

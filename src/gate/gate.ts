@@ -20,12 +20,8 @@ import { SeatListeners } from './seat-listeners.js';
 import type { SeatReserve } from './seat-reserve.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 
-interface GateSettings extends GuardedDetectorSettings {
-  readonly recheckIntervalMs: number;
-}
-
 export interface GateOptions {
-  readonly gate: GateSettings;
+  readonly gate: GuardedDetectorSettings & { readonly recheckIntervalMs: number };
   /** Judges the bands that have no detector of their own. */
   readonly saturationDetector: SaturationDetector;
   readonly constraints: readonly Constraint[];
@@ -190,7 +186,7 @@ export class Gate {
     const isPoolEmpty = this.pool.endpoints.length === 0;
     const announces = this.own === undefined ? this.shared.announces : this.detectors().every((each) => each.announces);
     const reopens = this.ceilings.reopens && this.saturation < 1;
-    const fades = this.constraints.fades && holdsAnyBack(this, this.bands);
+    const fades = this.constraints.fades && this.bands.all().some((band) => band.waiting > 0 && !this.isOpenFor(band));
     if ((announces && !reopens && !fades) || isPoolEmpty) return Infinity;
     return this.options.gate.recheckIntervalMs;
   }
@@ -271,14 +267,7 @@ export class Gate {
   }
 
   private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {
-    return (
-      known.find((each) => each.detector === detector) ??
-      new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced)
-    );
+    const same = known.find((each) => each.detector === detector);
+    return same ?? new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced);
   }
-}
-
-/** True when requests wait in a band that the last reading holds back. O(bands). */
-function holdsAnyBack(gate: Gate, bands: BandRegistry): boolean {
-  return bands.all().some((band) => band.waiting > 0 && !gate.isOpenFor(band));
 }

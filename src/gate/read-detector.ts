@@ -62,3 +62,10 @@ const uncalled: Parameters<s.Report> = [
   [],
   'a function that makes detectors, and has to be called',
 ];
+
+/** The reading of a controller whose constraints alone hold requests back. */
+export const noDetector: SaturationDetector = {
+  type: 'none',
+  saturation: ({ endpoints }) => (endpoints.length === 0 ? 1 : 0),
+  subscribe: () => () => {},
+};

@@ -1,6 +1,5 @@
 /** The gate's question, the contract: how full is the pool? */
 import type { PluginShape } from '../base/plugin-shape.js';
-import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { Constraint } from './constraint.js';
 import { type SeatListener, seatHooks } from './seat-listener.js';
@@ -62,6 +61,3 @@ export interface DetectorReferences {
   /** @throws FlowConfigError when there is none; without issues when making it failed, which was reported already. */
   resolve(kind: 'saturationDetector', name: string): SaturationDetector;
 }
-
-/** The definition by which configuration files make one. */
-export type DetectorDefinition = PolicyDefinition<SaturationDetector, DetectorReferences>;

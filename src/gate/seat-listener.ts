@@ -1,6 +1,6 @@
 /** What became of a seat: the contract of everything that learns from running requests. */
 import { memberOf } from '../base/faults/foreign-values.js';
-import { misspelledHooks } from '../base/misspelled-hooks.js';
+import { misspelledHooks } from '../base/plugin-shape.js';
 import type { Report } from '../base/schema/element.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';

@@ -1,9 +1,6 @@
 /** The announcements of one detector or constraint. */
 import type { PluginGuard } from '../base/faults/plugin-guard.js';
-
-interface Announcer {
-  subscribe?(listener: () => void): () => void;
-}
+import type { Constraint } from './constraint.js';
 
 export class Subscription {
   /** False where nothing is announced. */
@@ -11,7 +8,7 @@ export class Subscription {
   private unsubscribe: (() => void) | undefined = undefined;
   private readonly guard: PluginGuard;
 
-  constructor(guard: PluginGuard, announcer: Announcer, listener: () => void) {
+  constructor(guard: PluginGuard, announcer: Pick<Constraint, 'subscribe'>, listener: () => void) {
     this.guard = guard;
     try {
       if (announcer.subscribe === undefined) return;

@@ -6,7 +6,7 @@ import { refuseWhenAllBusyPlugin } from '../admission/refuse-when-all-busy.js';
 import { tenantBudgetsPlugin } from '../admission/tenant-budgets.js';
 import { tierShedPlugin } from '../admission/tier-shed.js';
 import { tokenBucketPlugin } from '../admission/token-bucket.js';
-import type { PolicyDefinition } from '../base/policy-definition.js';
+import type { Definition } from '../base/policy-definition.js';
 import { capacityLedgerPlugin } from '../constraints/capacity/capacity-ledger.js';
 import { circuitBreakerPlugin } from '../constraints/circuit-breaker.js';
 import { mostBudgetLeftPlugin } from '../constraints/quotas/most-budget-left.js';
@@ -18,9 +18,13 @@ import { affinityPlugin } from '../endpoints/pickers/affinity.js';
 import { leastKvUsagePlugin } from '../endpoints/pickers/least-kv-usage.js';
 import { leastLoadedPlugin } from '../endpoints/pickers/least-loaded.js';
 import { powerOfTwoChoicesPlugin } from '../endpoints/pickers/power-of-two-choices.js';
-import { noByteSentPlugin } from '../eviction/no-byte-sent.js';
-import { sheddableOnlyPlugin } from '../eviction/sheddable-filter.js';
-import { largestFootprintPlugin, leastProgressPlugin, priorityThenTimePlugin } from '../eviction/victim-orders.js';
+import {
+  largestFootprintPlugin,
+  leastProgressPlugin,
+  noByteSentPlugin,
+  priorityThenTimePlugin,
+  sheddableOnlyPlugin,
+} from '../eviction/victims.js';
 import { interpolatedUsageLimitPlugin, priorityHoldbackPlugin } from '../gate/ceilings/priority-holdback.js';
 import { softReflectiveCeilingPlugin } from '../gate/ceilings/soft-reflective-ceiling.js';
 import { staticUsageLimitPlugin } from '../gate/ceilings/static-usage-limit.js';
@@ -29,7 +33,7 @@ import { gradient2Plugin } from '../gate/detectors/adaptive/gradient2-detector.j
 import { vegasPlugin } from '../gate/detectors/adaptive/vegas-detector.js';
 import { busyThresholdDetectorPlugin } from '../gate/detectors/busy-threshold-detector.js';
 import { hysteresisPlugin } from '../gate/detectors/composite/hysteresis.js';
-import { maxOfPlugin, meanOfPlugin } from '../gate/detectors/composite/max-of-plugin.js';
+import { maxOfPlugin, meanOfPlugin } from '../gate/detectors/composite/max-of.js';
 import { stageAwarePlugin } from '../gate/detectors/composite/stage-aware.js';
 import { concurrencyDetectorPlugin } from '../gate/detectors/concurrency-detector.js';
 import { scrapedConcurrencyPlugin } from '../gate/detectors/scraped-concurrency-detector.js';
@@ -74,9 +78,7 @@ export { affinity } from '../endpoints/pickers/affinity.js';
 export { leastKvUsage } from '../endpoints/pickers/least-kv-usage.js';
 export { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 export { powerOfTwoChoices } from '../endpoints/pickers/power-of-two-choices.js';
-export { noByteSent } from '../eviction/no-byte-sent.js';
-export { sheddableOnly } from '../eviction/sheddable-filter.js';
-export { largestFootprint, leastProgress, priorityThenTime } from '../eviction/victim-orders.js';
+export { largestFootprint, leastProgress, noByteSent, priorityThenTime, sheddableOnly } from '../eviction/victims.js';
 export { interpolatedUsageLimit, priorityHoldback } from '../gate/ceilings/priority-holdback.js';
 export { softReflectiveCeiling } from '../gate/ceilings/soft-reflective-ceiling.js';
 export { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
@@ -105,7 +107,7 @@ export { prefixOrder } from '../tiers/3-ordering/prefix-order.js';
 export { shortestFirst } from '../tiers/3-ordering/shortest-first.js';
 export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 
-const builtIns: { readonly [K in ConfigurableKind]: readonly PolicyDefinition<Plugins[K], PluginReferences>[] } = {
+const builtIns: { readonly [K in ConfigurableKind]: readonly Definition<Plugins[K], PluginReferences>[] } = {
   fairness: [
     globalStrictPlugin,
     roundRobinPlugin,

@@ -1,5 +1,5 @@
 /** How a plugin gets a type name, so that configuration files can ask for it. */
-import { FlowConfigError } from '../base/faults/flow-config-error.js';
+import { configError, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { noteOrigin } from '../base/plugin-origin.js';
 import { below } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
@@ -35,9 +35,8 @@ export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind>
 
 const noReferences: PluginReferences = {
   resolve(kind, name) {
-    throw new FlowConfigError('plugin references', [
-      { path: '', expected: `the name of ${nounOf(kind)}`, got: `${JSON.stringify(name)}, where no names are known` },
-    ]);
+    const got = `${JSON.stringify(name)}, where no names are known`;
+    throw configError('plugin references', '', `the name of ${nounOf(kind)}`, got);
   },
 };
 
@@ -78,11 +77,8 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
           return plugin;
         },
       };
-      const made = s.parse(
-        product,
-        createInside(definition, verdict.value, named),
-        `${type}: create must return ${nounOf(kind)}`,
-      );
+      const plugin = createInside(definition, verdict.value, named);
+      const made = s.parse(product, plugin, `${type}: create must return ${nounOf(kind)}`);
       noteOrigin(made, { definition, parameters: verdict.value, references: found });
       return made;
     },

@@ -76,12 +76,7 @@ const things: Readonly<Record<string, string>> = {
   undefined: 'nothing',
 };
 
-const units: Readonly<Record<string, string>> = {
-  string: ' characters',
-  array: ' entries',
-  set: ' entries',
-  map: ' entries',
-};
+const units: Record<string, string> = { string: ' characters', array: ' entries', set: ' entries', map: ' entries' };
 
 /** The expectation that an issue reports, in words that complete "expected …". */
 function describeExpected(issue: $ZodRawIssue): string {

@@ -1,6 +1,6 @@
 /** Type names → plugins: what configuration files may ask for. */
 import { didYouMean } from '../base/faults/did-you-mean.js';
-import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
+import { configError, describeValue } from '../base/faults/flow-config-error.js';
 import type { PluginDefinition, PluginReferences } from './definition.js';
 import { asKind, type ConfigurableKind, nounOf, type Plugins, standsFor } from './kinds.js';
 import type { ParameterSchema } from './parameters.js';
@@ -13,15 +13,11 @@ export class PluginRegistry implements PluginReferences {
   constructor(definitions: Iterable<PluginDefinition> = []) {
     const byType = new Map<string, PluginDefinition>();
     for (const definition of definitions) {
-      if (!isDefinition(definition)) {
-        const issue = { path: 'definition', expected: 'what definePlugin returns', got: describeValue(definition) };
-        throw new FlowConfigError('PluginRegistry', [issue]);
-      }
+      if (typeof definition?.type !== 'string' || typeof definition.create !== 'function')
+        throw configError('PluginRegistry', 'definition', 'what definePlugin returns', describeValue(definition));
       const other = byType.get(definition.type);
-      if (other !== undefined) {
-        const got = `"${definition.type}", which is ${nounOf(other.kind)} already`;
-        throw new FlowConfigError('PluginRegistry', [{ path: 'type', expected: 'a type name that is not taken', got }]);
-      }
+      const got = other && `"${definition.type}", which is ${nounOf(other.kind)} already`;
+      if (got !== undefined) throw configError('PluginRegistry', 'type', 'a type name that is not taken', got);
       byType.set(definition.type, definition);
     }
     this.definitions = byType;
@@ -44,9 +40,8 @@ export class PluginRegistry implements PluginReferences {
 
   /** The known types, of one kind or of all, in alphabetical order. */
   types(kind?: ConfigurableKind): string[] {
-    return [...this.definitions.values()]
-      .flatMap((known) => (kind === undefined || known.kind === kind ? [known.type] : []))
-      .sort();
+    const known = [...this.definitions.values()].filter((each) => kind === undefined || each.kind === kind);
+    return known.map(({ type }) => type).sort();
   }
 
   /**
@@ -58,7 +53,7 @@ export class PluginRegistry implements PluginReferences {
     if (definition !== undefined) return definition.create(parameters, references);
     const known = this.types();
     const expected = `one of the known plugin types ${known.join(', ') || '(none)'}${didYouMean(type, known)}`;
-    throw new FlowConfigError('PluginRegistry', [{ path: 'type', expected, got: JSON.stringify(type) }]);
+    throw configError('PluginRegistry', 'type', expected, JSON.stringify(type));
   }
 
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
@@ -66,10 +61,6 @@ export class PluginRegistry implements PluginReferences {
     if (its !== undefined && standsFor(its, kind)) return asKind(kind, this.create(name));
     const known = this.types(kind);
     const expected = `the name of ${nounOf(kind)}, one of ${known.join(', ')}${didYouMean(name, known)}`;
-    throw new FlowConfigError('PluginRegistry', [{ path: '', expected, got: JSON.stringify(name) }]);
+    throw configError('PluginRegistry', '', expected, JSON.stringify(name));
   }
-}
-
-function isDefinition(candidate: Partial<PluginDefinition> | null | undefined): boolean {
-  return typeof candidate?.type === 'string' && typeof candidate.create === 'function';
 }

@@ -6,14 +6,14 @@
  * Longer than most files, because bands and the flows in them are made, kept while idle, and collected together.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { isSamePlugin } from '../base/plugin-origin.js';
 import { LinkedList } from '../base/queues/linked-list.js';
 import { textHash } from '../base/text-hash.js';
 import { position } from './1-priority/band-order.js';
 import { BandShares, type ShareUnit } from './1-priority/band-shares.js';
+import type { WaitingItem } from './flow.js';
 import { Flow, type FlowProfiles } from './flow.js';
-import { PolicyReuse } from './policy-reuse.js';
 import { type BandSettings, PriorityBand } from './priority-band.js';
-import type { WaitingItem } from './waiting-item.js';
 
 /** How often idle flows and bands are collected and rates are sampled, at most. */
 const tendEveryMs = 1000;
@@ -83,18 +83,14 @@ export class BandRegistry {
 
   /** A band of a template may come any time: its share counts from its first request on. */
   private configureShares({ defaultBand, defaultNegativeBand, minShareUnit }: BandRegistrySettings): void {
-    this.shares.configure(
-      [...this.ordered, { settings: defaultBand }, { settings: defaultNegativeBand }],
-      minShareUnit,
-    );
+    const templates = [{ settings: defaultBand }, { settings: defaultNegativeBand }];
+    this.shares.configure([...this.ordered, ...templates], minShareUnit);
   }
 
   /** Reports of usage that fairness policies and shares ignored, in bands that are gone too. O(bands). */
   get ignoredReports(): number {
-    return this.ordered.reduce(
-      (sum, band) => sum + band.policies.ignoredReports,
-      this.ignoredBefore + this.shares.ignoredReports,
-    );
+    const before = this.ignoredBefore + this.shares.ignoredReports;
+    return this.ordered.reduce((sum, band) => sum + band.policies.ignoredReports, before);
   }
 
   get size(): number {
@@ -206,7 +202,9 @@ export class BandRegistry {
   /** Takes new settings. A band no longer configured lives until it is idle. Policies asked for as before stay. */
   configure(given: BandRegistrySettings, nowMs: number): void {
     const policies = new PolicyReuse();
-    const settings = this.keepTemplates(given, policies);
+    const defaultBand = policies.of(given.defaultBand, this.settings.defaultBand);
+    const defaultNegativeBand = policies.of(given.defaultNegativeBand, this.settings.defaultNegativeBand);
+    const settings = { ...given, defaultBand, defaultNegativeBand };
     this.settings = settings;
     this.flows.configure(settings, this.ordered);
     const configured = new Map(settings.bands.map((band) => [band.priority, band]));
@@ -220,15 +218,6 @@ export class BandRegistry {
     for (const own of configured.values()) this.add(own.priority, true, policies.of(own, undefined), nowMs);
     this.version++;
     this.configureShares(settings);
-  }
-
-  private keepTemplates(given: BandRegistrySettings, policies: PolicyReuse): BandRegistrySettings {
-    const defaultBand = policies.of(given.defaultBand, this.settings.defaultBand);
-    return {
-      ...given,
-      defaultBand,
-      defaultNegativeBand: policies.of(given.defaultNegativeBand, this.settings.defaultNegativeBand),
-    };
   }
 
   /** The band that has been idle longest; of several, the highest. */
@@ -409,4 +398,23 @@ function overflowName(name: string): string {
 
 function isOverflow(name: string): boolean {
   return name.startsWith(overflowPrefix);
+}
+
+/** Keeps equal policies in place of new ones, so that a file that is read again loses nothing they have learnt. */
+class PolicyReuse {
+  /** New policy → the one in use that stands for it: bands that come later share what the others share. */
+  private readonly kept = new Map<object, object>();
+
+  /** `before`: the settings in force; undefined for a band that is new. Call it first for bands that exist. */
+  of<S extends BandSettings>(next: S, before: BandSettings | undefined): S {
+    const fairness = this.choose(next.fairness, before?.fairness);
+    const ordering = this.choose(next.ordering, before?.ordering);
+    return fairness === next.fairness && ordering === next.ordering ? next : { ...next, fairness, ordering };
+  }
+
+  private choose<P extends object>(next: P, before: P | undefined): P {
+    if (before === undefined || !isSamePlugin(before, next)) return (this.kept.get(next) as P | undefined) ?? next;
+    if (!this.kept.has(next)) this.kept.set(next, before);
+    return before;
+  }
 }

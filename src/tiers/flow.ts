@@ -1,10 +1,9 @@
 /** One flow: the requests of one fairness ID in one band. */
-import type { ItemQueue } from '../base/queues/item-queue.js';
+import type { ItemQueue, Queued } from '../base/queues/item-queue.js';
 import type { Linked } from '../base/queues/linked-list.js';
 import type { HeldClass, Reason } from './flows-aside.js';
 import type { PriorityBand } from './priority-band.js';
-import type { FlowView } from './views.js';
-import type { WaitingItem } from './waiting-item.js';
+import type { FlowView, ItemView } from './views.js';
 
 /** A limit on what runs at a time; Infinity = unlimited. */
 export interface InFlightCap {
@@ -28,6 +27,14 @@ export interface FlowProfiles {
   /** True when some fairness ID has, or may get, a cap of its own. */
   readonly mayCap: boolean;
   get(fairnessId: string): FlowProfile | undefined;
+}
+
+/** A waiting request as bands and flows handle it. */
+export interface WaitingItem extends ItemView, Queued {
+  /** Its flow, once it waits. */
+  flow: Flow | undefined;
+  /** Requests of one class may go to the same endpoints; undefined: to all. */
+  requestClass: string | undefined;
 }
 
 /** Invariant: among active or aside flows while something waits; idle while nothing waits, nor is tracked in flight. */

@@ -17,8 +17,8 @@ import { put } from '../base/put.js';
 import { LinkedList } from '../base/queues/linked-list.js';
 import type { PickedBand } from './2-fairness/guarded-selector.js';
 import type { BandPolicies } from './band-policies.js';
+import type { WaitingItem } from './flow.js';
 import { Flow } from './flow.js';
-import type { WaitingItem } from './waiting-item.js';
 
 /** What a flow waits for beside its turn. */
 export interface Reason {

@@ -108,10 +108,7 @@ class MemberHeap<F extends QueueLoad, T extends Queued> {
 
 export class LongestQueues<F extends QueueLoad, T extends Queued> {
   private readonly members = new Map<F, Member<F, T>>();
-  private readonly heaps: Record<Resource, MemberHeap<F, T>> = {
-    requests: new MemberHeap('requests'),
-    bytes: new MemberHeap('bytes'),
-  };
+  private readonly heaps = { requests: new MemberHeap<F, T>('requests'), bytes: new MemberHeap<F, T>('bytes') };
   private readonly queueOf: ((flow: F) => ItemQueue<T> | undefined) | undefined;
   private numbers = 0;
 
@@ -151,8 +148,7 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
 
   /** The waiting requests of the flow, the newest first. It costs only as much as the caller takes. */
   newestFirst(flow: F): Iterable<T> {
-    const queue = this.members.get(flow)?.arrivals ?? this.queueOf?.(flow);
-    return queue?.newestFirst?.() ?? [];
+    return (this.members.get(flow)?.arrivals ?? this.queueOf?.(flow))?.newestFirst?.() ?? [];
   }
 
   private moved(member: Member<F, T>): void {

@@ -14,10 +14,10 @@ import { LinkedList } from '../base/queues/linked-list.js';
 import type { PickedBand } from './2-fairness/guarded-selector.js';
 import { BandPolicies, type PolicySettings } from './band-policies.js';
 import { BandTraffic } from './band-traffic.js';
+import type { WaitingItem } from './flow.js';
 import { Flow, type InFlightCap } from './flow.js';
 import { FlowsAside, type Reason } from './flows-aside.js';
 import { LongestQueues } from './longest-queues.js';
-import type { WaitingItem } from './waiting-item.js';
 
 /** Resolved numbers; Infinity = unlimited, or for ever. */
 export interface BandSettings extends PolicySettings {

@@ -30,7 +30,6 @@ export type { SubsetHint } from '../endpoints/filters/subset-hint-filter.js';
 export type { MetricsReport } from '../endpoints/metrics-report.js';
 export type { TokenSubject } from '../endpoints/token-estimator.js';
 export type { InFlightView } from '../eviction/eviction-policy.js';
-export type { CapacityFigure } from '../gate/capacity-figure.js';
 export type { RequestWait } from '../gate/constraint.js';
 export type { AdaptiveDetector } from '../gate/detectors/adaptive/adaptive-limit.js';
 export type { BusyThresholdDetector, BusyThresholds } from '../gate/detectors/busy-threshold-detector.js';
@@ -38,9 +37,8 @@ export type { HysteresisDetector } from '../gate/detectors/composite/hysteresis.
 export type { CompositeDetector } from '../gate/detectors/composite/max-of.js';
 export type { StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
 export type { UtilizationDetector } from '../gate/detectors/utilization-detector.js';
-export type { QuotaFigure, QuotaFigures } from '../gate/quota-figure.js';
+export type { CapacityFigure, QuotaFigure, QuotaFigures, SessionFigures } from '../gate/reported-figures.js';
 export type { SeatView, ServerAnswer } from '../gate/server-answer.js';
-export type { SessionFigures } from '../gate/session-figures.js';
 export type { PluginDefinition, PluginReferences } from '../plugins/definition.js';
 export type { ConfigurableKind, Plugins } from '../plugins/kinds.js';
 export type { WeightedBandsOptions } from '../tiers/1-priority/weighted-bands.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { largestFootprint, leastProgress, priorityThenTime } from '../../src/eviction/victim-orders.js';
+import { largestFootprint, leastProgress, priorityThenTime } from '../../src/eviction/victims.js';
 import { defaultRegistry, type EvictionOrdering } from '../../src/index.js';
 
 interface Running {

@@ -4,7 +4,7 @@
  */
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { hasFreshMetrics } from '../../src/endpoints/freshness.js';
+import { hasFreshMetrics } from '../../src/endpoints/available-pool.js';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { fileOf, type Started, startGateway } from '../gateway/support/gateway.js';
 import { type ModelServer, startModelServer } from '../gateway/support/model-server.js';

@@ -16,7 +16,7 @@ const structures: readonly (readonly string[])[] = [
   // An outcome carries its lease, and a lease that is queued again ends in another outcome.
   ['core/outcome/lease.ts', 'core/outcome/outcome.ts'],
   // A band holds its flows, a flow its requests, and each knows where it stands.
-  ['tiers/flow.ts', 'tiers/flows-aside.ts', 'tiers/priority-band.ts', 'tiers/waiting-item.ts'],
+  ['tiers/flow.ts', 'tiers/flows-aside.ts', 'tiers/priority-band.ts'],
 ];
 
 const root = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,8 +1,8 @@
 /** Bands without a controller around them, their flows and requests. */
 import { fcfs, type ItemView, roundRobin } from '../../src/index.js';
+import type { WaitingItem } from '../../src/tiers/flow.js';
 import { Flow } from '../../src/tiers/flow.js';
 import { type BandSettings, PriorityBand } from '../../src/tiers/priority-band.js';
-import type { WaitingItem } from '../../src/tiers/waiting-item.js';
 import { fakeItem } from './fake-item.js';
 
 const unlimited = { maxRequests: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };

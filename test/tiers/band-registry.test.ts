@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { globalStrict } from '../../src/index.js';
 import { BandRegistry, type BandRegistrySettings } from '../../src/tiers/band-registry.js';
-import type { Flow } from '../../src/tiers/flow.js';
+import type { Flow, WaitingItem } from '../../src/tiers/flow.js';
 import type { BandSettings, PriorityBand } from '../../src/tiers/priority-band.js';
-import type { WaitingItem } from '../../src/tiers/waiting-item.js';
 import { Random } from '../property/random.js';
 import { bandSettings } from '../support/bands.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { overviewOf } from '../../src/index.js';
-import { EventRate } from '../../src/tiers/event-rate.js';
+import { EventRate } from '../../src/tiers/band-traffic.js';
 import { dial, dropOf, key, makeFlow, request, runNow } from '../support/flow.js';
 
 /** A rate with its counter, sampled at each event. */

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { FlowSelector } from '../../src/tiers/2-fairness/fairness-policy.js';
 import { GuardedSelector } from '../../src/tiers/2-fairness/guarded-selector.js';
 import { roundRobin } from '../../src/tiers/2-fairness/round-robin.js';
+import type { WaitingItem } from '../../src/tiers/flow.js';
 import { Flow } from '../../src/tiers/flow.js';
 import { FlowsAside, type HeldClass, type Reason } from '../../src/tiers/flows-aside.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
-import type { WaitingItem } from '../../src/tiers/waiting-item.js';
 
 const noErrors = { pluginFailed: () => {} };
 

@@ -19,12 +19,9 @@ export class FlowConfigError extends TypeError {
   readonly issues: readonly ConfigIssue[];
 
   constructor(subject: string, issues: readonly ConfigIssue[]) {
-    const lines = issues.map(({ path, expected, got }) => {
-      return `${path === '' ? '' : `${path}: `}expected ${expected}; got ${got}`;
-    });
-    super(
-      lines.length === 1 ? `${subject}: ${lines[0]}` : `${subject}: ${lines.length} problems\n  ${lines.join('\n  ')}`,
-    );
+    const lines = issues.map(({ path, expected, got }) => `${path && `${path}: `}expected ${expected}; got ${got}`);
+    const told = lines.length === 1 ? lines[0] : `${lines.length} problems\n  ${lines.join('\n  ')}`;
+    super(`${subject}: ${told}`);
     this.issues = issues;
     Object.defineProperty(this, brand, { value: true });
   }
@@ -33,6 +30,11 @@ export class FlowConfigError extends TypeError {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && brand in value;
   }
+}
+
+/** The error of one thing that is wrong. */
+export function configError(subject: string, path: string, expected: string, got: string): FlowConfigError {
+  return new FlowConfigError(subject, [{ path, expected, got }]);
 }
 
 /** A value as an error message shows it: short, with its type, and without what URLs keep secret. Never throws. */

@@ -26,9 +26,7 @@ export abstract class GuardedEmitter<Events> {
       }
     };
     this.emitter.on(event, guarded);
-    return () => {
-      this.emitter.off(event, guarded);
-    };
+    return () => void this.emitter.off(event, guarded);
   }
 
   emit<E extends keyof Events & string>(event: E, payload: Events[E]): void {

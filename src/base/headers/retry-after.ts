@@ -24,9 +24,8 @@ export function retryAfterMs(headers: HeaderSource, nowEpochMs: () => number): n
   if (text === undefined) return undefined;
   if (decimal.test(text)) return Number(text) * 1000;
   const atMs = epochMsOf(text);
-  return atMs === undefined
-    ? undefined
-    : Math.max(0, atMs - (epochMsOf(headerValue(headers, ['date'])) ?? nowEpochMs()));
+  if (atMs === undefined) return undefined;
+  return Math.max(0, atMs - (epochMsOf(headerValue(headers, ['date'])) ?? nowEpochMs()));
 }
 
 function epochMsOf(text = ''): number | undefined {

@@ -92,9 +92,8 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   leading(count: number): T[] {
     const leading: T[] = [];
-    for (let i = 0, member = this.front; member !== undefined && leading.length < count; member = this.at(i++)) {
+    for (let i = 0, member = this.front; member !== undefined && leading.length < count; member = this.at(i++))
       if (member.isWaiting) leading.push(member);
-    }
     return leading;
   }
 

@@ -7,17 +7,14 @@ export const defaultCloseAt = 1;
 export const defaultFlowIdleTimeoutMs = 300_000;
 
 /** An entry of a list of bands while the list is being checked. */
-interface BandEntry {
-  readonly priority?: number | undefined;
-}
-
-type BandList<K extends string> = { readonly [P in K]?: readonly BandEntry[] | undefined };
+type BandEntry = Fields<'priority', number>;
+type Fields<K extends string, T> = { readonly [P in K]?: T | undefined };
+type BandList<K extends string> = Fields<K, readonly BandEntry[]>;
 
 /** The priorities at their places in the list; entries that failed have none. */
 function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (number | undefined)[] {
-  return Array.isArray(bands)
-    ? bands.map((band) => (Number.isSafeInteger(band?.priority) ? band.priority : undefined))
-    : [];
+  if (!Array.isArray(bands)) return [];
+  return bands.map((band) => (Number.isSafeInteger(band?.priority) ? band.priority : undefined));
 }
 
 /** Every band has a priority of its own; `key` names the list. */
@@ -27,13 +24,9 @@ function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (n
     prioritiesOf(options[key]).forEach((priority, index) => {
       if (priority === undefined) return;
       const first = firstAt.get(priority);
+      const got = `${priority} (number), the priority of ${key}[${first}]`;
       if (first === undefined) firstAt.set(priority, index);
-      else
-        report(
-          'a priority that no other band has',
-          [key, index, 'priority'],
-          `${priority} (number), the priority of ${key}[${first}]`,
-        );
+      else report('a priority that no other band has', [key, index, 'priority'], got);
     });
   };
 }
@@ -41,7 +34,7 @@ function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (n
 /** The configured bands fit into `maxBands`; `key` names the list. */
 /* @__NO_SIDE_EFFECTS__ */ export function roomForBands<const K extends string>(
   key: K,
-): Rule<BandList<K> & { readonly maxBands?: number | undefined }> {
+): Rule<BandList<K> & Fields<'maxBands', number>> {
   return (options, report) => {
     const configured = countBands(options[key]);
     const counted = `the ${configured} configured bands, priority 0 included`;
@@ -56,22 +49,13 @@ export function countBands(bands: readonly BandEntry[] | undefined): number {
   return new Set([0, ...prioritiesOf(bands)].filter((priority) => priority !== undefined)).size;
 }
 
-interface GateLevels {
-  readonly closeAt?: number | undefined;
-  readonly openAt?: number | undefined;
-}
-
-export function opensBelowClosing({ closeAt = defaultCloseAt, openAt = closeAt }: GateLevels, report: Report): void {
+export function opensBelowClosing(levels: Fields<'closeAt' | 'openAt', number>, report: Report): void {
+  const { closeAt = defaultCloseAt, openAt = closeAt } = levels;
   if (openAt > closeAt) report(`a number of at most closeAt (${closeAt})`, ['openAt']);
 }
 
-interface IdleTimeouts {
-  readonly flowIdleTimeout?: number | undefined;
-  readonly bandIdleTimeout?: number | undefined;
-}
-
-export function bandOutlivesFlows(timeouts: IdleTimeouts, report: Report): void {
-  const { flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout } = timeouts;
+export function bandOutlivesFlows(idle: Fields<'flowIdleTimeout' | 'bandIdleTimeout', number>, report: Report): void {
+  const { flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout } = idle;
   if (bandIdleTimeout < flowIdleTimeout)
     report(`at least flowIdleTimeout (${flowIdleTimeout} ms)`, ['bandIdleTimeout']);
 }

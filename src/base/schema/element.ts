@@ -80,8 +80,7 @@ export function reportTo({ value, issues }: zod.ParsePayload): Report {
   expected: string,
   ...methods: readonly (keyof T & string)[]
 ): Schema<T> {
-  const hasMethods = (given: object): boolean =>
-    methods.every((name) => typeof Reflect.get(given, name) === 'function');
+  const hasMethods = (given: object): boolean => methods.every((key) => typeof Reflect.get(given, key) === 'function');
   return value(expected, (given): given is T => typeof given === 'object' && given !== null && hasMethods(given));
 }
 
@@ -211,12 +210,8 @@ export function readBy<T>(schema: Schema<T>, value: unknown, report: Report, wor
   });
   if (result.success) return result.data;
   for (const issue of result.error.issues) {
-    if (issue.code !== 'unrecognized_keys')
-      report(
-        issue.message,
-        issue.path,
-        issue.code === 'custom' ? (issue.params?.got as string | undefined) : undefined,
-      );
+    const got = issue.code === 'custom' ? (issue.params?.got as string | undefined) : undefined;
+    if (issue.code !== 'unrecognized_keys') report(issue.message, issue.path, got);
     else
       for (const key of issue.keys)
         report(expectedKeys(key, askedOf.get(issue.keys)), [...issue.path, key], 'an unknown key');

@@ -29,11 +29,8 @@ function jsonOf(schema: Schema<unknown>): Keywords {
     reused: 'inline',
     override: ({ zodSchema, jsonSchema }) => {
       const { json, sentence }: Notes = { ...(zodSchema._zod.def as object) };
-      Object.assign(
-        jsonSchema,
-        typeof json === 'function' ? json(jsonOf) : json,
-        sentence && { description: sentence },
-      );
+      const own = typeof json === 'function' ? json(jsonOf) : json;
+      Object.assign(jsonSchema, own, sentence && { description: sentence });
     },
   });
   return keywords;

@@ -14,10 +14,8 @@ export function joinPath(start: string, path: readonly PropertyKey[]): string {
 }
 
 function segment(key: PropertyKey): string {
-  if (typeof key === 'number') return `[${key}]`;
-  return typeof key === 'string' && /^[\w$-]+$/.test(key)
-    ? key
-    : `[${typeof key === 'symbol' ? String(key) : JSON.stringify(key)}]`;
+  if (typeof key === 'string') return /^[\w$-]+$/.test(key) ? key : `[${JSON.stringify(key)}]`;
+  return `[${String(key)}]`;
 }
 
 /** `path`, which is relative to `start`, from the top. A start that ends with a space is a heading, not a path. */

@@ -1,15 +1,15 @@
 /** A request goes where slot, prefill and KV cache have room. Invariant: an idle endpoint takes all that fits. */
 import type { output } from 'zod/v4/core';
 import { Listeners } from '../../base/listeners.js';
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import { put } from '../../base/put.js';
 import { requestField } from '../../base/request-field.js';
 import type { Duration } from '../../base/schema/duration.js';
 import type { Quantity } from '../../base/schema/quantity.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { CapacityFigure } from '../../gate/capacity-figure.js';
-import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
+import type { Constraint, RequestWait } from '../../gate/constraint.js';
+import type { CapacityFigure } from '../../gate/reported-figures.js';
 import type { SeatView } from '../../gate/server-answer.js';
 import type { ItemView } from '../../tiers/views.js';
 import { modelOf, validAmount } from '../quotas/request-estimate.js';
@@ -245,4 +245,4 @@ export function capacityLedger(options: CapacityLedgerOptions): Constraint {
   return new Ledger(s.parse(parameters, options, 'capacityLedger'));
 }
 
-export const capacityLedgerPlugin: ConstraintDefinition = define(type, parameters, capacityLedger);
+export const capacityLedgerPlugin: Definition<Constraint> = define(type, parameters, capacityLedger);

@@ -2,9 +2,9 @@
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { WindowFactory } from './quota-group.js';
 import { QuotaGroup } from './quota-group.js';
 import type { ResolvedGroup } from './quota-options.js';
-import type { WindowFactory } from './quota-windows.js';
 
 /** Clients choose the names of models, so only this many have groups of their own; all others share one. */
 const mostModels = 1000;

@@ -1,8 +1,8 @@
 /** Sends each request to the endpoint whose quotas have most left for it. */
-import { FlowConfigError } from '../../base/faults/flow-config-error.js';
-import { define } from '../../base/policy-definition.js';
+import { configError } from '../../base/faults/flow-config-error.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import type { EndpointPicker, EndpointPickerDefinition } from '../../endpoints/pickers/endpoint-picker.js';
+import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
 import { isLessLoaded } from '../../endpoints/pickers/least-loaded.js';
 import type { ConstraintReferences } from '../../gate/constraint.js';
 import type { QuotaDetector } from './quota-detector.js';
@@ -34,14 +34,12 @@ export interface MostBudgetLeftParameters {
   detector?: string | undefined;
 }
 
-export const mostBudgetLeftPlugin: EndpointPickerDefinition = define(
+export const mostBudgetLeftPlugin: Definition<EndpointPicker> = define(
   type,
   s.object({ detector: s.optional(s.text('the name of a quota detector')) }),
   ({ detector: name = 'quota-detector' }: MostBudgetLeftParameters, references: ConstraintReferences) => {
     const detector = references.resolve('constraint', name);
     if ('budgetLeft' in detector) return mostBudgetLeft(detector as QuotaDetector);
-    throw new FlowConfigError(type, [
-      { path: 'detector', expected: 'the name of a quota detector', got: `a ${detector.type}` },
-    ]);
+    throw configError(type, 'detector', 'the name of a quota detector', `a ${detector.type}`);
   },
 );

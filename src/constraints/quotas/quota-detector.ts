@@ -10,20 +10,19 @@
 
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import { Listeners } from '../../base/listeners.js';
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import type { QuotaSource } from '../../base/quota-window.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
-import type { QuotaFigures } from '../../gate/quota-figure.js';
+import type { Constraint, RequestWait } from '../../gate/constraint.js';
+import type { QuotaFigures } from '../../gate/reported-figures.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { ItemView } from '../../tiers/views.js';
 import { GroupTable } from './group-table.js';
 import type { Hold } from './quota.js';
-import { QuotaGroup } from './quota-group.js';
+import { QuotaGroup, windowsOf } from './quota-group.js';
 import type { QuotaDetectorOptions, ResolvedQuotaOptions } from './quota-options.js';
 import { groupOfEachEndpoint, quotaOptions, quotaParameters } from './quota-options.js';
-import { windowsOf } from './quota-windows.js';
 import { readRateLimitHeaders } from './rate-limit-headers.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
 
@@ -88,9 +87,8 @@ class Quotas implements QuotaDetector {
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
     const amounts = this.estimate.of(item);
     const model = modelOf(item);
-    return endpoints.filter((endpoint) =>
-      this.table.of(endpoint, model, nowMs).every((group) => group.hasRoom(amounts, nowMs)),
-    );
+    const hasRoom = (group: QuotaGroup): boolean => group.hasRoom(amounts, nowMs);
+    return endpoints.filter((endpoint) => this.table.of(endpoint, model, nowMs).every(hasRoom));
   }
 
   waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait {
@@ -98,10 +96,8 @@ class Quotas implements QuotaDetector {
     const model = modelOf(item);
     const waits = endpoints.map((endpoint) => this.waitAt(this.table.of(endpoint, model, nowMs), amounts, nowMs));
     const first = waits.reduce((a, b) => (b.atMs < a.atMs ? b : a));
-    const notBeforeMs = this.options.rejectInfeasible
-      ? Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs))
-      : nowMs;
-    return { ...first, notBeforeMs };
+    const soonestMs = Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs));
+    return { ...first, notBeforeMs: this.options.rejectInfeasible ? soonestMs : nowMs };
   }
 
   dispatched(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
@@ -191,10 +187,8 @@ class Quotas implements QuotaDetector {
 
   private tableFrom(source: QuotaSource | undefined): GroupTable {
     const { groups = [groupOfEachEndpoint], travel } = this.options;
-    return new GroupTable(
-      groups,
-      windowsOf(travel, source, () => this.listeners.announce()),
-    );
+    const windows = windowsOf(travel, source, () => this.listeners.announce());
+    return new GroupTable(groups, windows);
   }
 
   private settle({ holds, status, averageKey }: Reservation, seat: SeatView, nowMs: number): void {
@@ -260,4 +254,4 @@ export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}
   return new Quotas(s.parse(quotaOptions, options, 'quotaDetector'));
 }
 
-export const quotaPlugin: ConstraintDefinition = define('quota-detector', quotaParameters, quotaDetector);
+export const quotaPlugin: Definition<Constraint> = define('quota-detector', quotaParameters, quotaDetector);

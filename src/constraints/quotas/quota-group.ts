@@ -6,13 +6,15 @@
  * Invariant: a group that knows nothing yet, or has just rested, has one request under way at most until its server has
  * answered.
  */
-import type { QuotaFigure } from '../../gate/quota-figure.js';
+import { GcraWindow } from '../../base/gcra-window.js';
+import type { QuotaSource, QuotaWindow } from '../../base/quota-window.js';
+import type { QuotaFigure } from '../../gate/reported-figures.js';
 import { FixedWindow } from './fixed-window.js';
 import { type Hold, Quota } from './quota.js';
-import type { ResolvedGroup } from './quota-options.js';
-import type { WindowFactory } from './quota-windows.js';
+import type { ResolvedGroup, ResolvedQuota } from './quota-options.js';
 import type { QuotaUnit, RateLimitReport, ReportedQuota } from './rate-limit-headers.js';
 import type { Amounts } from './request-estimate.js';
+import { SlidingWindow } from './sliding-window.js';
 
 /** The span of a limit, if an answer does not tell it: most limits of providers are for a minute. */
 const toldPerMs = 60_000;
@@ -122,12 +124,7 @@ export class QuotaGroup {
   }
 
   /** It rests for `waitMs`, else `restMs` of the refusals in a row; never shortened; those at once count once. */
-  refused(
-    dispatchedAtMs: number,
-    nowMs: number,
-    waitMs: number | undefined,
-    restMs: (doublings: number) => number,
-  ): void {
+  refused(dispatchedAtMs: number, nowMs: number, waitMs: number | undefined, restMs: (times: number) => number): void {
     const isNew = dispatchedAtMs >= this.refusedAtMs;
     const ms = waitMs ?? restMs(this.doublings);
     if (isNew) this.doublings = Math.min(this.doublings + 1, mostDoublings);
@@ -146,10 +143,7 @@ export class QuotaGroup {
       const known = this.quotas.filter(({ unit }) => unit === each.unit);
       // A provider may have several limits of one unit, and an answer tells one without its name. Servers tell the one
       // with the shortest span.
-      const quota = known.reduce<Quota | undefined>(
-        (a, b) => (a === undefined || b.window.perMs < a.window.perMs ? b : a),
-        undefined,
-      );
+      const [quota] = known.sort((a, b) => a.window.perMs - b.window.perMs);
       if (quota !== undefined) quota.learn(each, nowMs);
       else if (each.limit !== undefined) this.adopt(each, each.limit, nowMs);
     }
@@ -158,8 +152,7 @@ export class QuotaGroup {
   /** The wait after a refusal that does not tell one: until the used-up quotas of its headers are reset. */
   static untilReset(told: readonly ReportedQuota[]): number | undefined {
     const waits = told.filter(({ remaining }) => remaining === 0).map(({ resetInMs }) => resetInMs ?? 0);
-    const longest = Math.max(0, ...waits);
-    return longest > 0 ? longest : undefined;
+    return Math.max(0, ...waits) || undefined;
   }
 
   /** 0 for nothing used; 1 when nothing is left, and while it rests. */
@@ -215,7 +208,19 @@ const nouns: Readonly<Record<QuotaUnit, readonly [one: string, several: string]>
 
 /** `12,400`; small costs keep their figures. */
 function inWhole(amount: number): string {
-  return amount >= 1 || amount === 0
-    ? Math.round(amount).toLocaleString('en-US')
-    : String(Number(amount.toPrecision(2)));
+  if (amount >= 1 || amount === 0) return Math.round(amount).toLocaleString('en-US');
+  return String(Number(amount.toPrecision(2)));
+}
+
+export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
+
+/** Windows of this process, or of `source` for `gcra`. What counts up to `travelMs` later must fit the provider's. */
+export function windowsOf(travelMs: number, source?: QuotaSource, onRoom: () => void = () => {}): WindowFactory {
+  return ({ unit, limit, per: perMs, burst: given = limit, window }, group) => {
+    if (window === 'fixed') return new FixedWindow(limit, perMs + travelMs);
+    if (window === 'sliding') return new SlidingWindow(limit, perMs + travelMs);
+    const burst = Math.max(given - (limit * travelMs) / perMs, Math.min(given, 1));
+    if (source === undefined) return new GcraWindow(limit, perMs, burst);
+    return source.window({ key: `${group} ${unit} ${perMs}`, limit, perMs, burst, onRoom });
+  };
 }

@@ -147,10 +147,7 @@ const group: s.Schema<ResolvedGroup> = s.object(
   isNamedByItsLabel,
 );
 
-function isNamedByItsLabel(
-  { by, label, is }: { by: string; label?: string | undefined; is?: string | undefined },
-  report: s.Report,
-): void {
+function isNamedByItsLabel({ by, label, is }: QuotaGroupOptions, report: s.Report): void {
   if (by === 'label' && label === undefined) report('the name of the label that the group is by', ['label'], 'none');
   if (by !== 'label' && label !== undefined)
     report('no label, because the group is by none', ['label'], JSON.stringify(label));

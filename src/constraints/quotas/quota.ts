@@ -60,12 +60,9 @@ export class Quota {
     const { window } = this;
     if (perMs !== undefined && this.isLearnt) window.perMs = perMs;
     if (limit !== undefined) this.resize(Math.min(limit, this.mostLimit));
-    if (remaining !== undefined && window.leaves !== undefined) {
-      window.leaves(remaining, nowMs);
-    } else if (remaining !== undefined) {
-      const foreign = window.limit - window.used(nowMs) - remaining;
-      if (foreign > window.limit * rounding) window.take(foreign, nowMs);
-    }
+    const foreign = remaining === undefined ? 0 : window.limit - window.used(nowMs) - remaining;
+    if (remaining !== undefined && window.leaves !== undefined) window.leaves(remaining, nowMs);
+    else if (foreign > window.limit * rounding) window.take(foreign, nowMs);
     // The end of a window of a minute does not lie hours away.
     if (resetInMs !== undefined && (this.isLearnt || resetInMs <= window.perMs))
       window.endsAt?.(nowMs + resetInMs, nowMs);

@@ -42,17 +42,8 @@ export interface RateLimitReport {
 
 const longestMs = 365 * 86_400_000;
 
-const openAiUnits = [
-  ['requests', 'requests'],
-  ['tokens', 'tokens'],
-] as const;
-
-const anthropicUnits = [
-  ['requests', 'requests'],
-  ['input-tokens', 'inputTokens'],
-  ['output-tokens', 'outputTokens'],
-  ['tokens', 'tokens'],
-] as const;
+const openAiUnits = ['requests', 'tokens'] as const;
+const anthropicUnits = ['requests', 'inputTokens', 'outputTokens', 'tokens'] as const;
 
 /** The first stands for the windows that have no name here. */
 const subscriptionWindows = ['', '5h-', '7d-'] as const;
@@ -61,13 +52,20 @@ const subscriptionWindows = ['', '5h-', '7d-'] as const;
 export function readRateLimitHeaders(answer: ServerAnswer, wallNowMs: number): RateLimitReport {
   const reader = new HeaderReader(answer.headers, wallNowMs);
   const quotas = [
-    ...quotasOf(reader, openAiUnits, (figure, name) => `x-ratelimit-${figure}-${name}`, 'span'),
-    ...quotasOf(reader, anthropicUnits, (figure, name) => `anthropic-ratelimit-${name}-${figure}`, 'until'),
+    ...quotasOf(reader, openAiUnits, (figure, unit) => `x-ratelimit-${figure}-${unit}`, 'span'),
+    ...quotasOf(reader, anthropicUnits, anthropicHeader, 'until'),
     ...ietfQuotas(reader),
   ];
   const { share, waitMs: untilOpenMs } = subscriptionOf(reader);
   const waitMs = isPuttingOff(answer) ? (waitOf(reader) ?? waitInBody(answer.body) ?? untilOpenMs) : undefined;
   return { quotas, share, waitMs, ignored: reader.ignored, firstIgnored: reader.firstIgnored };
+}
+
+type Figure = 'limit' | 'remaining' | 'reset';
+
+/** `anthropic-ratelimit-input-tokens-reset` */
+function anthropicHeader(figure: Figure, unit: QuotaUnit): string {
+  return `anthropic-ratelimit-${unit.replace('Tokens', '-tokens')}-${figure}`;
 }
 
 /** The headers, read one figure at a time. */
@@ -142,14 +140,14 @@ function decimal(text: string | undefined): number {
 /** The quotas of a provider that has three headers for each. A reset is a span from now, or an instant (`until`). */
 function* quotasOf(
   reader: HeaderReader,
-  units: typeof openAiUnits | typeof anthropicUnits,
-  header: (figure: 'limit' | 'remaining' | 'reset', name: string) => string,
+  units: readonly QuotaUnit[],
+  header: (figure: Figure, unit: QuotaUnit) => string,
   reset: 'span' | 'until',
 ): Generator<ReportedQuota, void, undefined> {
-  for (const [name, unit] of units) {
-    const limit = reader.limit(reader.text(header('limit', name)));
-    const remaining = reader.remaining(reader.text(header('remaining', name)));
-    const resetInMs = reader[reset](reader.text(header('reset', name)));
+  for (const unit of units) {
+    const limit = reader.limit(reader.text(header('limit', unit)));
+    const remaining = reader.remaining(reader.text(header('remaining', unit)));
+    const resetInMs = reader[reset](reader.text(header('reset', unit)));
     if (limit !== undefined || remaining !== undefined) yield { unit, limit, remaining, resetInMs, perMs: undefined };
   }
 }
@@ -174,15 +172,13 @@ function* ietfQuotas(reader: HeaderReader): Generator<ReportedQuota, void, undef
   if (field === undefined) return;
   const policies = members(reader.text('ratelimit-policy') ?? '');
   const isDraft = /(?:^|[,;\s])remaining\s*=/i.test(field);
-  for (const { name, parameters } of isDraft
-    ? [{ name: '', parameters: parametersOf(field.split(',')) }]
-    : members(field)) {
+  const entries = isDraft ? [{ name: '', parameters: parametersOf(field.split(',')) }] : members(field);
+  for (const { name, parameters } of entries) {
     const policy = isDraft ? policies[0] : policies.find((each) => each.name === name);
     const unit = policy?.parameters.get('qu') ?? '"requests"';
     if (unit !== '"requests"') continue;
-    const limit = reader.limit(
-      parameters.get('limit') ?? policy?.parameters.get('q') ?? (isDraft ? policy?.name : undefined),
-    );
+    const told = parameters.get('limit') ?? policy?.parameters.get('q') ?? (isDraft ? policy?.name : undefined);
+    const limit = reader.limit(told);
     const remaining = reader.remaining(parameters.get(isDraft ? 'remaining' : 'r'));
     const resetInMs = reader.span(parameters.get(isDraft ? 'reset' : 't'));
     const perMs = reader.span(policy?.parameters.get('w'));
@@ -206,10 +202,8 @@ function members(field: string): Member[] {
 function parametersOf(parts: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     parts.map((part): [string, string] => {
-      const at = part.indexOf('=');
-      return at < 0
-        ? [part.trim().toLowerCase(), '']
-        : [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()];
+      const [name = '', value = ''] = part.split(/=(.*)/s);
+      return [name.trim().toLowerCase(), value.trim()];
     }),
   );
 }
@@ -224,9 +218,8 @@ function waitOf(reader: HeaderReader): number | undefined {
 /** `Please try again in 6m0s.`, `"retryDelay": "34.07s"`; only the beginning is read. */
 function waitInBody(body: unknown): number | undefined {
   if (typeof body !== 'string') return undefined;
-  const found = /(?:try again in|retry in|retryDelay["']?\s*:\s*["'])\s*((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(
-    body.slice(0, 8192),
-  );
+  const wait = /(?:try again in|retry in|retryDelay["']?\s*:\s*["'])\s*((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i;
+  const found = wait.exec(body.slice(0, 8192));
   const ms = found === null ? NaN : parseDuration(found[1] ?? '');
   return isSpan(ms) ? ms : undefined;
 }

@@ -29,25 +29,15 @@ export class RequestEstimate {
     // If a host gives only `tokens`, this is all that it knows; nothing is added.
     const isSplit = given.inputTokens !== undefined || given.outputTokens !== undefined || ownInput !== undefined;
     const tokens = validAmount(given.tokens) ?? (isSplit ? inputTokens + outputTokens : item.tokens);
-    return {
-      requests: 1,
-      inputTokens,
-      outputTokens,
-      tokens,
-      cost: validAmount(given.cost) ?? this.costOf(inputTokens, outputTokens),
-    };
+    const cost = validAmount(given.cost) ?? this.costOf(inputTokens, outputTokens);
+    return { requests: 1, inputTokens, outputTokens, tokens, cost };
   }
 
   /** The amounts that a reported request consumed; undefined for figures that cannot be right. */
-  actual({ promptTokens, completionTokens }: Usage): Amounts | undefined {
-    if (validAmount(promptTokens) === undefined || validAmount(completionTokens) === undefined) return undefined;
-    return {
-      requests: 1,
-      inputTokens: promptTokens,
-      outputTokens: completionTokens,
-      tokens: promptTokens + completionTokens,
-      cost: this.costOf(promptTokens, completionTokens),
-    };
+  actual({ promptTokens: inputTokens, completionTokens: outputTokens }: Usage): Amounts | undefined {
+    if (validAmount(inputTokens) === undefined || validAmount(outputTokens) === undefined) return undefined;
+    const cost = this.costOf(inputTokens, outputTokens);
+    return { requests: 1, inputTokens, outputTokens, tokens: inputTokens + outputTokens, cost };
   }
 
   /** Learns from an answer that ended. */

@@ -87,11 +87,8 @@ export class SlidingWindow extends WholeWindow implements QuotaWindow {
     // No entry comes after the entries of a debt; some may come before them.
     while (at > 0 && (this.entries[at - 1] as Entry).atMs > atMs) at--;
     const before = this.entries[at - 1];
-    if (
-      before !== undefined &&
-      this.entries.length >= mostEntries &&
-      atMs - before.firstAtMs < this.perMs / mostEntries
-    ) {
+    const isFull = this.entries.length >= mostEntries;
+    if (before !== undefined && isFull && atMs - before.firstAtMs < this.perMs / mostEntries) {
       before.amount += amount;
       before.atMs = atMs;
       return before;

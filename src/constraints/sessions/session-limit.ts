@@ -4,14 +4,14 @@
  * becomes of its turns; its end gives back everything that it was counted for.
  */
 
-import { FlowConfigError } from '../../base/faults/flow-config-error.js';
+import { configError } from '../../base/faults/flow-config-error.js';
 import { Listeners } from '../../base/listeners.js';
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { Constraint, ConstraintDefinition, RequestWait } from '../../gate/constraint.js';
+import type { Constraint, RequestWait } from '../../gate/constraint.js';
+import type { SessionFigures } from '../../gate/reported-figures.js';
 import type { SeatView } from '../../gate/server-answer.js';
-import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { SessionLimitOptions, SessionSettings } from './session-options.js';
 import { sessionOptions, sessionParameters } from './session-options.js';
@@ -133,11 +133,8 @@ class Sessions implements SessionLimit {
   }
 
   share(peer: SessionPeer): SessionSharing {
-    if (this.peer !== undefined) {
-      throw new FlowConfigError('sessionLimit', [
-        { path: 'share', expected: 'a limit that is shared once', got: 'one that is shared' },
-      ]);
-    }
+    if (this.peer !== undefined)
+      throw configError('sessionLimit', 'share', 'a limit that is shared once', 'one that is shared');
     this.peer = peer;
     const { inactivity: inactivityMs, maxSessions = Infinity } = this.settings;
     return {
@@ -190,10 +187,7 @@ class Sessions implements SessionLimit {
   private newSession(key: string, item: ItemView): Session {
     const prefix: unknown = this.settings.sharedPrefix?.(item);
     if (!isPrefix(prefix)) return new Session(key, undefined);
-    return new Session(
-      key,
-      this.peer === undefined ? prefix : { id: this.peer.nameOf(prefix.id), tokens: prefix.tokens },
-    );
+    return new Session(key, { id: this.peer?.nameOf(prefix.id) ?? prefix.id, tokens: prefix.tokens });
   }
 
   private adopt({ name, endpoint, tokens, prefix, forMs }: SessionClaim, nowMs: number): boolean {
@@ -258,4 +252,4 @@ export function sessionLimit<R = unknown>(given: SessionLimitOptions<R> = {}): S
   return new Sessions(s.parse(sessionOptions, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
 }
 
-export const sessionLimitPlugin: ConstraintDefinition = define(type, sessionParameters, sessionLimit);
+export const sessionLimitPlugin: Definition<Constraint> = define(type, sessionParameters, sessionLimit);

@@ -5,10 +5,9 @@
  */
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { BandRegistry, type BandRegistryListener } from '../../tiers/band-registry.js';
-import type { Flow } from '../../tiers/flow.js';
+import type { Flow, WaitingItem } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { EventHub } from '../event-hub.js';
 import type { ResolvedOptions } from '../options.js';
 import { Cancellation } from './cancellation.js';

@@ -128,7 +128,7 @@ export class Dispatcher {
 
   /** Decides about a request that no endpoint can take. False when its band and those below must wait as well. */
   private holdBackOrDrop(item: QueueItem): boolean {
-    const { operation, backlog, drops, gate, placement, selector } = this.engine;
+    const { operation, backlog, drops, gate, placement, seats, selector } = this.engine;
     if (!placement.isServed(item.requestClass)) {
       drops.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
       return true;
@@ -141,7 +141,7 @@ export class Dispatcher {
       }
     }
     // Foreign code may have emptied the pool in the meantime; the walk that it asked for comes next.
-    return placement.hasEndpoints && selector.holdBack(item.flow as Flow);
+    return seats.pool.endpoints.length > 0 && selector.holdBack(item.flow as Flow);
   }
 }
 

@@ -55,10 +55,8 @@ export class Drops {
     const lacksEndpoints = type === 'RejectedNoEndpoints' || type === 'EvictedNoEndpoints';
     const detail = details.detail ?? (lacksEndpoints ? this.gate.whyUnavailable(nowMs) : undefined);
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
-    const outcome = new DropOutcome(
-      plain,
-      reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined,
-    );
+    const reading = reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined;
+    const outcome = new DropOutcome(plain, reading);
     for (const part of this.parts.dropped) part.dropped(item, nowMs);
     if (this.events.heard.dropped) this.events.emit('dropped', { item, request: item.request, outcome });
     item.releasePayload();

@@ -13,7 +13,7 @@ import type { EvictionMaker } from '../eviction.js';
 import type { Eviction, ResolvedOptions } from '../options.js';
 import type { ShadowFigures } from '../outcome/shadow-figures.js';
 import { Backlog } from './backlog.js';
-import { BandAccounts } from './band-accounts.js';
+import { bandAccounts } from './band-accounts.js';
 import { Dispatcher, Wakeups } from './dispatcher.js';
 import { Drops } from './drops.js';
 import type { InFlightEviction } from './in-flight-eviction.js';
@@ -24,7 +24,7 @@ import { Operation } from './operation.js';
 import { Parking } from './parking.js';
 import { Parts } from './parts.js';
 import { Placement } from './placement.js';
-import { Revalidation } from './revalidation.js';
+import { revalidation } from './revalidation.js';
 import { Seats } from './seats.js';
 import { Shutdown } from './shutdown.js';
 
@@ -70,13 +70,8 @@ export class Engine {
     const operation = new Operation(clock);
     this.operation = operation;
     const available = options.pool?.available() ?? pool;
-    this.backlog = new Backlog(
-      options,
-      events,
-      operation,
-      () => operation.perform(() => this.drops.evictExpired()),
-      (items) => this.drops.cancelled(items),
-    );
+    const expired = (): void => operation.perform(() => this.drops.evictExpired());
+    this.backlog = new Backlog(options, events, operation, expired, (items) => this.drops.cancelled(items));
     const { bands } = this.backlog;
     this.gate = new Gate(available, bands, events, options, this.onPoolChange);
     this.seats = new Seats(this, pool, options, (item, lease, settle) => this.intake.waitAgain(item, lease, settle));
@@ -192,9 +187,9 @@ export class Engine {
     this.parts.install([
       this.tracer,
       this.eviction,
-      accountsBands ? new BandAccounts(backlog.bands, bandOrder) : undefined,
+      accountsBands ? bandAccounts(backlog.bands, bandOrder) : undefined,
       parking.caps && parking,
-      onDispatch && new Revalidation(onDispatch, drops, events),
+      onDispatch && revalidation(onDispatch, drops, events),
       admission.hearsEnds ? admission : undefined,
     ]);
   }

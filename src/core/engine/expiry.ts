@@ -93,7 +93,8 @@ export class Expiry {
     this.calendar = this.makeCalendar();
     this.regimeBeganAtMs = beganAtMs;
     for (const item of waiting) {
-      this.calendar.unlink(item);
+      // Its bucket was given up as a whole, with the calendar before.
+      item.deadlines = undefined;
       this.add(item);
     }
   }
@@ -170,11 +171,6 @@ export class CalendarQueue {
     const deadlines = number <= this.opened ? this.late : (next ?? this.bucketOf(number));
     deadlines.push(item);
     item.deadlines = deadlines;
-  }
-
-  /** Its bucket has been given up as a whole, with another calendar. */
-  unlink(item: QueueItem): void {
-    item.deadlines = undefined;
   }
 
   /** The earliest deadline; ties in arrival order. */

@@ -36,10 +36,8 @@ export interface CapState {
 
 /** True when some fairness ID may have a cap. */
 export function hasCaps({ flows, bands, defaultBand, defaultNegativeBand }: ResolvedOptions): boolean {
-  return (
-    flows.mayCap ||
-    [...bands, defaultBand, defaultNegativeBand].some(({ maxInFlightPerFlow }) => maxInFlightPerFlow !== undefined)
-  );
+  const all = [...bands, defaultBand, defaultNegativeBand];
+  return flows.mayCap || all.some(({ maxInFlightPerFlow }) => maxInFlightPerFlow !== undefined);
 }
 
 export class InFlightCaps {
@@ -86,11 +84,7 @@ export class InFlightCaps {
 
   /** The flows of one fairness ID that are parked. O(bands). */
   parkedOf(fairnessId: string): Flow[] {
-    const accounts = [
-      this.ofAllBands.get(fairnessId),
-      ...[...this.ofBands.values()].map((ofBand) => ofBand.get(fairnessId)),
-    ];
-    return accounts.flatMap((account) => [...(account?.flows ?? [])]);
+    return [this.ofAllBands, ...this.ofBands.values()].flatMap((all) => [...(all.get(fairnessId)?.flows ?? [])]);
   }
 }
 

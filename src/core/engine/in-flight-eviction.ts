@@ -1,21 +1,15 @@
 /** Running requests give up their seats for waiting ones of higher priority: a part, while the option `eviction` is. */
 import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
-import type { Gate } from '../../gate/gate.js';
 import { SeatReserve } from '../../gate/seat-reserve.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { EventHub } from '../event-hub.js';
 import type { ResolvedEviction } from '../options.js';
 import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
-import type { Backlog } from './backlog.js';
-import type { Operation } from './operation.js';
+import type { DispatcherParts } from './dispatcher.js';
 import type { Part } from './parts.js';
-import { own, type SeatLease, type Seats } from './seats.js';
+import { own, type SeatLease } from './seats.js';
 
-export interface EvictionParts {
-  readonly operation: Operation;
-  readonly backlog: Backlog;
-  readonly gate: Gate;
-  readonly seats: Seats;
+export interface EvictionParts extends Pick<DispatcherParts, 'operation' | 'backlog' | 'gate' | 'seats'> {
   readonly events: EventHub;
 }
 

@@ -8,12 +8,13 @@
  */
 import type { Rejection } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
-import { PluginGuard } from '../../base/faults/plugin-guard.js';
+import { PluginGuard, type Question, question, wrong } from '../../base/faults/plugin-guard.js';
 import { Endpoint } from '../../endpoints/seat-pool.js';
 import { isTooLate } from '../../gate/constraint.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { TokenEstimate } from '../../tiers/views.js';
 import { argumentError, isSignal, isSpan, wrongCall } from '../check-arguments.js';
 import type { EventHub } from '../event-hub.js';
 import { queuedEvent } from '../events.js';
@@ -22,7 +23,6 @@ import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, Outcome } from '../outcome/outcome.js';
 import { type Dispatcher, type DispatcherParts, timedOneIn } from './dispatcher.js';
 import { overQuota } from './drops.js';
-import { heldTokens, hostEstimate } from './host-estimate.js';
 import type { InFlightCaps } from './in-flight-caps.js';
 import type { Displacement } from './overflow.js';
 import type { Parking } from './parking.js';
@@ -439,4 +439,26 @@ function isAborted(request: FlowRequest | undefined): boolean {
   } catch {
     return false;
   }
+}
+
+/** Tokens that a request can take. */
+const mostTokens = 2 ** 50;
+
+/** What a host's option `estimate` may say of a request: copied, because foreign values may change. */
+const hostEstimate: Question<'estimate', TokenEstimate | undefined> = /* @__PURE__ */ question(
+  'estimate',
+  'numbers of tokens from 0 up, or undefined',
+  (answer) => {
+    if (answer === undefined) return undefined;
+    const { inputTokens, cachedTokens = 0, outputTokens } = answer as TokenEstimate;
+    const areRight = [inputTokens, cachedTokens, outputTokens ?? 0].every(
+      (tokens) => tokens >= 0 && tokens <= mostTokens,
+    );
+    return areRight ? { inputTokens, cachedTokens, outputTokens } : wrong;
+  },
+);
+
+/** What a request holds while it runs, an integer. */
+function heldTokens({ inputTokens, cachedTokens = 0, outputTokens = 0 }: TokenEstimate): number {
+  return Math.ceil(Math.max(inputTokens - cachedTokens, 0) + outputTokens);
 }

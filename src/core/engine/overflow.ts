@@ -7,10 +7,9 @@
  * Invariant: a request leaves only if the newcomer then fits. It never leaves for a request of a lower band, nor for a
  * flow that would then have as much waiting.
  */
-import type { Flow } from '../../tiers/flow.js';
+import type { Flow, WaitingItem } from '../../tiers/flow.js';
 import { type LongestQueues, loadOf, type Resource } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import type { LimitHit } from '../outcome/explanation.js';
 import type { Backlog } from './backlog.js';
@@ -53,10 +52,7 @@ export class Overflow {
     const { band, byteSize } = newcomer;
     const own = shortage(band, band.settings.limits, byteSize);
     const global = this.shortageWithoutBelow(newcomer);
-    const missing: Shortage = {
-      requests: Math.max(own.requests, global.requests),
-      bytes: Math.max(own.bytes, global.bytes),
-    };
+    const missing = { requests: Math.max(own.requests, global.requests), bytes: Math.max(own.bytes, global.bytes) };
     const victims = isCovered(missing) ? nobody : newestOfMost(newcomer, missing);
     return victims && { limit, own: victims };
   }

@@ -1,8 +1,7 @@
 /** Flows at their cap are parked, so that others pass, until their first request fits: a part, while caps are. */
 import type { LinkedList } from '../../base/queues/linked-list.js';
-import type { Flow } from '../../tiers/flow.js';
+import type { Flow, WaitingItem } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Backlog } from './backlog.js';
 import { hasCaps, InFlightCaps } from './in-flight-caps.js';

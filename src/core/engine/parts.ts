@@ -55,20 +55,9 @@ export class Parts {
   /** Takes the parts of the options; undefined where an option is not there. They hear in this order. */
   install(parts: readonly (Part | undefined)[]): void {
     const all = parts.filter((part) => part !== undefined);
-    const hearing = <H extends Hook>(hook: H): Hearing<H> =>
-      all.filter((part): part is Hearing<H>[number] => part[hook] !== undefined);
     this.areUsed = all.length > 0;
     this.keepPayload = all.some(({ keepsPayload }) => keepsPayload === true);
-    this.arrived = hearing('arrived');
-    this.queued = hearing('queued');
-    this.parks = hearing('parks');
-    this.revokes = hearing('revokes');
-    this.seated = hearing('seated');
-    this.dropped = hearing('dropped');
-    this.handle = hearing('handle');
-    this.ended = hearing('ended');
-    this.putBack = hearing('putBack');
-    this.gateClosed = hearing('gateClosed');
-    this.looksAtMs = hearing('looksAtMs');
+    for (const [hook, heard] of Object.entries(this))
+      if (Array.isArray(heard)) Object.assign(this, { [hook]: all.filter((part) => part[hook as Hook] !== undefined) });
   }
 }

@@ -15,8 +15,8 @@ import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
 import type { Endpoint, SeatPool } from '../../endpoints/seat-pool.js';
 import type { RequestWait } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
+import type { WaitingItem } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { QueueItem } from './queue-item.js';
@@ -71,10 +71,6 @@ export class Placement {
     this.poolVersion = -1;
   }
 
-  get hasEndpoints(): boolean {
-    return this.pool.endpoints.length > 0;
-  }
-
   /** Sets the class of a request: those of one class may go to the same endpoints; undefined: to all. */
   classify(item: QueueItem): void {
     const parts = this.options.endpointFilters.map((filter) => this.partOf(item, filter));
@@ -107,9 +103,8 @@ export class Placement {
   obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): Obstacle | undefined {
     if (this.hasRoom(requestClass, band, nowMs)) return undefined;
     if (this.reachable(requestClass, nowMs).length > 0) return 'full';
-    return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs)
-      ? 'overloaded'
-      : 'absent';
+    const areMarked = this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs);
+    return areMarked ? 'overloaded' : 'absent';
   }
 
   /** The endpoint that gets the request; undefined when there is none now. */
@@ -149,9 +144,8 @@ export class Placement {
   /** Fallback for a picker that failed; the detector's filter still applies. */
   private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
-    return this.member(
-      fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs),
-    );
+    const others = members.length > 0 ? members : this.reachable(item.requestClass, nowMs);
+    return this.member(fallbackPicker.pick(others, item, nowMs));
   }
 
   /** The endpoints that may take the request, with room or without: the available ones, or else any that serve it. */
@@ -171,9 +165,8 @@ export class Placement {
     const available = this.gate.available(nowMs);
     if (requestClass === undefined) return available;
     const served = this.endpointsFor(requestClass);
-    return available.length === this.pool.endpoints.length
-      ? served
-      : served.filter((endpoint) => available.includes(endpoint));
+    if (available.length === this.pool.endpoints.length) return served;
+    return served.filter((endpoint) => available.includes(endpoint));
   }
 
   /** Some endpoints with room, of a pool that is too large to look at all; undefined where all must be looked at. */

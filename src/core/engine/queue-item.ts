@@ -2,10 +2,9 @@
 import type { AdmissionPolicy } from '../../admission/admission-policy.js';
 import { neverUnboxed } from '../../base/clock.js';
 import type { ItemQueue } from '../../base/queues/item-queue.js';
-import type { Flow } from '../../tiers/flow.js';
+import type { Flow, WaitingItem } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { TokenEstimate } from '../../tiers/views.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { FlowRequest } from '../flow-request.js';
 import type { Outcome } from '../outcome/outcome.js';
 import type { Abortable, AbortGroup } from './cancellation.js';
@@ -136,18 +135,8 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
 
   /** The same request and arrival, about to wait once more: with its payload, which it must still have, or another. */
   again(nowMs: number, request: FlowRequest | undefined = this.request): QueueItem {
-    const { fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs } = this;
-    const item = new QueueItem(
-      request as FlowRequest,
-      undefined,
-      fairnessId,
-      priority,
-      byteSize,
-      tokens,
-      sequence,
-      enqueuedAtMs,
-      ttlMs,
-    );
+    const { fairnessId: id, priority, byteSize: bytes, tokens, sequence, enqueuedAtMs: atMs, ttlMs } = this;
+    const item = new QueueItem(request as FlowRequest, undefined, id, priority, bytes, tokens, sequence, atMs, ttlMs);
     const own = item.own();
     own.requeuedAtMs = nowMs;
     own.receivedAtMs = this.receivedAtMs;

@@ -8,38 +8,30 @@ import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { Drops } from './drops.js';
 import type { Part } from './parts.js';
-import type { QueueItem } from './queue-item.js';
 
 /** Undefined: it may run. A text: why it may not, for the client. */
 export type RevalidationFunction = (item: ItemView) => string | undefined;
 
-export class Revalidation implements Part {
-  private readonly ask: RevalidationFunction;
-  private readonly drops: Drops;
-  private readonly guard: PluginGuard;
-
-  constructor(ask: RevalidationFunction, drops: Drops, errors: PluginErrorSink) {
-    this.ask = ask;
-    this.drops = drops;
-    this.guard = new PluginGuard('onDispatch', { type: 'onDispatch' }, errors);
-  }
-
-  revokes(item: QueueItem): boolean {
-    const detail = this.objection(item);
-    if (detail === undefined) return false;
-    this.drops.evict(item, 'EvictedOther', 'revoked', { detail });
-    return true;
-  }
+export function revalidation(ask: RevalidationFunction, drops: Drops, errors: PluginErrorSink): Part {
+  const guard = new PluginGuard('onDispatch', { type: 'onDispatch' }, errors);
 
   /** Why the request may not run any more; undefined when it may. */
-  private objection(item: ItemView): string | undefined {
+  function objection(item: ItemView): string | undefined {
     try {
-      const answer: unknown = this.ask(item);
+      const answer: unknown = ask(item);
       if (answer === undefined || (typeof answer === 'string' && answer !== '')) return answer;
-      this.guard.violated('onDispatch must return undefined, or a text that says why not, at once', answer);
+      guard.violated('onDispatch must return undefined, or a text that says why not, at once', answer);
     } catch (error) {
-      this.guard.failed(error);
+      guard.failed(error);
     }
     return undefined;
   }
+
+  return {
+    revokes(item) {
+      const detail = objection(item);
+      if (detail !== undefined) drops.evict(item, 'EvictedOther', 'revoked', { detail });
+      return detail !== undefined;
+    },
+  };
 }

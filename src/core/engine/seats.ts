@@ -9,7 +9,7 @@
  * Invariant: `inFlight` = unreleased leases = members of `running`; each holds exactly one seat on one endpoint.
  */
 import { neverUnboxed } from '../../base/clock.js';
-import { describeValue, FlowConfigError } from '../../base/faults/flow-config-error.js';
+import { configError, describeValue } from '../../base/faults/flow-config-error.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, SeatPool, UnsampledSeat } from '../../endpoints/seat-pool.js';
@@ -247,12 +247,10 @@ function tellFlow(lease: SeatLease, flow: Flow, ending: Ending, nowMs: number): 
 
 /** The endpoint to move a lease to. @throws FlowConfigError when the pool has none, or the lease was released */
 export function destination(pool: SeatPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
-  const wrong = (path: string, expected: string, got: string): FlowConfigError =>
-    new FlowConfigError('lease.bind', [{ path, expected, got }]);
-  if (isReleased) throw wrong('', 'a lease that is held', 'one that was released');
+  if (isReleased) throw configError('lease.bind', '', 'a lease that is held', 'one that was released');
   const endpoint = pool.get(typeof to === 'string' ? to : to?.id);
   if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to))
-    throw wrong('endpoint', 'an endpoint of the pool', describeValue(to));
+    throw configError('lease.bind', 'endpoint', 'an endpoint of the pool', describeValue(to));
   return endpoint;
 }
 
@@ -467,8 +465,8 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   requeue(request?: FlowRequest): Promise<Outcome> {
     if (this.isReleased || !(this.isEvicted || this.isPutOff)) {
       const got = this.isReleased ? 'one that was released' : 'one that was neither';
-      const issue = { path: '', expected: 'a lease that was evicted, or put off by its server', got };
-      return Promise.reject(new FlowConfigError('lease.requeue', [issue]));
+      const expected = 'a lease that was evicted, or put off by its server';
+      return Promise.reject(configError('lease.requeue', '', expected, got));
     }
     this.isReleased = true;
     return this.owner.requeue(this, request);
@@ -492,5 +490,5 @@ export function own(lease: SeatLease): LeaseExtras {
 
 function checkTokens(path: string, tokens: number): void {
   if (tokens >= 0 && tokens < Infinity) return;
-  throw new FlowConfigError('lease.report', [{ path, expected: 'a number from 0 up', got: describeValue(tokens) }]);
+  throw configError('lease.report', path, 'a number from 0 up', describeValue(tokens));
 }

@@ -1,8 +1,7 @@
 /** Checks every invariant of a controller, for tests. The controller does not import it. O(waiting + flows). */
-import type { Flow } from '../../tiers/flow.js';
+import type { Flow, WaitingItem } from '../../tiers/flow.js';
 import { type LongestQueues, loadPerWeight } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { FlowController } from '../flow-controller.js';

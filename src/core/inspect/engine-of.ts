@@ -1,5 +1,5 @@
 /** The inside of a controller, for readers that stand beside it: who does not import them has none of their code. */
-import { describeValue, FlowConfigError } from '../../base/faults/flow-config-error.js';
+import { configError, describeValue } from '../../base/faults/flow-config-error.js';
 import type { Engine } from '../engine/engine.js';
 import type { FlowController } from '../flow-controller.js';
 
@@ -12,6 +12,6 @@ export function engineOf(flow: FlowController<never>): Engine | undefined {
 /** @throws FlowConfigError for anything but a controller; `reader` opens its message */
 export function engineFor(reader: string, flow: FlowController<never>): Engine {
   const engine = engineOf(flow);
-  if (engine !== undefined) return engine;
-  throw new FlowConfigError(reader, [{ path: 'flow', expected: 'a FlowController', got: describeValue(flow) }]);
+  if (engine === undefined) throw configError(reader, 'flow', 'a FlowController', describeValue(flow));
+  return engine;
 }

@@ -37,11 +37,8 @@ function findWaiting(engine: Engine, wanted: unknown): QueueItem | undefined {
   for (const band of engine.backlog.bands.allWaiting()) {
     for (const item of band.members()) {
       // The view may come from a controller of the package's other copy.
-      const isIt =
-        isWanted === undefined
-          ? item.sequence === wanted || item.request === wanted || item === wanted
-          : isWanted(item.request) === true;
-      if (isIt) return item as QueueItem;
+      const isNamed = item.sequence === wanted || item.request === wanted || item === wanted;
+      if (isWanted === undefined ? isNamed : isWanted(item.request) === true) return item as QueueItem;
     }
   }
   return undefined;
@@ -59,9 +56,8 @@ export function waitOf(engine: Engine, item: QueueItem, nowMs: number, most: num
   const higher = engine.backlog.bands.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
   const isPoolEmpty = engine.gate.isPoolEmpty(nowMs);
-  const estimatedWaitMs = isPoolEmpty
-    ? undefined
-    : estimate(engine, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
+  const inBand = turns + aheadInOtherFlows;
+  const estimatedWaitMs = isPoolEmpty ? undefined : estimate(engine, band, inBand, inHigherBands, nowMs);
   const deadlineMs = engine.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Infinity ? undefined : Math.max(deadlineMs - nowMs, 0);
   const leadInCost = band.policies.selector?.lead(flow);
@@ -70,21 +66,19 @@ export function waitOf(engine: Engine, item: QueueItem, nowMs: number, most: num
   const { inputTokens, outputTokens = '?' } = item.estimate ?? {};
   const takenFor =
     inputTokens === undefined ? requestField(item.request, 'takenFor') : `${inputTokens}+${outputTokens}`;
+  const isAhead = leadInCost !== undefined && leadInCost >= 1;
+  const isTooLong = expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs;
   const clauses = [
     text,
     inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',
     ahead !== undefined && ahead > 0 ? `${ahead} ahead in this ${band.sharedQueue ? 'band' : 'flow'}` : '',
-    leadInCost !== undefined && leadInCost >= 1
-      ? `its flow has received ${inWhole(leadInCost)} more than its share`
-      : '',
+    isAhead ? `its flow has received ${inWhole(leadInCost)} more than its share` : '',
     aheadInOtherFlows > 0 ? `${aheadInOtherFlows} ahead in other flows` : '',
     typeof takenFor === 'string' ? `taken for ${takenFor} tokens` : '',
     requestField(item.request, 'hasBegun') === true ? 'its answer has begun' : '',
     oldest?.isOverdue ? `a lease is held for ${inSeconds(oldest.heldMs)}, longer than maxLeaseMs` : '',
     estimatedWaitMs === undefined ? '' : `about ${inSeconds(estimatedWaitMs)}`,
-    expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs
-      ? `may wait only ${inSeconds(expiresInMs)} more`
-      : '',
+    isTooLong ? `may wait only ${inSeconds(expiresInMs)} more` : '',
   ];
   return {
     ...verdict,
@@ -123,10 +117,8 @@ function judge(
   if (flow.isHeld) {
     const wait = placement.waitOf(item, nowMs);
     if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
-    return by(
-      'endpoints',
-      `${name}: ${obstacles[placement.obstacle(flow.contendsIn?.requestClass, band, nowMs) ?? 'full']}`,
-    );
+    const obstacle = placement.obstacle(flow.contendsIn?.requestClass, band, nowMs) ?? 'full';
+    return by('endpoints', `${name}: ${obstacles[obstacle]}`);
   }
   if (!gate.isOpenFor(band)) {
     const { saturation, isFailing } = gate.readingFor(band);
@@ -189,8 +181,7 @@ function othersBefore(turns: number, flow: Flow, band: PriorityBand, most: numbe
   const others = band.waiting - flow.waiting;
   if (band.active.size > most) return Math.min(others, turns * (band.active.size - 1));
   let before = 0;
-  for (const other of band.active) {
+  for (const other of band.active)
     if (other !== flow) before += Math.min(other.waiting, Math.ceil((turns * other.weight) / flow.weight));
-  }
   return before;
 }

@@ -6,9 +6,7 @@
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
 import { put } from '../../base/put.js';
-import type { CapacityFigure } from '../../gate/capacity-figure.js';
-import type { QuotaFigures } from '../../gate/quota-figure.js';
-import type { SessionFigures } from '../../gate/session-figures.js';
+import type { CapacityFigure, QuotaFigures, SessionFigures } from '../../gate/reported-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
@@ -121,10 +119,7 @@ export function controllerTotals(
     arrivedPerSecond: sum('arrivedPerSecond'),
     dispatchedPerSecond,
     timeToDrainMs: drainTimeMs(backlog.waiting, dispatchedPerSecond),
-    pool:
-      implicitEndpoint === undefined
-        ? { endpoints: endpoints.length, available: gate.available(nowMs).length }
-        : undefined,
+    pool: implicitEndpoint ? undefined : { endpoints: endpoints.length, available: gate.available(nowMs).length },
     oldestLease: oldestLease(seats, nowMs),
     capacity: gate.constraints.capacity(endpoints, nowMs),
     quotas: gate.constraints.quotas(nowMs),

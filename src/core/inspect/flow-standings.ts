@@ -1,8 +1,7 @@
 /** What waits and runs of flows, and since when: who starves, who takes its place. Bounded, however many wait. */
 import type { ItemQueue } from '../../base/queues/item-queue.js';
-import type { Flow } from '../../tiers/flow.js';
+import type { Flow, WaitingItem } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Engine } from '../engine/engine.js';
 import type { CapState } from '../engine/in-flight-caps.js';
 import type { QueueItem } from '../engine/queue-item.js';

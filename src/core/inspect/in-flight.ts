@@ -29,12 +29,7 @@ export function oldestLease({ running: { first } }: Seats, nowMs: number): Lease
   return { fairnessId, priority, endpoint: endpoint?.id, heldMs: Math.max(0, nowMs - dispatchedAtMs), isOverdue };
 }
 
-interface Counts {
-  readonly fairnessId: string;
-  readonly priority: number;
-  inFlight: number;
-  inFlightTokens: number;
-}
+type Counts = { -readonly [K in keyof FlowInFlight]: FlowInFlight[K] };
 
 /** The flows that run something, by priority and fairness ID. */
 export type InFlightByFlow = ReadonlyMap<number, ReadonlyMap<string, FlowInFlight>>;

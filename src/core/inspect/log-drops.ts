@@ -102,12 +102,8 @@ class Period {
 
   summary(nowMs: number): DropSummary {
     const { drops, reasons, priorities, fairnessIds } = this;
-    const told = {
-      drops,
-      periodMs: Math.round(nowMs - this.beganAtMs),
-      reasons: reasons.most(),
-      priorities: priorities.most(),
-    };
+    const periodMs = Math.round(nowMs - this.beganAtMs);
+    const told = { drops, periodMs, reasons: reasons.most(), priorities: priorities.most() };
     return fairnessIds === undefined ? told : { ...told, fairnessIds: fairnessIds.most(namesTold) };
   }
 }
@@ -128,9 +124,8 @@ class Counts {
 
 /** logfmt. Names from clients are quoted where they hold more than a plain word. */
 function lineOf({ drops, periodMs, isShadow, ...counts }: DropSummary): string {
-  const lists = Object.entries(counts).map(
-    ([key, of]) => `${key}=${Object.entries(of).map(([name, count]) => `${plain(name)}:${count}`)}`,
-  );
+  const list = (of: object): string[] => Object.entries(of).map(([name, count]) => `${plain(name)}:${count}`);
+  const lists = Object.entries(counts).map(([key, of]) => `${key}=${list(of)}`);
   return [`${isShadow === true ? 'would-be-' : ''}drops=${drops}`, `periodMs=${periodMs}`, ...lists].join(' ');
 }
 

@@ -96,15 +96,12 @@ const bounded: Depth = { place: 1_000, shared: 1_000, unordered: 16 };
 const all = Infinity;
 const unbounded: Depth = { place: all, shared: all, unordered: all };
 
-/* @__NO_SIDE_EFFECTS__ */ function bound(otherwise: number): s.Schema<number | 'all'> {
-  return s.optional(s.value("a number from 0 up, or 'all'", isBound), otherwise);
-}
-
 function isBound(given: unknown): given is number | 'all' {
   return given === 'all' || (typeof given === 'number' && given >= 0);
 }
 
-const boundsSchema = s.object({ flows: bound(8), waits: bound(6) });
+const bound = s.value("a number from 0 up, or 'all'", isBound);
+const boundsSchema = s.object({ flows: s.optional(bound, 8), waits: s.optional(bound, 6) });
 
 /**
  * The figures, the largest flows, the longest waits and why. It costs the same however many wait, unless all flows are
@@ -139,14 +136,10 @@ function takeOverview(engine: Engine, bounds: output<typeof boundsSchema>, nowMs
       standings.offer(found);
       if (found.oldest !== undefined) longest.offer(found.oldest);
     }
+    const largestFlows = largest.members.map((found) => standings.of(found));
     return {
       ...(totals.get(band) as BandTotals),
-      ...bandOverview(
-        band,
-        largest.members.map((found) => standings.of(found)),
-        inFlight,
-        engine,
-      ),
+      ...bandOverview(band, largestFlows, inFlight, engine),
       service: serviceOverview(band, Math.floor(1.5 * flows), nowMs),
     };
   });
@@ -212,14 +205,12 @@ function bandOverview(band: PriorityBand, flows: readonly FlowStanding[], inFlig
 /** The first `count` members of the pool. */
 function endpointOverviews({ seats: { pool }, gate }: Engine, nowMs: number, count: number): EndpointOverview[] {
   const available = new Set(gate.available(nowMs));
-  return pool.endpoints
-    .slice(0, count)
-    .filter((endpoint) => !endpoint.isImplicit)
-    .map((endpoint) => {
-      const { id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics, state } = endpoint;
-      const isOverloaded = overloadedUntilMs > pool.now();
-      const seats = gate.seatsOf(endpoint, nowMs);
-      const isAvailable = available.has(endpoint);
-      return { id, labels, inFlightRequests, inFlightTokens, seats, isOverloaded, isAvailable, state, metrics };
-    });
+  const shown = pool.endpoints.slice(0, count).filter((endpoint) => !endpoint.isImplicit);
+  return shown.map((endpoint) => {
+    const { id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics, state } = endpoint;
+    const isOverloaded = overloadedUntilMs > pool.now();
+    const seats = gate.seatsOf(endpoint, nowMs);
+    const isAvailable = available.has(endpoint);
+    return { id, labels, inFlightRequests, inFlightTokens, seats, isOverloaded, isAvailable, state, metrics };
+  });
 }

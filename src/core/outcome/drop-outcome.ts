@@ -50,11 +50,9 @@ function explain(drop: Drop, reading: GateReading | undefined): Explanation {
     case 'over-budget':
       if (policy === undefined && detail === undefined)
         return by('endpoints', 'no endpoint that it may go to takes more, and nothing waits in this mode');
-      return by(
-        'admission',
-        `rejected by ${policy ?? 'an admission policy'}${detail === undefined ? '' : `: ${detail}`}`,
-        { policy },
-      );
+      return by('admission', `rejected by ${policy ?? 'an admission policy'}${detail ? `: ${detail}` : ''}`, {
+        policy,
+      });
     case 'displaced': {
       const left = `left ${name} after ${inSeconds(queuedMs)}`;
       return limit === undefined
@@ -80,7 +78,7 @@ function explain(drop: Drop, reading: GateReading | undefined): Explanation {
     case 'no-endpoints':
       return by(
         'pool',
-        `${detail ?? 'no endpoint that it may go to'}${queuedMs > 0 ? `, for ${inSeconds(queuedMs)}` : ''}`,
+        (detail ?? 'no endpoint that it may go to') + (queuedMs > 0 ? `, for ${inSeconds(queuedMs)}` : ''),
       );
     case 'cancelled':
       return by('client', `the client left after ${inSeconds(queuedMs)} in ${name}`);

@@ -157,16 +157,12 @@ export class ShadowMode implements LeaseOwner, Standing {
   private admit(request: FlowRequest, key: FlowKey, resolve: Settle, failed: () => void): void {
     let lease: ShadowLease | undefined;
     let item: QueueItem | undefined;
-    this.engine.intake.watch(
-      request,
-      key,
-      (read, outcome) => {
-        item = read;
-        lease = this.pass(read, request, outcome, resolve);
-      },
-      (outcome) => this.settled(item as QueueItem, lease, outcome),
-      failed,
-    );
+    const decided = (read: QueueItem, outcome: Outcome | undefined): void => {
+      item = read;
+      lease = this.pass(read, request, outcome, resolve);
+    };
+    const settle: Settle = (outcome) => this.settled(item as QueueItem, lease, outcome);
+    this.engine.intake.watch(request, key, decided, settle, failed);
   }
 
   /** Gives the caller a lease. `said`: the engine's outcome; undefined while the request waits there. */
@@ -177,10 +173,8 @@ export class ShadowMode implements LeaseOwner, Standing {
       this.waited++;
       this.held.add(item);
     } else if (said.type !== 'Dispatched') this.noteDrop(said);
-    const seat =
-      inner === undefined
-        ? this.leastUsed(item, request)
-        : (placement.member(inner.endpoint) ?? seats.pool.implicitEndpoint);
+    const chosen = inner && (placement.member(inner.endpoint) ?? seats.pool.implicitEndpoint);
+    const seat = inner === undefined ? this.leastUsed(item, request) : chosen;
     if (seat === undefined) {
       const { fairnessId, priority } = item;
       this.refused++;
@@ -225,12 +219,9 @@ export class ShadowMode implements LeaseOwner, Standing {
   /** The engine's lease lasts as long as the caller's, from whenever it began. */
   private endLater(lease: ShadowLease, inner: Lease): void {
     const leftMs = lease.isApart ? inner.dispatchedAtMs + lease.heldMs - this.clock.now() : 0;
-    if (this.isOver || leftMs <= 0) this.end(lease);
-    else
-      this.ending.set(
-        lease,
-        this.clock.setTimeout(() => this.end(lease), leftMs),
-      );
+    if (this.isOver || leftMs <= 0) return void this.end(lease);
+    const timer = this.clock.setTimeout(() => this.end(lease), leftMs);
+    this.ending.set(lease, timer);
   }
 
   /** Gives the engine's seat back. A request that ran early reports its usage now, when all of it is known. */

@@ -1,6 +1,5 @@
 /** The contract of endpoint filters: which endpoints a request may go to at all. */
 import type { PluginShape } from '../../base/plugin-shape.js';
-import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 
@@ -22,6 +21,3 @@ export const endpointFilterShape: PluginShape<EndpointFilter> = {
   required: ['classOf', 'keep'],
   optional: [],
 };
-
-/** The definition by which configuration files make one. */
-export type EndpointFilterDefinition = PolicyDefinition<EndpointFilter>;

@@ -1,8 +1,8 @@
 /** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
-import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
+import type { EndpointFilter } from './endpoint-filter.js';
 
 /** Parameters that a configuration file can hold. */
 export interface LabelFilterParameters {
@@ -65,8 +65,5 @@ export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): Endpoi
   };
 }
 
-export const labelFilterPlugin: EndpointFilterDefinition = define(
-  'label-filter',
-  s.object(shape, comparesWithOneThing),
-  labelFilter,
-);
+const parameters = s.object(shape, comparesWithOneThing);
+export const labelFilterPlugin: Definition<EndpointFilter> = define('label-filter', parameters, labelFilter);

@@ -1,9 +1,9 @@
 /** Requests go to the endpoints that a load balancer in front allows. */
-import { withoutParameters } from '../../base/policy-definition.js';
+import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../endpoint.js';
-import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
+import type { EndpointFilter } from './endpoint-filter.js';
 
 /** Addresses, as a list or a text with commas. Undefined and null are no hint; an empty list allows nothing. */
 export type SubsetHint = readonly string[] | string | null | undefined;
@@ -43,10 +43,10 @@ export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): End
 
 /**
  * The endpoints that a hint allows, in the order of `endpoints`: all without one (undefined or null), none for one
- * without addresses. Entries `ip:port` are compared by the IP, or with `heedsPorts` by the port too where they
- * have one; entries that are no text are ignored. An endpoint's
- * address is its label `address`, else its `id`; scheme, port and path may be there. O(endpoints + entries). Source:
- * llm-d-router, the metadata `envoy.lb.subset_hint`, key `x-gateway-destination-endpoint-subset`.
+ * without addresses. Entries `ip:port` are compared by the IP, or with `heedsPorts` by the port too where they have
+ * one; entries that are no text are ignored. An endpoint's address is its label `address`, else its `id`; scheme, port
+ * and path may be there. O(endpoints + entries). Source: llm-d-router, the metadata `envoy.lb.subset_hint`, key
+ * `x-gateway-destination-endpoint-subset`.
  */
 export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>(
   endpoints: readonly E[],
@@ -65,10 +65,8 @@ export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>
 /** Addresses of a text, `10.0.0.1:8000, 10.0.0.2:8000`. An empty text has none, and is a hint all the same. */
 export function subsetHintFromText(text: string | undefined | null): readonly string[] | undefined {
   if (text === undefined || text === null) return undefined;
-  return text
-    .split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
+  const entries = text.split(',').map((entry) => entry.trim());
+  return entries.filter((entry) => entry !== '');
 }
 
 /** `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. Colons without brackets: IPv6 without a port. */
@@ -83,11 +81,8 @@ function hostOf(address: string): string {
 
 /** `10.0.0.1:8000` of `http://10.0.0.1:8000/v1`. */
 function authorityOf(address: string): string {
-  return address
-    .trim()
-    .replace(/^[a-z][a-z\d+.-]*:\/\//i, '')
-    .replace(/\/.*$/, '')
-    .toLowerCase();
+  const withoutScheme = address.trim().replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
+  return withoutScheme.replace(/\/.*$/, '').toLowerCase();
 }
 
-export const subsetHintPlugin: EndpointFilterDefinition = withoutParameters(() => subsetHint());
+export const subsetHintPlugin: Definition<EndpointFilter> = withoutParameters(() => subsetHint());

@@ -1,11 +1,11 @@
 /** Sends a key's requests to one endpoint, which has the prefix. Invariant: to ⌈loadCap · its share of all⌉ at most. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import { textHash } from '../../base/text-hash.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
-import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
+import type { EndpointPicker } from './endpoint-picker.js';
 import { leastLoadedOf } from './least-loaded.js';
 
 /** Parameters that a configuration file can hold. */
@@ -83,8 +83,5 @@ export function prefixKey(prompt: string, characters = 256): string {
   return textHash(prompt, undefined, Math.min(characters, prompt.length)).toString(36);
 }
 
-export const affinityPlugin: EndpointPickerDefinition = define(
-  'affinity-picker',
-  s.object({ by: s.optional(s.oneOf('affinityKey', 'fairnessId')), loadCap: loadCapSchema }),
-  affinity,
-);
+const parameters = s.object({ by: s.optional(s.oneOf('affinityKey', 'fairnessId')), loadCap: loadCapSchema });
+export const affinityPlugin: Definition<EndpointPicker> = define('affinity-picker', parameters, affinity);

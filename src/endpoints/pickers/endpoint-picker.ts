@@ -1,6 +1,5 @@
 /** The contract of endpoint pickers: which endpoint a dispatched request gets. */
 import type { PluginShape } from '../../base/plugin-shape.js';
-import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 
@@ -22,6 +21,3 @@ export const endpointPickerShape: PluginShape<EndpointPicker> = {
   required: ['pick'],
   optional: [],
 };
-
-/** The definition by which configuration files make one. */
-export type EndpointPickerDefinition = PolicyDefinition<EndpointPicker>;

@@ -1,7 +1,7 @@
 /** Sends a request where the KV cache has the most room. */
-import { withoutParameters } from '../../base/policy-definition.js';
+import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
-import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
+import type { EndpointPicker } from './endpoint-picker.js';
 import { isLessLoaded } from './least-loaded.js';
 
 /** The share of a cache that a request is assumed to need if no report tells: a hundred requests fill it. */
@@ -37,4 +37,4 @@ export function leastKvUsage(): EndpointPicker {
   };
 }
 
-export const leastKvUsagePlugin: EndpointPickerDefinition = withoutParameters(leastKvUsage);
+export const leastKvUsagePlugin: Definition<EndpointPicker> = withoutParameters(leastKvUsage);

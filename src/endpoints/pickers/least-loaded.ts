@@ -1,7 +1,7 @@
 /** Sends a request where the fewest are running: the order by load, which other pickers share. */
-import { withoutParameters } from '../../base/policy-definition.js';
+import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
-import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
+import type { EndpointPicker } from './endpoint-picker.js';
 
 /** True when `a` has fewer requests in flight for its weight, among equals fewer tokens, then fewer requests ever. */
 export function isLessLoaded(a: EndpointView, b: EndpointView): boolean {
@@ -24,4 +24,4 @@ export function leastLoaded(): EndpointPicker {
   return { type: 'least-loaded-picker', takesSamples: true, pick: leastLoadedOf };
 }
 
-export const leastLoadedPlugin: EndpointPickerDefinition = withoutParameters(leastLoaded);
+export const leastLoadedPlugin: Definition<EndpointPicker> = withoutParameters(leastLoaded);

@@ -1,9 +1,9 @@
 /** Draws two endpoints and sends the request to the less loaded one. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import { seededRandom } from '../../base/seeded-random.js';
 import type { EndpointView } from '../endpoint.js';
-import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
+import type { EndpointPicker } from './endpoint-picker.js';
 import { isLessLoaded } from './least-loaded.js';
 
 /** Parameters that a configuration file can hold. */
@@ -17,6 +17,7 @@ export interface PowerOfTwoChoicesOptions extends PowerOfTwoChoicesParameters {
   random?: (() => number) | undefined;
 }
 
+const type = 'weighted-random-two-picker';
 const shape = { seed: s.optional(s.integer(), 1) };
 
 const optionsSchema = s.object(s.withKeys(shape, { random: s.optional(s.randomSource()) }));
@@ -44,7 +45,7 @@ function drawByWeight(endpoints: readonly EndpointView[], number: number, withou
 export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): EndpointPicker {
   const { seed, random = seededRandom(seed) } = s.parse(optionsSchema, options, 'powerOfTwoChoices');
   return {
-    type: 'weighted-random-two-picker',
+    type,
     pick(endpoints) {
       const first = drawByWeight(endpoints, random());
       const second = drawByWeight(endpoints, random(), first);
@@ -53,8 +54,4 @@ export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): Endpo
   };
 }
 
-export const powerOfTwoChoicesPlugin: EndpointPickerDefinition = define(
-  'weighted-random-two-picker',
-  s.object(shape),
-  powerOfTwoChoices,
-);
+export const powerOfTwoChoicesPlugin: Definition<EndpointPicker> = define(type, s.object(shape), powerOfTwoChoices);

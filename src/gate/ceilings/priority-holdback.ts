@@ -1,7 +1,7 @@
 /** Ceilings that fall with priority: capacity that lower bands must leave to higher ones. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
+import type { UsageLimitPolicy } from './usage-limit-policy.js';
 
 export interface PriorityHoldbackOptions {
   /** How ceilings fall from the highest band to the lowest. @default 'linear' */
@@ -23,7 +23,8 @@ function belowOne(name: string): s.Schema<number> {
   });
 }
 
-const holdbackParameters = s.object(
+const typeOfHoldback = 'priority-holdback-policy';
+const holdback = s.object(
   {
     shape: s.optional(s.oneOf('linear')),
     domain: s.optional(s.oneOf('rank', 'value'), 'rank'),
@@ -42,10 +43,10 @@ const holdbackParameters = s.object(
  * nothing otherwise. Source: llm-d-router, priority-holdback-policy. @throws FlowConfigError
  */
 export function priorityHoldback(options: PriorityHoldbackOptions): UsageLimitPolicy {
-  const { domain, minCeiling, maxCeiling } = s.parse(holdbackParameters, options, 'priorityHoldback');
+  const { domain, minCeiling, maxCeiling } = s.parse(holdback, options, 'priorityHoldback');
   const fill = domain === 'rank' ? fallByRank : fallByValue;
   return {
-    type: 'priority-holdback-policy',
+    type: typeOfHoldback,
     constant: true,
     computeLimits: (_saturation, priorities, ceilings) => fill(priorities, ceilings, minCeiling, maxCeiling),
   };
@@ -85,13 +86,9 @@ function fallByValue(priorities: readonly number[], ceilings: number[], min: num
     ceilings[i] = range === 0 ? max : min + (((priorities[i] as number) - lowest) / range) * (max - min);
 }
 
-export const priorityHoldbackPlugin: UsageLimitDefinition = define(
-  'priority-holdback-policy',
-  holdbackParameters,
-  priorityHoldback,
-);
+export const priorityHoldbackPlugin: Definition<UsageLimitPolicy> = define(typeOfHoldback, holdback, priorityHoldback);
 
-export const interpolatedUsageLimitPlugin: UsageLimitDefinition = define(
+export const interpolatedUsageLimitPlugin: Definition<UsageLimitPolicy> = define(
   'interpolated-usage-limit-policy',
   interpolatedParameters,
   interpolatedUsageLimit,

@@ -1,11 +1,11 @@
 /** Ceilings that mirror the saturation: the fuller the pool, the rarer the turns of lower bands. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
+import type { UsageLimitPolicy } from './usage-limit-policy.js';
 
 const type = 'soft-reflective-ceiling-policy';
 
-const parameters: s.Schema<object> = s.element((candidate, report) => {
+const schema: s.Schema<object> = s.element((candidate, report) => {
   const isObject = typeof candidate === 'object' && candidate !== null && !Array.isArray(candidate);
   if (!isObject) report('an object without keys');
   for (const key of isObject ? Object.keys(candidate) : []) report(`nothing: ${type} takes no parameters`, [key]);
@@ -62,4 +62,4 @@ export function softReflectiveCeiling(): UsageLimitPolicy {
   };
 }
 
-export const softReflectiveCeilingPlugin: UsageLimitDefinition = define(type, parameters, softReflectiveCeiling);
+export const softReflectiveCeilingPlugin: Definition<UsageLimitPolicy> = define(type, schema, softReflectiveCeiling);

@@ -1,7 +1,7 @@
 /** One ceiling for every band. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
+import type { UsageLimitPolicy } from './usage-limit-policy.js';
 
 export interface StaticUsageLimitOptions {
   /** Saturation below which every band dispatches, above 0; more than 1 overcommits the pool. @default 1 */
@@ -27,4 +27,4 @@ export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLi
   };
 }
 
-export const staticUsageLimitPlugin: UsageLimitDefinition = define(type, parameters, staticUsageLimit);
+export const staticUsageLimitPlugin: Definition<UsageLimitPolicy> = define(type, parameters, staticUsageLimit);

@@ -1,6 +1,5 @@
 /** Ceilings, the contract: up to which saturation may each band dispatch? */
 import type { PluginShape } from '../../base/plugin-shape.js';
-import type { PolicyDefinition } from '../../base/policy-definition.js';
 
 /**
  * Computes one ceiling for each band: the band dispatches while saturation < ceiling.
@@ -26,6 +25,3 @@ export const usageLimitPolicyShape: PluginShape<UsageLimitPolicy> = {
   required: ['computeLimits'],
   optional: ['dispatched'],
 };
-
-/** The definition by which configuration files make one. */
-export type UsageLimitDefinition = PolicyDefinition<UsageLimitPolicy>;

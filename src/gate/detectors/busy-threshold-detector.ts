@@ -1,9 +1,9 @@
 /** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
 import { Listeners } from '../../base/listeners.js';
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
-import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
+import type { SaturationDetector } from '../saturation-detector.js';
 
 /** A threshold that is left out is not compared. A figure exceeds a threshold only if it is larger. */
 export interface BusyThresholds {
@@ -24,7 +24,7 @@ const shareOfBlocks = s.ratio();
 const prefillTokens = s.integer({ from: 0 });
 const shareOfBatch = s.atLeastZero();
 
-const parameters: s.Schema<BusyThresholds> = s.object({
+const schema: s.Schema<BusyThresholds> = s.object({
   activeDecodeBlocksThreshold: s.optional(shareOfBlocks),
   activePrefillTokensThreshold: s.optional(prefillTokens),
   activePrefillTokensThresholdFrac: s.optional(shareOfBatch),
@@ -58,25 +58,20 @@ export interface BusyThresholdDetector extends SaturationDetector {
  * Source: Dynamo, request rejection and its worker monitor. @throws FlowConfigError
  */
 export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresholdDetector {
-  let thresholds: Readonly<BusyThresholds> = Object.freeze({
-    ...s.parse(parameters, options, 'busyThresholdDetector'),
-  });
+  let thresholds: Readonly<BusyThresholds> = Object.freeze({ ...s.parse(schema, options, 'busyThresholdDetector') });
   const { subscribe, announce } = new Listeners();
 
   function isRankBusy({ activePrefillTokens, totalBlocks, maxNumBatchedTokens, ...blocks }: RankLoad): boolean {
-    const {
-      activePrefillTokensThreshold,
-      activePrefillTokensThresholdFrac: frac,
-      activeDecodeBlocksThreshold,
-    } = thresholds;
+    const { activePrefillTokensThreshold: tokens, activePrefillTokensThresholdFrac: frac } = thresholds;
+    const share = thresholds.activeDecodeBlocksThreshold;
     if (activePrefillTokens !== undefined) {
-      if (activePrefillTokensThreshold !== undefined && activePrefillTokens > activePrefillTokensThreshold) return true;
+      if (tokens !== undefined && activePrefillTokens > tokens) return true;
       if (frac !== undefined && activePrefillTokens > Math.floor(frac * (maxNumBatchedTokens ?? unknownBatchedTokens)))
         return true;
     }
-    if (activeDecodeBlocksThreshold === undefined || totalBlocks === undefined || totalBlocks === 0) return false;
+    if (share === undefined || totalBlocks === undefined || totalBlocks === 0) return false;
     const usedBlocks = Math.max(blocks.activeDecodeBlocks ?? 0, blocks.kvUsedBlocks ?? 0);
-    return usedBlocks > activeDecodeBlocksThreshold * totalBlocks;
+    return usedBlocks > share * totalBlocks;
   }
   function isBusy({ metrics }: EndpointView): boolean {
     const ranks = metrics?.ranks;
@@ -112,4 +107,4 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
   };
 }
 
-export const busyThresholdDetectorPlugin: DetectorDefinition = define(type, parameters, busyThresholdDetector);
+export const busyThresholdDetectorPlugin: Definition<SaturationDetector> = define(type, schema, busyThresholdDetector);

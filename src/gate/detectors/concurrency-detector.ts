@@ -1,10 +1,10 @@
 /** Saturation from what the controller itself has in flight. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { Constraint, RequestWait } from '../constraint.js';
-import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
+import type { SaturationDetector } from '../saturation-detector.js';
 
 /** Limits of an endpoint of weight 1; one of weight 3 has three times as much, and every one has a seat. */
 export interface ConcurrencyDetectorOptions {
@@ -23,6 +23,7 @@ export interface ConcurrencyDetectorOptions {
   countIncoming?: boolean | undefined;
 }
 
+const type = 'concurrency-detector';
 const optionsSchema = s.object(
   {
     concurrencyMode: s.optional(s.oneOf('requests', 'tokens', 'hybrid'), 'requests'),
@@ -79,7 +80,7 @@ export function concurrencyDetector(
   }
 
   return {
-    type: 'concurrency-detector',
+    type,
     saturation(pool) {
       if (pool.endpoints.length === 0) return 1;
       // Another array when members or weights have changed.
@@ -122,8 +123,5 @@ function withoutProducer<T>(schema: s.Schema<T>): s.Schema<T> {
   );
 }
 
-export const concurrencyDetectorPlugin: DetectorDefinition = define(
-  'concurrency-detector',
-  /* @__PURE__ */ withoutProducer(optionsSchema),
-  concurrencyDetector,
-);
+const parameters = /* @__PURE__ */ withoutProducer(optionsSchema);
+export const concurrencyDetectorPlugin: Definition<SaturationDetector> = define(type, parameters, concurrencyDetector);

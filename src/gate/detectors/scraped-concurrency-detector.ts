@@ -1,10 +1,9 @@
 /** Saturation from the requests that model servers report, whoever sent them. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import { isAvailable } from '../../endpoints/available-pool.js';
+import { hasFreshMetrics, isAvailable } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import { hasFreshMetrics } from '../../endpoints/freshness.js';
-import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
+import type { SaturationDetector } from '../saturation-detector.js';
 
 export interface ScrapedConcurrencyOptions {
   /** Requests, running and waiting, at which an endpoint of weight 1 is full; from 1 up. @default 100 */
@@ -43,9 +42,8 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
   }
   /** The load of an endpoint that never reported is what this controller sent it. */
   function loadOf({ metrics, unsampledRequests, inFlightRequests }: EndpointView): number {
-    return metrics === undefined
-      ? inFlightRequests
-      : metrics.runningRequests + metrics.waitingQueueSize + unsampledRequests;
+    if (metrics === undefined) return inFlightRequests;
+    return metrics.runningRequests + metrics.waitingQueueSize + unsampledRequests;
   }
 
   function givesCapacity(endpoint: EndpointView, nowMs: number): boolean {
@@ -70,8 +68,8 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
   };
 }
 
-export const scrapedConcurrencyPlugin: DetectorDefinition = define(
+export const scrapedConcurrencyPlugin: Definition<SaturationDetector> = define(
   type,
   parameters,
-  ({ maxConcurrency, metricsStalenessThreshold }) => scrapedConcurrency({ maxConcurrency, metricsStalenessThreshold }),
+  ({ ownDispatchWindow: _, ...given }) => scrapedConcurrency(given),
 );

@@ -1,9 +1,9 @@
 /** Saturation from what the model servers report, corrected for what they cannot have reported yet. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
+import { hasFreshMetrics } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import { hasFreshMetrics } from '../../endpoints/freshness.js';
-import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
+import type { SaturationDetector } from '../saturation-detector.js';
 
 /** What counts as full at one server. */
 export interface UtilizationDetectorOptions {
@@ -62,14 +62,8 @@ interface Load {
  * @throws FlowConfigError
  */
 export function utilizationDetector(options: UtilizationDetectorOptions = {}): UtilizationDetector {
-  const {
-    queueDepthThreshold,
-    kvCacheUtilThreshold,
-    metricsStalenessThreshold,
-    stalenessPolicy,
-    headroom,
-    lagCompensation,
-  } = s.parse(parameters, options, 'utilizationDetector');
+  const settings = s.parse(parameters, options, 'utilizationDetector');
+  const { queueDepthThreshold, kvCacheUtilThreshold, stalenessPolicy, headroom, lagCompensation } = settings;
   const queueBurst = queueDepthThreshold * (1 + headroom);
   const kvBurst = kvCacheUtilThreshold * (1 + headroom);
   /** Endpoints found stale at the last reading, or when they were looked at for it. */
@@ -77,7 +71,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
   let isReadingOver = true;
 
   function isFresh(endpoint: EndpointView, nowMs: number): boolean {
-    return hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs);
+    return hasFreshMetrics(endpoint, settings.metricsStalenessThreshold, nowMs);
   }
   function note(endpoint: EndpointView, nowMs: number): void {
     if (isReadingOver) stale = new Set();
@@ -111,12 +105,12 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
       for (const endpoint of pool.endpoints) {
         note(endpoint, nowMs);
         const load = loadOf(endpoint, nowMs);
-        if (load === undefined) unknown += endpoint.weight;
+        const { weight } = endpoint;
+        if (load === undefined) unknown += weight;
         else
           sum +=
-            endpoint.weight *
-            Math.max(load.waiting / (queueDepthThreshold * endpoint.weight), load.kvCacheUsage / kvCacheUtilThreshold);
-        total += endpoint.weight;
+            weight * Math.max(load.waiting / (queueDepthThreshold * weight), load.kvCacheUsage / kvCacheUtilThreshold);
+        total += weight;
       }
       isReadingOver = true;
       if (stalenessPolicy === 'ignore') return sum / Math.max(total - unknown, Number.MIN_VALUE);
@@ -146,4 +140,4 @@ function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefine
   return { waiting: Math.max(inFlightRequests - runningRequests, 0), kvCacheUsage: kvCacheUsage * stillRunning };
 }
 
-export const utilizationDetectorPlugin: DetectorDefinition = define(type, parameters, utilizationDetector);
+export const utilizationDetectorPlugin: Definition<SaturationDetector> = define(type, parameters, utilizationDetector);

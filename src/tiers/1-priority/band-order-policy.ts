@@ -1,6 +1,5 @@
 /** Tier 1, the contract of plugins: in which order are the bands tried that may dispatch now? */
 import type { PluginShape } from '../../base/plugin-shape.js';
-import type { PolicyDefinition } from '../../base/policy-definition.js';
 
 /**
  * Ranks the bands that have requests waiting and whose ceiling is open. The first of the order goes. One whose request
@@ -27,6 +26,3 @@ export const bandOrderPolicyShape: PluginShape<BandOrderPolicy> = {
   required: ['rank'],
   optional: ['recordDispatch'],
 };
-
-/** The definition by which configuration files make one. */
-export type BandOrderDefinition = PolicyDefinition<BandOrderPolicy>;

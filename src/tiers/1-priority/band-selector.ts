@@ -1,8 +1,7 @@
 /** Tier 1: which open band goes next. Gate and endpoints answer through interfaces, as the tiers know neither. */
 import type { BandRegistry } from '../band-registry.js';
-import type { Flow } from '../flow.js';
+import type { Flow, WaitingItem } from '../flow.js';
 import type { PriorityBand } from '../priority-band.js';
-import type { WaitingItem } from '../waiting-item.js';
 import { type BandOrder, strictOrder } from './band-order.js';
 
 /** The gate, as the selector asks it. */
@@ -92,9 +91,8 @@ export class BandSelector {
     // Ceilings never rise as priority falls. So a gate that is closed for the highest band is closed for all, unless
     // bands have detectors of their own.
     if (!isOpenForHighest && !this.gate.judgesApart) return undefined;
-    const open = this.bands
-      .allWaiting()
-      .filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
+    const waiting = this.bands.allWaiting();
+    const open = waiting.filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
     if (open.length === 0) return undefined;
     return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all(), this.gate.saturation);
   }

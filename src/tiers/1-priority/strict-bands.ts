@@ -1,10 +1,10 @@
 /** Strict priority, as a plugin that files can name. */
-import { withoutParameters } from '../../base/policy-definition.js';
-import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
+import { type Definition, withoutParameters } from '../../base/policy-definition.js';
+import type { BandOrderPolicy } from './band-order-policy.js';
 
 /** Higher priority first, as `bandOrder: 'strict'`; never asked. Source: llm-d-router, strict-band-selection-policy. */
 export function strictBands(): BandOrderPolicy {
   return { type: 'strict-band-selection-policy', strict: true, rank: () => undefined };
 }
 
-export const strictBandsPlugin: BandOrderDefinition = withoutParameters(strictBands);
+export const strictBandsPlugin: Definition<BandOrderPolicy> = withoutParameters(strictBands);

@@ -6,9 +6,9 @@
  * Invariant: while some bands all keep requests waiting, each gets exactly its weight in every round that begins
  * meanwhile.
  */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
+import type { BandOrderPolicy } from './band-order-policy.js';
 
 const type = 'weighted-band-selection-policy';
 
@@ -27,9 +27,7 @@ const parameters = s.object({
   weights: s.optional(
     s.element<Readonly<Record<string, number>>>((given, report) => {
       const read = s.readBy(s.record(s.positiveInteger()), given, report);
-      const wrong = Object.keys(read ?? {}).filter(
-        (name) => !Number.isSafeInteger(Number(name)) || String(Number(name)) !== name,
-      );
+      const wrong = Object.keys(read ?? {}).filter((name) => !Number.isSafeInteger(+name) || String(+name) !== name);
       for (const name of wrong) report('a priority, which is an integer', [name], JSON.stringify(name));
       return read;
     }),
@@ -76,4 +74,4 @@ export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPoli
   };
 }
 
-export const weightedBandsPlugin: BandOrderDefinition = define(type, parameters, weightedBands);
+export const weightedBandsPlugin: Definition<BandOrderPolicy> = define(type, parameters, weightedBands);

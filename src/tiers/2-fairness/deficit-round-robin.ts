@@ -1,11 +1,11 @@
 /** Fair by cost in rounds: O(1) for any number of tenants, at the price of waits of up to a round. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import { costFairPolicy } from './by-cost/cost-fair-policy.js';
+import { costFairPolicy } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costShape, mostCost } from './by-cost/cost-options.js';
 import { DeficitRounds } from './by-cost/deficit-rounds.js';
-import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+import type { FairnessPolicy, FlowFairnessPolicy } from './fairness-policy.js';
 
 const type = 'deficit-round-robin-fairness-policy';
 
@@ -36,4 +36,4 @@ export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowF
   return costFairPolicy(type, new CostMeter(costs), [() => new DeficitRounds(given)]);
 }
 
-export const deficitRoundRobinPlugin: FairnessDefinition = define(type, fileParameters, deficitRoundRobin);
+export const deficitRoundRobinPlugin: Definition<FairnessPolicy> = define(type, fileParameters, deficitRoundRobin);

@@ -1,6 +1,5 @@
 /** Tier 2, the contract: which flow of a band goes next. */
 import type { PluginShape } from '../../base/plugin-shape.js';
-import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { ServiceFigures } from './service-figures.js';
 
@@ -107,6 +106,3 @@ export const fairnessPolicyShape: PluginShape<FairnessPolicy> = {
   optional: [],
   unless: 'sharedQueue',
 };
-
-/** The definition by which configuration files make one. */
-export type FairnessDefinition = PolicyDefinition<FairnessPolicy>;

@@ -1,6 +1,6 @@
 /** Serves the whole band in the order of its ordering policy, without regard to flows. */
-import { withoutParameters } from '../../base/policy-definition.js';
-import type { FairnessDefinition, FairnessPolicy } from './fairness-policy.js';
+import { type Definition, withoutParameters } from '../../base/policy-definition.js';
+import type { FairnessPolicy } from './fairness-policy.js';
 
 /**
  * The band as one queue: flows are labels, and the best request of the band under its ordering policy goes next. O(1)
@@ -12,4 +12,4 @@ export function globalStrict(): FairnessPolicy {
   return { type: 'global-strict-fairness-policy', sharedQueue: true };
 }
 
-export const globalStrictPlugin: FairnessDefinition = withoutParameters(globalStrict);
+export const globalStrictPlugin: Definition<FairnessPolicy> = withoutParameters(globalStrict);

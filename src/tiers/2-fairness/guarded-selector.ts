@@ -1,7 +1,7 @@
 /** Reports a selector's faults. Invariant: a policy that fails to make one is asked again, once a second at most. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';
-import { misspelledHooks } from '../../base/misspelled-hooks.js';
+import { misspelledHooks } from '../../base/plugin-shape.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorMethods } from './fairness-policy.js';
 import { readServiceFigures, type ServiceFigures } from './service-figures.js';
@@ -156,20 +156,12 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
     const { selector, policy, errors } = this;
     const forHeld = this.guard.read(selector, 'forHeld');
     if (forHeld === undefined) return undefined;
-    return new GuardedSelector(
-      { type: policy.type, createSelector: (band) => forHeld.call(selector, band) },
-      flows,
-      errors,
-    );
+    const held: FlowFairnessPolicy = { type: policy.type, createSelector: (band) => forHeld.call(selector, band) };
+    return new GuardedSelector(held, flows, errors);
   }
 
   flowRemoved(flow: FlowView): void {
-    try {
-      const answer: unknown = this.selector.flowRemoved?.(flow);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'flowRemoved', flow);
   }
 
   private noteHooks(): void {
@@ -208,9 +200,8 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
 
   private tellNearMisses(selector: FlowSelector): void {
     for (const { given, meant } of misspelledHooks(selector, selectorMethods)) {
-      this.guard.failed(
-        new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`),
-      );
+      const what = `the selector has a method "${given}" that is never called: the name is "${meant}"`;
+      this.guard.failed(new TypeError(what));
     }
   }
 }

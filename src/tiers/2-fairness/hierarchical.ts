@@ -1,11 +1,11 @@
 /** Fair by cost at every level: organisations share the band, their projects its part, and keys the projects'. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import { costFairPolicy } from './by-cost/cost-fair-policy.js';
+import { costFairPolicy } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costShape, leastWeight, mostCost } from './by-cost/cost-options.js';
 import { type Sharing, shareOrder, sharing } from './by-cost/share-orders.js';
-import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+import type { FairnessPolicy, FlowFairnessPolicy } from './fairness-policy.js';
 
 const type = 'hierarchical-fairness-policy';
 
@@ -39,15 +39,8 @@ const levelShape = {
   weights: s.optional(s.record(s.number({ from: leastWeight, to: mostCost })), {}),
 };
 
-interface GivenLevels {
-  readonly levels: readonly Sharing[];
-  readonly separator: string;
-  readonly weights: Readonly<Record<string, number>>;
-  readonly pathOf?: PathOf | undefined;
-}
-
 /** `pathOf` may return names with the separator in them: with it, no path is known to be too long. */
-function levelsFit({ levels, separator, weights, pathOf }: GivenLevels, report: s.Report): void {
+function levelsFit({ levels, separator, weights, pathOf }: HierarchicalOptions, report: s.Report): void {
   if (!Array.isArray(levels)) return;
   if (levels.length < 1 || levels.length > mostLevels) {
     report(`one to ${mostLevels} policies`, ['levels'], String(levels.length));
@@ -61,10 +54,8 @@ function levelsFit({ levels, separator, weights, pathOf }: GivenLevels, report: 
 }
 
 const fileParameters = s.object(s.withKeys(costShape, levelShape), levelsFit);
-const codeOptions = s.object(
-  s.withKeys(s.withKeys(costCodeShape, levelShape), { pathOf: s.optional(s.callable<PathOf>()) }),
-  levelsFit,
-);
+const codeShape = s.withKeys(s.withKeys(costCodeShape, levelShape), { pathOf: s.optional(s.callable<PathOf>()) });
+const codeOptions = s.object(codeShape, levelsFit);
 
 /** A name a level, so that no paths are equal: given ones begin with `=`, missing are empty, the last has the rest. */
 function namesFor(path: readonly string[], levels: number, joinRest: (rest: readonly string[]) => string): string[] {
@@ -108,4 +99,4 @@ export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPol
   });
 }
 
-export const hierarchicalPlugin: FairnessDefinition = define(type, fileParameters, hierarchical);
+export const hierarchicalPlugin: Definition<FairnessPolicy> = define(type, fileParameters, hierarchical);

@@ -33,11 +33,8 @@ function headWaitMs(flow: FlowView, nowMs: number): number {
  * The highest `weightService · (1 − norm(service)) + weightHeadWait · norm(head wait)` goes, of equals the earlier
  * head; both relative to flows that wait. Source: llm-d-router, program-aware-fairness, strategy las.
  */
-export function leastAttainedService({
-  weightService,
-  weightHeadWait,
-  halfLifeMs,
-}: LeastAttainedServiceSettings): ProgramStrategy {
+export function leastAttainedService(settings: LeastAttainedServiceSettings): ProgramStrategy {
+  const { weightService, weightHeadWait, halfLifeMs } = settings;
   return {
     pick(flows, programOf, nowMs) {
       const serviceOf = (flow: FlowView): number => {

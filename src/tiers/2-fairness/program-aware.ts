@@ -1,10 +1,10 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
 import type { output } from 'zod/v4/core';
 import { jainIndex } from '../../base/jain-index.js';
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { BandView, FlowView } from '../views.js';
-import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 import { leastAttainedService } from './least-attained-service.js';
 import { type Program, type ProgramStrategy, ProgramTable } from './program-table.js';
 import { turnPriority } from './turn-priority.js';
@@ -32,6 +32,8 @@ export interface ProgramAwareOptions {
   /** @default 2 */
   completionTokenWeight?: number | undefined;
 }
+
+const type = 'program-aware-fairness';
 
 const parameters = s.object({
   strategy: s.optional(s.oneOf('las', 'turn-priority'), 'las'),
@@ -104,7 +106,7 @@ export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePol
   const programs = new ProgramTable(settings.evictionTtlSeconds * 1000, settings.evictionSweepSeconds * 1000);
   const strategy = strategyOf(settings);
   return {
-    type: 'program-aware-fairness',
+    type,
     createSelector: (band) => programAwareSelector(band, programs, strategy, settings),
     get programs() {
       return programs.size;
@@ -121,12 +123,8 @@ function strategyOf(settings: Settings): ProgramStrategy {
     const { turnPriorityTimeWeight: timeWeight, turnPriorityInactivitySeconds: inactivitySeconds } = settings;
     return turnPriority({ timeWeight, inactivityMs: inactivitySeconds * 1000 });
   }
-  const {
-    lasWeightService: weightService,
-    lasWeightHeadWait: weightHeadWait,
-    lasHalfLifeSeconds: halfLifeSeconds,
-  } = settings;
-  return leastAttainedService({ weightService, weightHeadWait, halfLifeMs: halfLifeSeconds * 1000 });
+  const { lasWeightService: weightService, lasWeightHeadWait: weightHeadWait } = settings;
+  return leastAttainedService({ weightService, weightHeadWait, halfLifeMs: settings.lasHalfLifeSeconds * 1000 });
 }
 
-export const programAwarePlugin: FairnessDefinition = define('program-aware-fairness', parameters, programAware);
+export const programAwarePlugin: Definition<FairnessPolicy> = define(type, parameters, programAware);

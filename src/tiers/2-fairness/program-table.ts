@@ -37,11 +37,7 @@ export class Program implements Linked<Program> {
 /** How programs are ranked. A strategy keeps what it knows in them. */
 export interface ProgramStrategy {
   /** The flow that goes next; undefined when none has a request waiting. */
-  pick(
-    flows: Iterable<FlowView>,
-    programOf: (flow: FlowView) => Program | undefined,
-    nowMs: number,
-  ): FlowView | undefined;
+  pick(flows: Iterable<FlowView>, find: (flow: FlowView) => Program | undefined, nowMs: number): FlowView | undefined;
   /** A request is about to be counted as dispatched. */
   dispatching?(program: Program, item: ItemView): void;
   /** A program consumed `cost`; negative when an earlier report was too high. */

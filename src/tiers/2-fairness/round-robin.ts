@@ -1,8 +1,8 @@
 /** Gives each flow with waiting requests one turn in each round. */
-import { withoutParameters } from '../../base/policy-definition.js';
+import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView } from '../views.js';
-import type { FairnessDefinition, FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 import type { GuardedSelector } from './guarded-selector.js';
 
 /** A flow's place in the rounds; it is in a list while the flow is active. */
@@ -139,4 +139,4 @@ export function roundRobin(): FlowFairnessPolicy {
   return policy;
 }
 
-export const roundRobinPlugin: FairnessDefinition = withoutParameters(roundRobin);
+export const roundRobinPlugin: Definition<FairnessPolicy> = withoutParameters(roundRobin);

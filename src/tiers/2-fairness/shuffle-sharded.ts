@@ -1,5 +1,5 @@
 /** Fair by cost among queues instead of tenants: a fixed number of queues, whatever the number of tenants. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costShape } from './by-cost/cost-options.js';
@@ -7,7 +7,7 @@ import { ShardedSelector } from './by-cost/sharded-selector.js';
 import { type Sharing, shareOrder, sharing } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
 import { mostHashBits, requiredHashBits } from './by-cost/shuffle-sharding.js';
-import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+import type { FairnessPolicy, FlowFairnessPolicy } from './fairness-policy.js';
 
 const type = 'shuffle-sharded-fairness-policy';
 
@@ -27,24 +27,19 @@ interface Sharding {
 
 export interface ShuffleShardedOptions extends CostOptions, Sharding {}
 
+const anyText = s.value('text', (candidate) => typeof candidate === 'string');
 const shardingShape = {
   queues: s.optional(s.integer({ from: 1, to: mostQueues }), 64),
   handSize: s.optional(s.positiveInteger(), 8),
   policy: s.optional(sharing, 'start-time-fair-queueing'),
-  salt: s.optional(
-    s.value('text', (candidate) => typeof candidate === 'string'),
-    '',
-  ),
+  salt: s.optional(anyText, ''),
 };
 
 function handIsDealt({ queues, handSize }: { readonly queues: number; readonly handSize: number }, report: s.Report) {
   if (handSize > queues) report(`at most ${queues}, the number of queues`, ['handSize'], String(handSize));
   else if (requiredHashBits(queues, handSize) > mostHashBits) {
-    report(
-      `fewer cards: ${queues} queues and hands of ${handSize} take more than the ${mostHashBits} bits of a hash`,
-      ['handSize'],
-      String(handSize),
-    );
+    const bits = `more than the ${mostHashBits} bits of a hash`;
+    report(`fewer cards: ${queues} queues and hands of ${handSize} take ${bits}`, ['handSize'], String(handSize));
   }
 }
 
@@ -68,4 +63,4 @@ export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnes
   };
 }
 
-export const shuffleShardedPlugin: FairnessDefinition = define(type, fileParameters, shuffleSharded);
+export const shuffleShardedPlugin: Definition<FairnessPolicy> = define(type, fileParameters, shuffleSharded);

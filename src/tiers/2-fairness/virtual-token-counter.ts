@@ -1,11 +1,11 @@
 /** Fair by cost: the tenant that has received least for its weight goes next; and two presets of where one begins. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import { costFairPolicy } from './by-cost/cost-fair-policy.js';
+import { costFairPolicy } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, costCodeShape, costOptions, costParameters, costShape } from './by-cost/cost-options.js';
 import { type Lift, VirtualCounters } from './by-cost/virtual-counters.js';
-import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+import type { FairnessPolicy, FlowFairnessPolicy } from './fairness-policy.js';
 
 interface LiftOption {
   /**
@@ -57,12 +57,12 @@ export function leastService(options: CostOptions = {}): FlowFairnessPolicy {
   return costFairPolicy(typeOfLeastService, new CostMeter(costs), [() => new VirtualCounters('none')]);
 }
 
-export const virtualTokenCounterPlugin: FairnessDefinition = define(type, fileParameters, virtualTokenCounter);
+export const virtualTokenCounterPlugin: Definition<FairnessPolicy> = define(type, fileParameters, virtualTokenCounter);
 
-export const startTimeFairQueueingPlugin: FairnessDefinition = define(
+export const startTimeFairQueueingPlugin: Definition<FairnessPolicy> = define(
   typeOfStartTimes,
   costParameters,
   startTimeFairQueueing,
 );
 
-export const leastServicePlugin: FairnessDefinition = define(typeOfLeastService, costParameters, leastService);
+export const leastServicePlugin: Definition<FairnessPolicy> = define(typeOfLeastService, costParameters, leastService);

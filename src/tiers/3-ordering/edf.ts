@@ -1,9 +1,9 @@
 /** Earliest deadline first; where asked for, requests that cannot meet theirs any more make room for those that can. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../views.js';
 import { FirstTokenTimes } from './first-token-times.js';
-import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+import type { OrderingPolicy } from './ordering-policy.js';
 
 const type = 'edf-ordering-policy';
 
@@ -59,4 +59,4 @@ export function edf(options: EdfParameters = {}): OrderingPolicy {
   return { type, compare, isInfeasible, firstToken: (item, afterMs) => learnt.add(item, afterMs) };
 }
 
-export const edfPlugin: OrderingDefinition = define(type, parameters, edf);
+export const edfPlugin: Definition<OrderingPolicy> = define(type, parameters, edf);

@@ -6,6 +6,7 @@
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
+import { requestField } from '../../base/request-field.js';
 import type { ItemView } from '../views.js';
 
 /** Times of a kind that are remembered. */
@@ -67,7 +68,7 @@ export class FirstTokenTimes {
   }
 
   private modelOf({ request }: ItemView): string {
-    const model: unknown = typeof request === 'object' && request !== null ? Reflect.get(request, 'model') : undefined;
+    const model = requestField(request, 'model');
     return typeof model === 'string' ? this.models.of(model) : '';
   }
 }

@@ -1,6 +1,5 @@
 /** Tier 3, the contract: which request of a flow goes next. */
 import type { PluginShape } from '../../base/plugin-shape.js';
-import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';
 
 /**
@@ -43,6 +42,3 @@ export const orderingPolicyShape: PluginShape<OrderingPolicy> = {
   required: ['compare'],
   optional: ['isInfeasible', 'firstToken'],
 };
-
-/** The definition by which configuration files make one. */
-export type OrderingDefinition = PolicyDefinition<OrderingPolicy>;

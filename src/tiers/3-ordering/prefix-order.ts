@@ -1,8 +1,9 @@
 /** The request whose beginning is most likely cached goes first, and no request is passed for long. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
+import { requestField } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../views.js';
-import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+import type { OrderingPolicy } from './ordering-policy.js';
 
 const type = 'prefix-ordering-policy';
 
@@ -44,11 +45,7 @@ class LatestKeys {
   note(key: string): void {
     this.turns.delete(key);
     this.turns.set(key, ++this.turn);
-    if (this.turns.size <= mostKeys) return;
-    for (const oldest of this.turns.keys()) {
-      this.turns.delete(oldest);
-      return;
-    }
+    if (this.turns.size > mostKeys) this.turns.delete(this.turns.keys().next().value);
   }
 }
 
@@ -76,9 +73,8 @@ export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
 }
 
 function affinityKeyOf({ request }: ItemView): string | undefined {
-  const key: unknown =
-    typeof request === 'object' && request !== null ? Reflect.get(request, 'affinityKey') : undefined;
+  const key = requestField(request, 'affinityKey');
   return typeof key === 'string' && key !== '' ? key : undefined;
 }
 
-export const prefixOrderPlugin: OrderingDefinition = define(type, fileParameters, prefixOrder);
+export const prefixOrderPlugin: Definition<OrderingPolicy> = define(type, fileParameters, prefixOrder);

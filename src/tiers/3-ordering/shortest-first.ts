@@ -1,9 +1,9 @@
 /** Shortest predicted request first, and waiting makes up for length. */
-import { define } from '../../base/policy-definition.js';
+import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { OutputPredictor } from '../2-fairness/by-cost/output-predictor.js';
 import type { ItemView } from '../views.js';
-import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+import type { OrderingPolicy } from './ordering-policy.js';
 
 const type = 'shortest-first-ordering-policy';
 
@@ -96,4 +96,4 @@ export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolic
   return { type, compare: (a, b) => keyOf(a) - keyOf(b) };
 }
 
-export const shortestFirstPlugin: OrderingDefinition = define(type, fileParameters, shortestFirst);
+export const shortestFirstPlugin: Definition<OrderingPolicy> = define(type, fileParameters, shortestFirst);

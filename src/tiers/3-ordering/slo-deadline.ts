@@ -1,7 +1,7 @@
 /** Earliest time-to-first-token deadline first. */
-import { withoutParameters } from '../../base/policy-definition.js';
+import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';
-import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+import type { OrderingPolicy } from './ordering-policy.js';
 
 function compareSloDeadlines(a: ItemView, b: ItemView): number {
   if (a.ttftDeadlineAtMs !== b.ttftDeadlineAtMs) return a.ttftDeadlineAtMs < b.ttftDeadlineAtMs ? -1 : 1;
@@ -17,4 +17,4 @@ export function sloDeadline(): OrderingPolicy {
   return { type: 'slo-deadline-ordering-policy', compare: compareSloDeadlines };
 }
 
-export const sloDeadlinePlugin: OrderingDefinition = withoutParameters(sloDeadline);
+export const sloDeadlinePlugin: Definition<OrderingPolicy> = withoutParameters(sloDeadline);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GroupTable } from '../../../src/constraints/quotas/group-table.js';
+import { windowsOf } from '../../../src/constraints/quotas/quota-group.js';
 import type { ResolvedGroup } from '../../../src/constraints/quotas/quota-options.js';
-import { windowsOf } from '../../../src/constraints/quotas/quota-windows.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 
 const bare: ResolvedGroup = {

@@ -88,14 +88,11 @@ function limitsInOrder(
     report(`at most maxLimit (${maxLimit})`, ['initialLimit']);
 }
 
-/** The input of a rule. `limit` may hold a fraction, which is kept for the next window and not used. */
-interface RuleInput extends LatencyWindow {
-  readonly limit: number;
-  readonly peakInFlight: number;
-}
-
-/** The next limit; the caller brings it within the bounds. */
-type LimitRule = (window: RuleInput) => number;
+/**
+ * The next limit; the caller brings it within the bounds. It gets the limit so far, which may hold a fraction: that is
+ * kept for the next window and not used.
+ */
+type LimitRule = (window: LimitDecision) => number;
 
 /** `saturation` is requests in flight over the limit; `filter` keeps endpoints below their share of it, by weight. */
 export function adaptiveDetector(

@@ -1,7 +1,6 @@
 /** Saturation from a limit that rises by one while first tokens come in time, and falls by a tenth when not. */
-import { define } from '../../../base/policy-definition.js';
+import { type Definition, define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
-import type { DetectorDefinition } from '../../saturation-detector.js';
 import type { AdaptiveDetector, AdaptiveLimitOptions } from './adaptive-limit.js';
 import { adaptiveDetector, adaptiveOptions } from './adaptive-limit.js';
 
@@ -36,4 +35,4 @@ export function aimdLatency(options: AimdLatencyOptions): AdaptiveDetector {
   });
 }
 
-export const aimdLatencyPlugin: DetectorDefinition = define('aimd-latency-detector', parameters, aimdLatency);
+export const aimdLatencyPlugin: Definition<AdaptiveDetector> = define('aimd-latency-detector', parameters, aimdLatency);

@@ -1,7 +1,6 @@
 /** Saturation from a limit that follows the ratio of long-term to recent latency. */
-import { define } from '../../../base/policy-definition.js';
+import { type Definition, define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
-import type { DetectorDefinition } from '../../saturation-detector.js';
 import type { AdaptiveDetector, AdaptiveLimitOptions } from './adaptive-limit.js';
 import { adaptiveDetector, adaptiveOptions } from './adaptive-limit.js';
 
@@ -23,7 +22,7 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
   queueSize?: number | undefined;
 }
 
-const parameters = adaptiveOptions({
+const schema = adaptiveOptions({
   maxLimit: s.positiveInteger(),
   maxFactor: s.optional(s.number({ from: 1.2 }), 5),
   tolerance: s.optional(s.number({ from: 1 }), 1.5),
@@ -49,11 +48,7 @@ const steepest = 0.5;
  * a factor of its use. @throws FlowConfigError
  */
 export function gradient2(options: Gradient2Options): AdaptiveDetector {
-  const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = s.parse(
-    parameters,
-    options,
-    'gradient2',
-  );
+  const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = s.parse(schema, options, 'gradient2');
   const minLimit = limits.minLimit ?? Math.min(20, limits.maxLimit, limits.initialLimit ?? 20);
   let long = 0;
   let windows = 0;
@@ -77,4 +72,4 @@ export function gradient2(options: Gradient2Options): AdaptiveDetector {
   });
 }
 
-export const gradient2Plugin: DetectorDefinition = define('gradient2-detector', parameters, gradient2);
+export const gradient2Plugin: Definition<AdaptiveDetector> = define('gradient2-detector', schema, gradient2);

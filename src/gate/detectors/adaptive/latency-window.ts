@@ -47,17 +47,11 @@ export class LatencyWindowCollector {
     }
     if (nowMs - this.startedAtMs < this.windowMs || this.samples + this.drops < this.minSamples) return undefined;
     const { startedAtMs, samples, drops } = this;
-    const over = {
-      startedAtMs,
-      endedAtMs: nowMs,
-      samples,
-      drops,
-      latency: samples === 0 ? undefined : this.summarize(),
-    };
+    const figure = samples === 0 ? undefined : this.summarize();
     this.samples = 0;
     this.drops = 0;
     this.sum = 0;
-    return over;
+    return { startedAtMs, endedAtMs: nowMs, samples, drops, latency: figure };
   }
 
   private summarize(): number {

@@ -1,7 +1,6 @@
-/** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
-import { define } from '../../../base/policy-definition.js';
+/** The saturation by a limit that keeps an estimated number of requests waiting at the servers: a few, never none. */
+import { type Definition, define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
-import type { DetectorDefinition } from '../../saturation-detector.js';
 import type { AdaptiveDetector, AdaptiveLimitOptions } from './adaptive-limit.js';
 import { adaptiveDetector, adaptiveOptions } from './adaptive-limit.js';
 
@@ -66,4 +65,4 @@ export function vegas(options: VegasOptions): AdaptiveDetector {
   });
 }
 
-export const vegasPlugin: DetectorDefinition = define('vegas-detector', adaptiveOptions(shape), vegas);
+export const vegasPlugin: Definition<AdaptiveDetector> = define('vegas-detector', adaptiveOptions(shape), vegas);

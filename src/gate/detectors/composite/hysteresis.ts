@@ -4,11 +4,11 @@
  * in any T ms.
  */
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { define } from '../../../base/policy-definition.js';
+import { type Definition, define } from '../../../base/policy-definition.js';
 import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
 import * as s from '../../../base/schema/schema.js';
 import { detectorIssue } from '../../read-detector.js';
-import type { DetectorDefinition, DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
+import type { DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
 import { NamedDetectors } from './named-detector.js';
 
 export interface HysteresisOptions {
@@ -105,7 +105,7 @@ const parameters = s.object(
   opensBelowClosing,
 );
 
-export const hysteresisPlugin: DetectorDefinition = define(
+export const hysteresisPlugin: Definition<SaturationDetector, DetectorReferences> = define(
   type,
   parameters,
   ({ detector, ...options }, references: DetectorReferences) => {

@@ -1,10 +1,12 @@
 /** Several detectors as one: fullest or mean. Invariant: answers rise with readings; a failure reads as full. */
 import { type ConfigIssue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { type Definition, define } from '../../../base/policy-definition.js';
+import * as s from '../../../base/schema/schema.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';
-import type { SaturationDetector } from '../../saturation-detector.js';
-import { fewestSeats } from './fewest-seats.js';
-import { stagesOf } from './stage-aware.js';
+import type { DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
+import { NamedDetectors } from './named-detector.js';
+import { fewestSeats, stagesOf } from './stage-aware.js';
 
 /** A detector inside a composite. */
 export interface CompositeChild {
@@ -23,13 +25,7 @@ export interface CompositeDetector extends SaturationDetector {
   readonly failures: ReadonlyMap<string, unknown>;
 }
 
-interface Child {
-  readonly name: string;
-  readonly detector: SaturationDetector;
-  readonly stages: readonly Stage[] | undefined;
-}
-
-type Combine = (readings: readonly number[]) => number;
+type Child = CompositeChild & { readonly name: string };
 
 /**
  * The highest reading of the children: any one that is full closes the gate. Costs what the children cost together.
@@ -56,7 +52,7 @@ export function meanOf(...children: readonly (SaturationDetector | CompositeChil
 function composite(
   type: string,
   given: readonly (SaturationDetector | CompositeChild)[],
-  combine: Combine,
+  combine: (readings: readonly number[]) => number,
 ): CompositeDetector {
   const children = readChildren(type, given);
   const detectors = children.map(({ detector }) => detector);
@@ -110,12 +106,10 @@ function composite(
       isBlindTo: (endpoint: EndpointView, nowMs: number) => children.some((child) => isBlind(child, endpoint, nowMs)),
     }),
     ...(detectors.some(({ seatsOf }) => seatsOf !== undefined) && {
-      seatsOf: (endpoint: EndpointView, nowMs: number) =>
-        fewestSeats(
-          children.filter(isJudgeOf(endpoint)).map(({ detector }) => detector),
-          endpoint,
-          nowMs,
-        ),
+      seatsOf(endpoint: EndpointView, nowMs: number) {
+        const judges = children.filter(isJudgeOf(endpoint)).map(({ detector }) => detector);
+        return fewestSeats(judges, endpoint, nowMs);
+      },
     }),
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
@@ -189,3 +183,48 @@ function unusedName(type: string, used: ReadonlySet<string>): string {
   for (let number = 2; used.has(name); number++) name = `${type}-${number}`;
   return name;
 }
+
+/** How files have them. Children are names; the loader makes their detectors. */
+interface CompositeParameters {
+  detectors: readonly string[];
+  /** Child → the stages that it judges; a child that is not in it judges both. */
+  stages?: Readonly<Record<string, readonly Stage[]>> | undefined;
+}
+
+const parameters: s.Schema<CompositeParameters> = s.object(
+  {
+    detectors: s.list(s.text('the name of a saturation detector'), 'an array of names, at least one entry'),
+    stages: s.optional(s.record(s.list(s.oneOf('prefill', 'decode')))),
+  },
+  checkNames,
+);
+
+function checkNames({ detectors, stages = {} }: CompositeParameters, report: s.Report): void {
+  if (!Array.isArray(detectors)) return;
+  if (detectors.length === 0) report('at least one entry', ['detectors']);
+  detectors.forEach((name, index) => {
+    if (detectors.indexOf(name) < index) report('a name that is not in the list yet', ['detectors', index]);
+  });
+  for (const [name, scope] of Object.entries(stages)) {
+    if (!detectors.includes(name)) report('only names that are in detectors', ['stages', name], 'a name that is not');
+    else if (scope?.length === 0) report('at least one entry', ['stages', name]);
+  }
+}
+
+/* @__NO_SIDE_EFFECTS__ */ function definition(
+  type: string,
+  combine: (...children: CompositeChild[]) => CompositeDetector,
+): Definition<SaturationDetector, DetectorReferences> {
+  return define(type, parameters, ({ detectors, stages = {} }, references: DetectorReferences) => {
+    const named = new NamedDetectors(references);
+    const children = detectors.flatMap((name, index) => {
+      const detector = named.find(name, `detectors[${index}]`);
+      return detector === undefined ? [] : [{ name, detector, stages: stages[name] }];
+    });
+    if (children.length < detectors.length) throw named.toError(type);
+    return combine(...children);
+  });
+}
+
+export const maxOfPlugin: ReturnType<typeof definition> = definition('max-saturation-detector', maxOf);
+export const meanOfPlugin: ReturnType<typeof definition> = definition('mean-saturation-detector', meanOf);

@@ -14,9 +14,7 @@ export class NamedDetectors extends Problems {
 
   /** The detector of a name; undefined when there is none, which is a problem at `path`. */
   find(name: string, path: string): SaturationDetector | undefined {
-    return this.during(
-      () => this.references.resolve('saturationDetector', name),
-      (inner) => below(path, inner),
-    );
+    const pathOf = (inner: string): string => below(path, inner);
+    return this.during(() => this.references.resolve('saturationDetector', name), pathOf);
   }
 }

@@ -1,12 +1,11 @@
 /** The fuller of the prefill and decode stages decides. Invariant: endpoints of both count twice, of neither never. */
 import { FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { define } from '../../../base/policy-definition.js';
+import { type Definition, define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';
-import type { DetectorDefinition, DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
+import type { DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
 import { VisiblePart } from '../../visible-part.js';
-import { fewestSeats } from './fewest-seats.js';
 import { NamedDetectors } from './named-detector.js';
 
 /** The label that names an endpoint's part. */
@@ -37,11 +36,8 @@ export function stagesOf({ labels }: Pick<EndpointView, 'labels'>): readonly Sta
   }
 }
 
-/** Endpoints by stage, in the order given. */
-export type StagePartition = Readonly<Record<Stage, readonly EndpointView[]>>;
-
-/** O(endpoints). Source: llm-d-router, the dispatch cycle's stages. */
-export function partitionByRole(endpoints: readonly EndpointView[]): StagePartition {
+/** Endpoints by stage, in the order given. O(endpoints). Source: llm-d-router, the dispatch cycle's stages. */
+export function partitionByRole(endpoints: readonly EndpointView[]): Readonly<Record<Stage, readonly EndpointView[]>> {
   const servingOf = (stage: Stage): readonly EndpointView[] =>
     endpoints.filter((endpoint) => stagesOf(endpoint).includes(stage));
   return { prefill: servingOf('prefill'), decode: servingOf('decode') };
@@ -145,6 +141,24 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
   };
 }
 
+/** As many requests fit as the strictest judge lets in. One that fails, or answers with no number, is left out. */
+export function fewestSeats(
+  judges: readonly SaturationDetector[],
+  endpoint: EndpointView,
+  nowMs: number,
+): number | undefined {
+  let fewest: number | undefined;
+  for (const detector of judges) {
+    try {
+      const seats: unknown = detector.seatsOf?.(endpoint, nowMs);
+      if (typeof seats === 'number' && seats >= 0) fewest = Math.min(fewest ?? seats, seats);
+    } catch {
+      // The fault is reported where the detector is read.
+    }
+  }
+  return fewest;
+}
+
 /** Sorts the endpoints of a pool into stages, anew when its members or their labels have changed. */
 function stagePools(): (pool: PoolView) => readonly StagePool[] {
   let sorted: readonly EndpointView[] | undefined;
@@ -178,7 +192,7 @@ const parameters: s.Schema<StageParameters> = s.object(
   namesOneOrBoth,
 );
 
-export const stageAwarePlugin: DetectorDefinition = define(
+export const stageAwarePlugin: Definition<SaturationDetector, DetectorReferences> = define(
   type,
   parameters,
   ({ detector = '', prefill = detector, decode = detector }, references: DetectorReferences) => {

@@ -1,9 +1,11 @@
 /** Shares one band by cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is. */
 import type { FlowView, ItemView } from '../../views.js';
-import type { FlowSelector } from '../fairness-policy.js';
+import type { FlowFairnessPolicy, FlowSelector } from '../fairness-policy.js';
+import type { CostMeter } from './cost-meter.js';
 import { CostSelector } from './cost-selector.js';
 import { heldShares } from './held-shares.js';
-import type { Share } from './share.js';
+import type { Share, ShareOrder } from './share.js';
+import { type NamePaths, ShareTree } from './share-tree.js';
 
 /**
  * Invariant: `known` holds the leaves of the flows that the controller has. A leaf is active while one of its flows can
@@ -103,4 +105,14 @@ export class CostFairSelector extends CostSelector implements FlowSelector {
     this.latestLeaf = leaf;
     return leaf;
   }
+}
+
+/** All bands together learn how long answers are; each band counts for itself what its shares received. */
+export function costFairPolicy(
+  type: string,
+  meter: CostMeter,
+  orders: readonly (() => ShareOrder)[],
+  paths?: NamePaths,
+): FlowFairnessPolicy {
+  return { type, createSelector: (band) => new CostFairSelector(band, new ShareTree(orders, paths), meter) };
 }

@@ -10,6 +10,7 @@ import { leastWeight, mostCost } from './cost-options.js';
 import { AverageTable, type OutputPredictor } from './output-predictor.js';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
+type WeightOf = NonNullable<CostOptions['weightOf']>;
 
 /** Answers over which averages move. */
 const window = 5;
@@ -125,12 +126,7 @@ export class CostMeter {
     return '';
   }
 
-  private foreignWeight(
-    weightFor: NonNullable<CostOptions['weightOf']>,
-    fairnessId: string,
-    item: ItemView,
-    configured: number,
-  ): number {
+  private foreignWeight(weightFor: WeightOf, fairnessId: string, item: ItemView, configured: number): number {
     const weight = this.guard(() => weightFor(fairnessId, item));
     if (typeof weight === 'number' && weight >= leastWeight && weight <= mostCost) return weight;
     this.blame('weightOf', `a number from ${leastWeight} to 2^53`, weight);
@@ -147,17 +143,11 @@ export class CostMeter {
   /** Takes what the host knows beforehand; true when that includes the length of the answer. */
   private isTold(workOf: NonNullable<CostOptions['workOf']>, item: ItemView): boolean {
     const { work } = this;
-    const {
-      promptTokens = item.tokens,
-      cachedPromptTokens = 0,
-      completionTokens,
-    } = this.guard(() => workOf(item)) ?? {};
+    const told = this.guard(() => workOf(item)) ?? {};
+    const { promptTokens = item.tokens, cachedPromptTokens = 0, completionTokens } = told;
     if (!isTokens(promptTokens) || !isTokens(cachedPromptTokens) || !isTokens(completionTokens ?? 0)) {
-      this.blame(
-        'workOf',
-        'numbers of tokens from 0 to 2^53',
-        `${promptTokens}, ${cachedPromptTokens}, ${completionTokens}`,
-      );
+      const got = `${promptTokens}, ${cachedPromptTokens}, ${completionTokens}`;
+      this.blame('workOf', 'numbers of tokens from 0 to 2^53', got);
       return false;
     }
     if (promptTokens === 0 && completionTokens === 0 && this.foreignCost === undefined) {

@@ -88,7 +88,10 @@ export class DeficitRounds implements ShareOrder {
   }
 
   deactivate(share: Share): void {
-    this.takeOut(share);
+    const { list } = share;
+    if (list === undefined) return void this.sittingOut.remove(share);
+    list.remove(share);
+    share.list = undefined;
   }
 
   next(): Share | undefined {
@@ -101,7 +104,7 @@ export class DeficitRounds implements ShareOrder {
       this.cursor = share.turn;
       share.visitedIn = this.rises;
       if (share.counter < this.level) return share;
-      this.takeOut(share);
+      this.deactivate(share);
       this.lineUp(share);
     }
   }
@@ -112,7 +115,10 @@ export class DeficitRounds implements ShareOrder {
   }
 
   charge(share: Share, amount: number, cost: number = amount): void {
-    if (this.isAdaptive) this.noteCost(Math.min(amount, cost));
+    if (this.isAdaptive) {
+      this.largest = Math.max(this.largest, Math.min(amount, cost));
+      this.chargesUntilReview--;
+    }
     share.counter += amount;
   }
 
@@ -156,11 +162,8 @@ export class DeficitRounds implements ShareOrder {
     this.round += rounds;
     this.level = Math.max(level + rounds * this.quantum, level * (1 + Number.EPSILON));
     this.floor = Math.max(this.floor, this.level - this.quantum);
-    if (this.round > mostRounds) this.renumber();
-  }
-
-  /** Counts rounds from this one on: the next has another number. O(shares that sit out), once in 2^52 rounds. */
-  private renumber(): void {
+    if (this.round <= mostRounds) return;
+    // Counts rounds from this one on: the next has another number. O(shares that sit out), once in 2^52 rounds.
     this.sittingOut.lower(this.round);
     this.round = 0;
   }
@@ -178,18 +181,6 @@ export class DeficitRounds implements ShareOrder {
     if (first !== undefined && share.turn < first.turn) this.upcoming.unshift(share);
     else this.upcoming.push(share);
     share.list = this.upcoming;
-  }
-
-  private takeOut(share: Share): void {
-    const { list } = share;
-    if (list === undefined) return void this.sittingOut.remove(share);
-    list.remove(share);
-    share.list = undefined;
-  }
-
-  private noteCost(amount: number): void {
-    if (amount > this.largest) this.largest = amount;
-    this.chargesUntilReview--;
   }
 
   /** Larger costs count at once; smaller ones when none larger came for a while. O(active shares) at a rare change. */

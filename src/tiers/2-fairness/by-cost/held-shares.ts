@@ -17,10 +17,8 @@ import { VirtualCounters } from './virtual-counters.js';
 
 /** A tree for stand-ins of the shares of `tree`. They are never lifted: what their shares were lifted to counts. */
 export function treeOfStandIns({ levels, paths }: ShareTree): ShareTree {
-  return new ShareTree(
-    Array.from({ length: levels }, () => () => new VirtualCounters('none')),
-    paths,
-  );
+  const orders = Array.from({ length: levels }, () => () => new VirtualCounters('none'));
+  return new ShareTree(orders, paths);
 }
 
 /** Makes a leaf and the shares above it follow those of another tree, if they do not yet. O(levels). */

@@ -83,10 +83,8 @@ export class RequestCharges {
   }
 
   /** Takes the figures that went forward; returns the sum of the ignored (backwards or too large), and 1 for each. */
-  private take(
-    charge: Charge,
-    { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage,
-  ): number {
+  private take(charge: Charge, usage: Usage): number {
+    const { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens } = usage;
     let ignored = 0;
     if (promptTokens >= charge.promptTokens && promptTokens <= mostCost) charge.promptTokens = promptTokens;
     else ignored += promptTokens + 1;

@@ -62,12 +62,8 @@ export class Share implements Linked<Share> {
 
   /** True when nothing waits below it or is unsettled. */
   get isIdle(): boolean {
-    return (
-      !this.isActive &&
-      this.unsettled === 0 &&
-      this.heldFlows === 0 &&
-      (this.members === undefined || this.members.size === 0)
-    );
+    if (this.isActive || this.unsettled > 0 || this.heldFlows > 0) return false;
+    return this.members === undefined || this.members.size === 0;
   }
 
   /** Gives those that follow its counter, and the place of what now stands first below them. */
@@ -83,9 +79,8 @@ export class Share implements Linked<Share> {
   get firstFlow(): FlowView | undefined {
     let first = this.flow;
     if (this.moreFlows === undefined) return first;
-    for (const flow of this.moreFlows) {
+    for (const flow of this.moreFlows)
       if ((flow.head?.sequence ?? Infinity) < (first?.head?.sequence ?? Infinity)) first = flow;
-    }
     return first;
   }
 
@@ -142,27 +137,17 @@ export interface ShareOrder {
 }
 
 /** Forgotten shares above the floor, the longest first; silent bands' never rise. Beyond `most` debt is forgiven. */
-export class Orphans {
-  private readonly shares = new Set<Share>();
+export class Orphans extends Set<Share> {
   private readonly most: number;
 
   constructor(most: number) {
+    super();
     this.most = most;
-  }
-
-  add(share: Share): void {
-    this.shares.add(share);
-  }
-
-  delete(share: Share): void {
-    this.shares.delete(share);
   }
 
   /** The longest forgotten share while there are more than `most`; undefined otherwise. */
   get surplus(): Share | undefined {
-    if (this.shares.size <= this.most) return undefined;
-    for (const share of this.shares) return share;
-    return undefined;
+    return this.size > this.most ? this.values().next().value : undefined;
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readBy } from '../../../../src/base/schema/element.js';
 import { hysteresisPlugin } from '../../../../src/gate/detectors/composite/hysteresis.js';
-import { maxOfPlugin, meanOfPlugin } from '../../../../src/gate/detectors/composite/max-of-plugin.js';
+import { maxOfPlugin, meanOfPlugin } from '../../../../src/gate/detectors/composite/max-of.js';
 import { type StageAwareDetector, stageAwarePlugin } from '../../../../src/gate/detectors/composite/stage-aware.js';
 import {
   concurrencyDetector,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fewestSeats } from '../../../../src/gate/detectors/composite/fewest-seats.js';
+import { fewestSeats } from '../../../../src/gate/detectors/composite/stage-aware.js';
 import type { SaturationDetector } from '../../../../src/index.js';
 import { fakeEndpoint } from '../../../support/fake-pool.js';
 
