@@ -8,7 +8,7 @@ import { isParameterSchema, type ParameterSchema, readParameters } from './param
 
 /** The plugins that parameters may refer to, by the names that a configuration file gives them. */
 export interface PluginReferences {
-  /** @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported */
+  /** The plugin of that name. @throws FlowConfigError: none, or without issues one that could not be made */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
 }
 
