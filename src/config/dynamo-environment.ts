@@ -138,9 +138,7 @@ function tcpChannel(env: Environment): DynamoSettings['worker'] {
 }
 
 /** The text without blanks around it; undefined for nothing. */
-function given(env: Environment, name: string): string | undefined {
-  return env[name]?.trim() || undefined;
-}
+const given = (env: Environment, name: string): string | undefined => env[name]?.trim() || undefined;
 
 /** An integer from 0 up; undefined for anything else. */
 function count(env: Environment, name: string): number | undefined {
@@ -148,9 +146,7 @@ function count(env: Environment, name: string): number | undefined {
   return /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
-function positive(env: Environment, name: string): number | undefined {
-  return count(env, name) || undefined;
-}
+const positive = (env: Environment, name: string): number | undefined => count(env, name) || undefined;
 
 /** On unless the text says off. */
 function isOn(env: Environment, name: string): boolean {

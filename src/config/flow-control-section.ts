@@ -241,9 +241,7 @@ function evictionOf(section: Section): FlowControllerOptions['eviction'] {
 }
 
 /** Files have a unit in every duration: the constructor need not ask if a small number was meant in seconds. */
-function withUnit(ms: number | undefined): Duration | undefined {
-  return ms === undefined || ms === 0 ? ms : `${ms}ms`;
-}
+const withUnit = (ms: number | undefined): Duration | undefined => (ms === undefined || ms === 0 ? ms : `${ms}ms`);
 
 function template(band: Band): BandTemplate {
   return {

@@ -117,10 +117,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-interface Copy {
-  readonly value: unknown;
-  readonly levels: number;
-}
+type Copy = { readonly value: unknown; readonly levels: number };
 
 /**
  * A copy without the keys that have no value: absent, as in Kubernetes. A value that contains itself stays, and

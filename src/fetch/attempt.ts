@@ -18,14 +18,10 @@ import { LeaseEnd, leasedStream, type UnreadCount } from './lease-end.js';
  */
 export type AttemptResult =
   | { readonly type: 'answered'; readonly response: Response }
-  | {
-      readonly type: 'refused';
-      readonly waitMs: number | undefined;
-      readonly pass: () => Response;
-      readonly discard: () => void;
-    }
-  | { readonly type: 'evicted' }
-  | { readonly type: 'late' };
+  | ({ readonly type: 'refused' } & Refusal)
+  | { readonly type: 'evicted' | 'late' };
+
+type Refusal = Readonly<{ waitMs: number | undefined; pass: () => Response; discard: () => void }>;
 
 type Body = ReadableStreamDefaultReader<Uint8Array>;
 

@@ -109,9 +109,7 @@ export class FetchCall {
 }
 
 /** Of any realm or package. */
-function isRequest(input: unknown): input is Request {
-  return Object.prototype.toString.call(input) === '[object Request]';
-}
+const isRequest = (input: unknown): input is Request => Object.prototype.toString.call(input) === '[object Request]';
 
 /** A Request, or an object with getters, has them where a spread does not find them. */
 function membersOf(given: RequestInit | Request | undefined): RequestInit {
@@ -124,9 +122,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 }
 
-function parsed(text: string): BodyFacts {
-  return /^\s*\{/.test(text) ? (fieldsOf(parseJson(text)) ?? noFacts) : noFacts;
-}
+const parsed = (text: string): BodyFacts => (/^\s*\{/.test(text) ? (fieldsOf(parseJson(text)) ?? noFacts) : noFacts);
 
 /** Aborts when the first of them does; undefined where there is none. */
 export function callerSignal(own: AbortSignal | undefined, context: AbortSignal | undefined): AbortSignal | undefined {

@@ -91,14 +91,9 @@ export class LeaseEnd<T> {
 }
 
 /** Streams that were collected before they ended. */
-export interface UnreadCount {
-  unread: number;
-}
+export type UnreadCount = { unread: number };
 
-interface Watched {
-  readonly end: LeaseEnd<unknown>;
-  readonly counts: UnreadCount;
-}
+type Watched = { readonly end: LeaseEnd<unknown>; readonly counts: UnreadCount };
 
 /** In runtimes without a FinalizationRegistry an answer must be read or cancelled. */
 const registry: FinalizationRegistry<Watched> | undefined =

@@ -15,9 +15,7 @@ import type { SizeEstimate } from './sizes/prompt-sizes.js';
 /** The property of a request that holds its state. It costs less than a WeakMap's entry to write, read and collect. */
 const stateKey: unique symbol = Symbol('request state');
 
-export interface GatewayHttpRequest extends IncomingMessage {
-  [stateKey]?: RequestState;
-}
+export type GatewayHttpRequest = IncomingMessage & { [stateKey]?: RequestState };
 
 /** The state of a request that policies and adapters hand back; undefined for one that a host enqueued itself. */
 export function knownStateOf(req: NodeRequest | undefined): RequestState | undefined {

@@ -365,9 +365,7 @@ function fieldsOf(headers: readonly HeaderValue[]): Map<string, string> {
   return fields;
 }
 
-function textOf(bytes: Uint8Array): string {
-  return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('latin1');
-}
+const textOf = (bytes: Uint8Array): string => (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes)).toString('latin1');
 
 type FilterMetadata = Readonly<Record<string, Struct>> | undefined;
 

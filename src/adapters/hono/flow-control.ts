@@ -141,10 +141,7 @@ class HonoNodeExchange extends NodeExchange<Request> implements HonoExchange {
 }
 
 /** Bindings of @hono/node-server. */
-interface NodeBindings {
-  readonly incoming?: NodeRequest;
-  readonly outgoing?: NodeResponse;
-}
+type NodeBindings = { readonly incoming?: NodeRequest; readonly outgoing?: NodeResponse };
 
 function exchangeOf(c: Context): HonoExchange {
   const { incoming, outgoing }: NodeBindings = c.env ?? {};

@@ -106,9 +106,7 @@ function faultResponse(status: number, title: string, detail: string, code: stri
 }
 
 /** The value of the queue-duration header. Sub-millisecond waits read 0. */
-export function queueDuration({ queuedMs }: { readonly queuedMs: number }): string {
-  return String(Math.trunc(queuedMs));
-}
+export const queueDuration = ({ queuedMs }: { readonly queuedMs: number }): string => String(Math.trunc(queuedMs));
 
 /** Up to a fifth more, a second at least: clients told the same number would all come back in the same second. */
 function jittered(seconds: number, draw: number): string {
@@ -117,6 +115,4 @@ function jittered(seconds: number, draw: number): string {
 }
 
 /** As much more, in ms: clients that read this header are spread within the second, too. */
-function jitteredMs(ms: number, draw: number): string {
-  return String(Math.floor(ms + Math.max(ms / 5, 1_000) * draw));
-}
+const jitteredMs = (ms: number, draw: number): string => String(Math.floor(ms + Math.max(ms / 5, 1_000) * draw));

@@ -62,9 +62,7 @@ export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDet
   let lastSample: EventLoopSample | undefined;
 
   /** The histogram's values are ns, and contain the resolution. */
-  function lagOf(nanoseconds: number): number {
-    return Math.max(0, nanoseconds / 1e6 - resolutionMs);
-  }
+  const lagOf = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - resolutionMs);
 
   function look(): void {
     if (timer === undefined) return;

@@ -80,13 +80,9 @@ function send(answer: UpstreamAnswer, req: NodeRequest, res: NodeResponse, { onC
 }
 
 /** Undefined on requests that were skipped. */
-function flowIn(req: WithFlow<NodeRequest>): RequestFlow | undefined {
-  return req.flow;
-}
+const flowIn = (req: WithFlow<NodeRequest>): RequestFlow | undefined => req.flow;
 
-function ended(flow: RequestFlow | undefined): RelayEnd {
-  return flow?.lease.isEvicted === true ? 'evicted' : 'client-left';
-}
+const ended = (flow: RequestFlow | undefined): RelayEnd => (flow?.lease.isEvicted === true ? 'evicted' : 'client-left');
 
 function isOver(req: NodeRequest, res: NodeResponse): boolean {
   return res.destroyed || res.closed || res.writableEnded || req.socket.destroyed;

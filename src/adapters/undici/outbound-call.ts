@@ -238,9 +238,7 @@ function waitingController(onAbort: (reason: Error) => void): Controller {
   };
 }
 
-function isStream(body: unknown): body is Readable {
-  return typeof (body as Readable | null | undefined)?.pipe === 'function';
-}
+const isStream = (body: unknown): body is Readable => typeof (body as Readable | null | undefined)?.pipe === 'function';
 
 /** Calls `fail` when a stream fails: nobody else listens before undici has it. Returns what stops listening. */
 function whenBodyFails(body: unknown, fail: (error: Error) => void): () => void {
@@ -276,6 +274,4 @@ function stripped(headers: DispatchHeaders): DispatchHeaders {
   return Object.keys(headers).some(isControl) ? stripFlowHeaders(headers) : headers;
 }
 
-function isControl(name: string): boolean {
-  return controlHeaders.has(name.toLowerCase());
-}
+const isControl = (name: string): boolean => controlHeaders.has(name.toLowerCase());

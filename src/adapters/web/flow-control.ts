@@ -74,10 +74,6 @@ export function flowOf(request: Request): RequestFlow {
 }
 
 /** Undefined on requests that were skipped. */
-export function flowIn(request: Request): RequestFlow | undefined {
-  return flows.get(request);
-}
+export const flowIn = (request: Request): RequestFlow | undefined => flows.get(request);
 
-function responseOf({ status, headers, body }: HttpErrorResponse): Response {
-  return new Response(body, { status, headers });
-}
+const responseOf = ({ status, headers, body }: HttpErrorResponse): Response => new Response(body, { status, headers });

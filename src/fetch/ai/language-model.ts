@@ -12,10 +12,7 @@ export interface CallParams {
 
 /** Tokens by kind; earlier specifications have a number in place of each. */
 interface ModelUsage {
-  readonly inputTokens?:
-    | { readonly total?: number | undefined; readonly cacheRead?: number | undefined }
-    | number
-    | undefined;
+  readonly inputTokens?: { readonly [Kind in 'total' | 'cacheRead']?: number | undefined } | number | undefined;
   readonly outputTokens?: { readonly total?: number | undefined } | number | undefined;
 }
 

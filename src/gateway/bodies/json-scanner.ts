@@ -36,18 +36,8 @@ const longestScalar = 400;
 
 const scalar = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-type State =
-  | 'begin'
-  | 'value'
-  | 'value-or-end'
-  | 'key'
-  | 'key-or-end'
-  | 'colon'
-  | 'comma-or-end'
-  | 'string'
-  | 'escape'
-  | 'scalar'
-  | 'done';
+type Between = 'begin' | 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end' | 'done';
+type State = Between | 'string' | 'escape' | 'scalar';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -306,10 +296,6 @@ function isScalarByte(byte: number): boolean {
 }
 
 /** Lists of single digits cost most for each byte, so a single digit is read without a regular expression. */
-function isScalar(text: string): boolean {
-  return text.length === 1 ? text >= '0' && text <= '9' : scalar.test(text);
-}
+const isScalar = (text: string): boolean => (text.length === 1 ? text >= '0' && text <= '9' : scalar.test(text));
 
-function fault(): JsonFault {
-  return new JsonFault('The body is not a JSON object.');
-}
+const fault = (): JsonFault => new JsonFault('The body is not a JSON object.');

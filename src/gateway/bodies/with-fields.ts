@@ -4,11 +4,7 @@ import type { Span } from './json-scanner.js';
 /** Name → value in JSON; undefined, which at most one may be: the field is not to be there. */
 export type Fields = Readonly<Record<string, string | undefined>>;
 
-interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly text: string;
-}
+type Edit = Readonly<{ start: number; end: number; text: string }>;
 
 /** The same body with these fields; every other byte stays as it came. `spans`: of the fields that are there. */
 export function withFields(bytes: Buffer, spans: ReadonlyMap<string, Span>, fields: Fields): Buffer {
@@ -57,6 +53,4 @@ function afterSpace(bytes: Buffer, from: number): number {
   return at;
 }
 
-function isSpace(bytes: Buffer, start: number, end: number): boolean {
-  return afterSpace(bytes, start) >= end;
-}
+const isSpace = (bytes: Buffer, start: number, end: number): boolean => afterSpace(bytes, start) >= end;

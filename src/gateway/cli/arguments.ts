@@ -24,12 +24,7 @@ export interface GatewayArguments {
   readonly workers: number;
 }
 
-export interface CheckArguments {
-  readonly file: string;
-  readonly json: boolean;
-  readonly probe: boolean;
-  readonly modules: readonly string[];
-}
+export type CheckArguments = Readonly<{ file: string; json: boolean; probe: boolean; modules: readonly string[] }>;
 
 export interface SimulateArguments
   extends Readonly<Record<'file' | 'find' | 'soThat' | 'from' | 'seed' | 'seeds' | 'html', string | undefined>>,
@@ -190,6 +185,4 @@ function simulateCommand([file, ...others]: Files, values: Values): Command {
   return { name: 'simulate', file, compare, sweep, find, soThat, from, seed, seeds, html, json, skipBadLines, columns };
 }
 
-function wrong(problem: string): Command {
-  return { name: 'wrong', problem };
-}
+const wrong = (problem: string): Command => ({ name: 'wrong', problem });

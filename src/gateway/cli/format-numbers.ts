@@ -1,6 +1,4 @@
-export function quantity(count: number): string {
-  return count === Infinity ? 'any number of' : String(count);
-}
+export const quantity = (count: number): string => (count === Infinity ? 'any number of' : String(count));
 
 export function bytes(count: number): string {
   if (count === Infinity) return 'any number of bytes';

@@ -188,10 +188,7 @@ export function sendersOf({ keys, anonymous }: GatewayConfig['auth']): readonly 
   return anonymous === undefined ? keys : [...keys, anonymous];
 }
 
-interface DeclaredPlugin {
-  readonly type: string;
-  readonly parameters: Readonly<Record<string, unknown>>;
-}
+type DeclaredPlugin = { readonly type: string; readonly parameters: Readonly<Record<string, unknown>> };
 
 /** The plugins that a file without faults declares, for checks that the made plugins cannot answer. */
 function pluginsIn(text: string): DeclaredPlugin[] {

@@ -2,6 +2,4 @@
 import { readFileSync } from 'node:fs';
 
 /** @throws what reading throws */
-export function readSource(file: string): string {
-  return readFileSync(file === '-' ? 0 : file, 'utf8');
-}
+export const readSource = (file: string): string => readFileSync(file === '-' ? 0 : file, 'utf8');

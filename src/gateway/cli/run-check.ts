@@ -39,9 +39,7 @@ function faulty(faults: CheckResult['faults']): CheckResult {
 }
 
 /** JSON has no Infinity. */
-function finite(_key: string, value: unknown): unknown {
-  return value === Infinity ? 'unlimited' : value;
-}
+const finite = (_key: string, value: unknown): unknown => (value === Infinity ? 'unlimited' : value);
 
 const columns = 80;
 

@@ -20,12 +20,7 @@ export interface Service {
 }
 
 /** Where a service begins: with its file, in words and by name, its log, and plugins of your own. */
-export interface ServiceStart {
-  readonly source: string;
-  readonly log: GatewayLog;
-  readonly file: string;
-  readonly plugins: ImportPluginsOptions;
-}
+export type ServiceStart = Readonly<{ source: string; log: GatewayLog; file: string; plugins: ImportPluginsOptions }>;
 
 export function namesIn({ config, modules }: GatewayArguments): Pick<ServiceStart, 'file' | 'plugins'> {
   const file = config === '-' ? '-' : resolve(config);

@@ -29,9 +29,7 @@ interface Note extends ScoredRequest {
 }
 
 /** Undefined for a request whose body nobody reads, or that has none. */
-export function noteOf({ note }: ExtProcRequest): Note | undefined {
-  return note as Note | undefined;
-}
+export const noteOf = ({ note }: ExtProcRequest): Note | undefined => note as Note | undefined;
 
 /** What a configuration comes to. */
 interface InForce {

@@ -25,10 +25,7 @@ const listed = s.object({
 });
 const endpointsFile = s.object({ endpoints: s.optional(s.list(listed), []) });
 
-interface ListedEndpoint {
-  readonly id: string;
-  readonly labels: Record<string, string>;
-}
+type ListedEndpoint = { readonly id: string; readonly labels: Record<string, string> };
 
 const addressOf = (host: string, port: string | number): string => `${host.includes(':') ? `[${host}]` : host}:${port}`;
 

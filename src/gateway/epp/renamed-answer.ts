@@ -71,6 +71,4 @@ function joined(parts: Buffer[], rest: Buffer): Uint8Array {
   return parts.length === 0 ? rest : Buffer.concat([...parts, rest]);
 }
 
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-}
+const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

@@ -321,9 +321,7 @@ function isIdentity({ 'content-encoding': encoding }: IncomingHttpHeaders): bool
   return encoding === undefined || encoding === 'identity';
 }
 
-function codeOf(error: unknown): string {
-  return String(Object(error).code ?? '');
-}
+const codeOf = (error: unknown): string => String(Object(error).code ?? '');
 
 function nothingWasSent(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(nothingWasSent);

@@ -17,10 +17,7 @@ export interface Model {
   readonly owned_by: string;
 }
 
-export interface ModelOffer {
-  readonly models: ReadonlyMap<string, Model>;
-  readonly json: Buffer;
-}
+export type ModelOffer = { readonly models: ReadonlyMap<string, Model>; readonly json: Buffer };
 
 const timeoutMs = 2_000;
 /** How long the answer of the servers is kept and repeated; a failure too. */

@@ -6,9 +6,7 @@ import type { AuthConfig, SenderConfig } from '../settings/gateway-config.js';
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** True when both texts are the same. */
-export function isSameSecret(a: string, b: string): boolean {
-  return timingSafeEqual(digest(a), digest(b));
-}
+export const isSameSecret = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
 
 /** The key in `Authorization: Bearer …`, in `x-api-key` or in `api-key`, as clients of model APIs send it. */
 export function keyOf(headers: IncomingHttpHeaders): string | undefined {

@@ -32,9 +32,7 @@ function compare(path: string, before: unknown, after: unknown, changes: string[
   else changes.push(`${path}: ${shown(before)} → ${shown(after)}`);
 }
 
-function isTree(value: unknown): value is Tree {
-  return typeof value === 'object' && value !== null;
-}
+const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null;
 
 /** Entries of lists go by their names, so that an inserted entry does not change all that follow. */
 function named(tree: Tree): Tree {
@@ -50,6 +48,4 @@ function named(tree: Tree): Tree {
   return entries;
 }
 
-function shown(value: unknown): string {
-  return isTree(value) ? 'changed' : (JSON.stringify(value) ?? String(value));
-}
+const shown = (value: unknown): string => (isTree(value) ? 'changed' : (JSON.stringify(value) ?? String(value)));

@@ -48,9 +48,7 @@ const url: Schema<string> = s.element(
   { type: 'string', pattern: '^https?://' },
 );
 
-function parseUrl(candidate: string): URL | undefined {
-  return URL.canParse(candidate) ? new URL(candidate) : undefined;
-}
+const parseUrl = (candidate: string): URL | undefined => (URL.canParse(candidate) ? new URL(candidate) : undefined);
 
 const expectedOrigins = '"*", or a list of origins such as "https://chat.example.com"';
 
@@ -239,9 +237,7 @@ function operatorTables(aSecret: Schema<string>) {
 }
 
 /** The schema of the section `sharedState`, for those who read its secrets again. */
-export function sharedStateSchema(sources: SecretSources): Schema<FileSharedState> {
-  return sharedStateTable(secret(sources));
-}
+export const sharedStateSchema = (sources: SecretSources): Schema<FileSharedState> => sharedStateTable(secret(sources));
 
 /** The schema of a file, whose secrets come from `sources`. */
 export function fileSchema(sources: SecretSources): Schema<GatewayFile> {

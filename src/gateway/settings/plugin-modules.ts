@@ -54,11 +54,7 @@ export async function importPlugins(
   return grown;
 }
 
-interface Module {
-  readonly path: string;
-  readonly name: string;
-  readonly needsPlugins: boolean;
-}
+type Module = Readonly<{ path: string; name: string; needsPlugins: boolean }>;
 
 const asked = (name: string): Module => ({ path: '--import', name, needsPlugins: false });
 

@@ -37,6 +37,4 @@ export function answerOptions(cors: Cors, req: IncomingMessage, res: ServerRespo
   res.writeHead(204, { allow }).end();
 }
 
-function isAllowed({ origins }: CorsConfig, origin: string): boolean {
-  return origins === '*' || origins.includes(origin);
-}
+const isAllowed = ({ origins }: CorsConfig, origin: string): boolean => origins === '*' || origins.includes(origin);

@@ -61,6 +61,4 @@ function escaped(line: string): string {
 }
 
 /** The text itself if it is one plain word; otherwise quoted. */
-function plain(text: string): string {
-  return /^[\w./:@+-]+$/.test(text) ? text : escaped(JSON.stringify(text));
-}
+const plain = (text: string): string => (/^[\w./:@+-]+$/.test(text) ? text : escaped(JSON.stringify(text)));

@@ -1,8 +1,6 @@
 /** The label `model` of a server: the model that it has, or a list of them. */
 
-interface Labelled {
-  readonly labels: Readonly<Record<string, string>>;
-}
+type Labelled = { readonly labels: Readonly<Record<string, string>> };
 
 /** Empty without the label. */
 export function modelsOf({ labels }: Labelled): string[] {

@@ -7,9 +7,7 @@ const ambiguous = /%(?:25)*(?:2f|5c|[01][\da-f]|7f)|[\\#]/i;
 const upwards = /\/(?:\.|%(?:25)*2e){1,2}(?:[/;]|%(?:25)*3b|$)/i;
 
 /** False for a path that a server could take for another one than the gateway did. */
-export function isSafePath(path: string): boolean {
-  return !ambiguous.test(path) && !upwards.test(path);
-}
+export const isSafePath = (path: string): boolean => !ambiguous.test(path) && !upwards.test(path);
 
 /** A safe path as the laxest server reads it: decoded, in small letters, without parameters and empty segments. */
 export function asLaxServersRead(path: string): string {

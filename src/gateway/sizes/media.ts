@@ -78,9 +78,7 @@ function pdfTokens(body: Buffer, head: Buffer, from: number, end: number): numbe
   return pages > 0 && pages <= bytes / 100 ? pages * tokensPerPage : Math.ceil(bytes / bytesPerDocumentToken);
 }
 
-function decoded(body: Buffer, start: number, end: number): Buffer {
-  return Buffer.from(textAt(body, start, end), 'base64');
-}
+const decoded = (body: Buffer, start: number, end: number): Buffer => Buffer.from(textAt(body, start, end), 'base64');
 
 function textAt(body: Buffer, start: number, end: number): string {
   return body.toString('latin1', start, end).replaceAll('\\/', '/');

@@ -23,9 +23,7 @@ const mostMarks = 1_024;
 const longestLabel = 64;
 
 /** The hash of a name with one byte more. */
-export function addToHash(hash: number, byte: number): number {
-  return Math.imul(hash ^ byte, 0x01000193);
-}
+export const addToHash = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
 function byHash(...names: string[]): ReadonlyMap<number, string> {
   return new Map(names.map((name) => [Buffer.from(name).reduce(addToHash, 0), name]));

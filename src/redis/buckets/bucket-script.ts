@@ -88,11 +88,7 @@ return reply
 `,
 };
 
-interface Entry {
-  readonly epoch: string;
-  readonly window: GcraWindow;
-  readonly marks: string;
-}
+type Entry = Readonly<{ epoch: string; window: GcraWindow; marks: string }>;
 
 const tables = localTables<Entry>();
 const longestUs = 31_536_000_000_000;

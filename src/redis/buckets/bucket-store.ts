@@ -7,18 +7,10 @@ import type { BucketSettings } from './bucket-options.js';
 import { bucketScript } from './bucket-script.js';
 
 /** The bucket that all replicas share: so many units in so many ms, and so many at once. */
-export interface BucketTerms {
-  readonly limit: number;
-  readonly perMs: number;
-  readonly burst: number;
-}
+export type BucketTerms = Readonly<Record<'limit' | 'perMs' | 'burst', number>>;
 
 /** A part of what a bucket sold: its epoch, and the end of what was sold on the scale of all that it ever sold. */
-export interface SoldPart {
-  readonly epoch: string;
-  readonly end: string;
-  readonly amount: number;
-}
+export type SoldPart = Readonly<{ epoch: string; end: string; amount: number }>;
 
 export interface Purchase {
   /** Units per µs. */
@@ -45,18 +37,11 @@ export function purchaseOf({ limit, perMs, burst }: BucketTerms, wanted: Partial
 
 const nothing = { charge: 0, leastLevel: 0, least: 0, most: 0, undo: 0, back: [] };
 
-export interface Sale {
-  readonly epoch: string;
-  readonly end: string;
-  readonly sold: number;
-  readonly level: number;
-}
+export type Sale = Readonly<{ epoch: string; end: string; sold: number; level: number }>;
 
 const partsOfSale = 4;
 
-interface BucketEvents extends ListenerErrors {
-  problem: StoreProblem;
-}
+type BucketEvents = ListenerErrors & { problem: StoreProblem };
 
 export class BucketStore {
   private readonly link: StoreLink;

@@ -2,9 +2,7 @@
 import { GcraWindow } from '../../base/gcra-window.js';
 import type { BucketTerms } from './bucket-store.js';
 
-export interface FallbackTaking {
-  amount: number;
-}
+export type FallbackTaking = { amount: number };
 
 export class FallbackShare {
   private readonly part: number;

@@ -27,10 +27,7 @@ export interface WindowStatus {
   readonly isLocal: boolean;
 }
 
-interface WindowHooks {
-  readonly onRoom?: () => void;
-  readonly onRetired?: () => unknown;
-}
+type WindowHooks = { readonly onRoom?: () => void; readonly onRetired?: () => unknown };
 
 /** Sends a purchase. Rejects with a StoreError. `onLate` gets an answer that came after the time limit. */
 export type SendPurchase = (purchase: Purchase, onLate: (sale: Sale) => void) => Promise<Sale>;

@@ -37,10 +37,7 @@ export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
   close(): Promise<void>;
 }
 
-interface Payer<R> {
-  readonly windows: readonly SharedWindow[];
-  readonly running: Map<R, HeldTaking[][]>;
-}
+type Payer<R> = { readonly windows: readonly SharedWindow[]; readonly running: Map<R, HeldTaking[][]> };
 
 /** A replica that waits for units asks ten times in this span at most. */
 const refreshMs = 1_000;

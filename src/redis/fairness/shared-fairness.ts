@@ -53,13 +53,7 @@ interface Account {
   total: number | undefined;
 }
 
-interface Told {
-  readonly flow: FlowView;
-  readonly selector: FlowSelector;
-  readonly account: Account;
-  readonly field: string;
-  readonly delta: number;
-}
+type Told = Readonly<{ flow: FlowView; selector: FlowSelector; account: Account; field: string; delta: number }>;
 
 type Bands = Map<number, { readonly band: BandView; readonly selector: FlowSelector }>;
 

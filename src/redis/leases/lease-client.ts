@@ -271,6 +271,4 @@ export class LeaseClient {
   }
 }
 
-function keysOf(leases: readonly CapacityLease[]): string[] {
-  return leases.map(({ key }) => key);
-}
+const keysOf = (leases: readonly CapacityLease[]): string[] => leases.map(({ key }) => key);

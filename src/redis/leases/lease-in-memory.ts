@@ -193,10 +193,7 @@ function begin({ now, refresh, lease, drain, forget, isLasting }: Caller, before
 
 type Figures = Readonly<Record<'grant' | 'safe' | 'smallest' | 'largest' | 'kept' | 'target', number>>;
 
-interface Learning {
-  readonly isLearning: boolean;
-  readonly absent: number;
-}
+type Learning = { readonly isLearning: boolean; readonly absent: number };
 
 function learn(sums: Sums, { now, lease, isLeaving }: Caller, told: Told, isNew: boolean): Learning {
   const { weight, rememberedEpoch, rememberedWeight } = told;

@@ -84,6 +84,4 @@ export function leaseSettings(options: ParsedLeaseOptions, name: ReplicaName): L
 const longestMs = 7 * 86_400_000;
 
 /** A span that fits into the store's integers; Infinity becomes a week. */
-function finite(ms: number): number {
-  return Math.min(ms, longestMs);
-}
+const finite = (ms: number): number => Math.min(ms, longestMs);

@@ -27,9 +27,7 @@ export function sequenceIn(reply: unknown, incarnation: string): number {
 }
 
 /** The store has seen the call, or a later one, already, or another replica has the name: there is no grant. */
-export function isRepeated({ grant }: Grant): boolean {
-  return grant === -1;
-}
+export const isRepeated = ({ grant }: Grant): boolean => grant === -1;
 
 function isWithin({ grant, safe, limit, largestLimit, replicas, held, target }: Grant, toldLimit: number): boolean {
   const isInOrder = 0 <= safe && safe <= grant && grant <= limit && limit <= Math.min(toldLimit, largestLimit);

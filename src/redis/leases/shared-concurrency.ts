@@ -41,9 +41,7 @@ export function sharedConcurrency(client: RedisClient | Store, options: SharedCo
   let peak = 0;
   let isHungry = false;
 
-  function inFlight(): number {
-    return view === undefined ? 0 : held.inFlight(view);
-  }
+  const inFlight = (): number => (view === undefined ? 0 : held.inFlight(view));
 
   function demand(): LeaseDemand {
     // The controller may let requests go while it is asked.

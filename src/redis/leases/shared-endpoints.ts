@@ -72,9 +72,7 @@ export function sharedEndpointConcurrency(
     byEndpoint.set(endpoint.id, { lease, endpoint });
   }
 
-  function capOf(endpoint: EndpointView, nowMs: number): number {
-    return byEndpoint.get(endpoint.id)?.lease.cap(nowMs) ?? 0;
-  }
+  const capOf = (endpoint: EndpointView, nowMs: number): number => byEndpoint.get(endpoint.id)?.lease.cap(nowMs) ?? 0;
 
   return {
     ...held.methods,

@@ -9,10 +9,7 @@
  */
 import { createHash } from 'node:crypto';
 
-interface KeySpace {
-  readonly prefix: string;
-  readonly name: string;
-}
+type KeySpace = Readonly<Record<'prefix' | 'name', string>>;
 
 export function leaseKey({ prefix, name }: KeySpace, endpoint: string | undefined): string {
   return `${prefix}:{${name}}:lease${endpoint === undefined ? '' : `:${endpoint}`}`;
@@ -33,9 +30,7 @@ export function channelOf({ prefix, name }: KeySpace, kind: 'marks' | 'sessions'
 }
 
 /** What stands for a name that is secret or long: 32 hexadecimal digits, the first half of its SHA-256. */
-export function hashedName(text: string): string {
-  return hexDigest('sha256', text).slice(0, 32);
-}
+export const hashedName = (text: string): string => hexDigest('sha256', text).slice(0, 32);
 
 /** Hexadecimal text. A client of a store needs sockets, so it runs where Node's modules are. */
 export function hexDigest(algorithm: 'sha1' | 'sha256', text: string): string {

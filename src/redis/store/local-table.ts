@@ -1,9 +1,6 @@
 /** What the local form of one script keeps in the memory of a process, by key, each until its end. */
 
-interface Entry<T> {
-  readonly value: T;
-  readonly untilUs: number;
-}
+type Entry<T> = { readonly value: T; readonly untilUs: number };
 
 /** From this many entries on, those whose end has passed are removed. */
 const manyEntries = 1_000;

@@ -101,18 +101,14 @@ function messagesOf(client: Partial<MessagePublisher>, subscriber: MessageSubscr
   };
 }
 
-function isIoRedisSubscriber(subscriber: MessageSubscriber): subscriber is IoRedisSubscriber {
-  return 'evalsha' in subscriber;
-}
+const isIoRedisSubscriber = (subscriber: MessageSubscriber): subscriber is IoRedisSubscriber => 'evalsha' in subscriber;
 
 function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
   if (typeof candidate !== 'object' || candidate === null) return false;
   return names.every((name) => typeof Reflect.get(candidate, name) === 'function');
 }
 
-function isNodeRedis(candidate: unknown): candidate is NodeRedisClient {
-  return hasMethods(candidate, 'evalSha', 'eval');
-}
+const isNodeRedis = (candidate: unknown): candidate is NodeRedisClient => hasMethods(candidate, 'evalSha', 'eval');
 
 function isRedisClient(candidate: unknown): candidate is RedisClient {
   return isNodeRedis(candidate) || hasMethods(candidate, 'evalsha', 'eval');
@@ -120,9 +116,7 @@ function isRedisClient(candidate: unknown): candidate is RedisClient {
 
 type Listen = (event: string, listener: (error: unknown) => void) => unknown;
 
-function isEmitter(candidate: object): candidate is Record<'on' | 'off', Listen> {
-  return hasMethods(candidate, 'on', 'off');
-}
+const isEmitter = (candidate: object): candidate is Record<'on' | 'off', Listen> => hasMethods(candidate, 'on', 'off');
 
 function listen(client: object, event: string, listener: (error: unknown) => void): () => void {
   if (!isEmitter(client)) return () => {};
@@ -138,9 +132,7 @@ function isConnecting(client: object): boolean {
 
 const settled: ReadonlySet<string> = new Set(['ready', 'wait', 'end']);
 
-function isStore(candidate: unknown): candidate is Store {
-  return hasMethods(candidate, 'run', 'onError');
-}
+const isStore = (candidate: unknown): candidate is Store => hasMethods(candidate, 'run', 'onError');
 
 export const storeSchema: Schema<Store> = s.element((given, report) => {
   if (isStore(given)) return given;

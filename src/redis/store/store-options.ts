@@ -13,12 +13,7 @@ export interface StoreOptions {
   readonly random?: (() => number) | undefined;
 }
 
-export interface StoreSettings {
-  readonly prefix: string;
-  readonly callTimeout: number;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
+export type StoreSettings = Readonly<{ prefix: string; callTimeout: number; clock: Clock; random: () => number }>;
 
 export const isKeyName = (candidate: unknown): candidate is string =>
   typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);

@@ -34,11 +34,7 @@ const storeSchema = s.value('localStore(), or redisStore(client)', isStore);
 /** Calls of one worker that differ in their keys and may have to be taken back: those of its last sets of endpoints. */
 const mostHeld = 64;
 
-interface Held {
-  readonly script: StoreScript;
-  readonly keys: readonly string[];
-  readonly args: readonly string[];
-}
+type Held = Readonly<{ script: StoreScript; keys: readonly string[]; args: readonly string[] }>;
 
 /**
  * Serves `store` to a worker's `workerStore`; several of one port have names. When the process or thread has ended, or

@@ -91,10 +91,7 @@ class Checked {
   }
 }
 
-interface Answer {
-  readonly result: 'well' | 'ill' | 'silent';
-  readonly reason: string;
-}
+type Answer = { readonly result: 'well' | 'ill' | 'silent'; readonly reason: string };
 
 /** Health checks that run. */
 export class HealthWatch {

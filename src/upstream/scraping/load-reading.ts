@@ -155,9 +155,7 @@ function namesIn(list = ''): readonly string[] {
     .filter((name) => name !== '');
 }
 
-function byNumber(a: string, b: string): number {
-  return Number(a) - Number(b) || (a < b ? -1 : 1);
-}
+const byNumber = (a: string, b: string): number => Number(a) - Number(b) || (a < b ? -1 : 1);
 
 const form = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})?$/;
 const pair = /\s*([A-Za-z_]\w*)\s*=\s*(?:"([^"\\]*)"|([^\s",{}\\]+))\s*(,|$)/y;

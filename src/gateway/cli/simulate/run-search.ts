@@ -16,13 +16,10 @@ interface Trial {
   readonly fails: readonly string[];
 }
 
-interface Search {
-  readonly range: Range;
-  readonly conditions: readonly simulator.Condition[];
-  readonly trials: Map<number, Trial>;
-  /** The classes and tenants that were seen. */
-  readonly names: Set<string>;
-}
+type Conditions = readonly simulator.Condition[];
+
+/** `names`: of the classes and tenants that were seen. */
+type Search = Readonly<{ range: Range; conditions: Conditions; trials: Map<number, Trial>; names: Set<string> }>;
 
 /** A guess of how many values are tried, for the progress line. */
 const usualTrials = 20;
@@ -63,8 +60,9 @@ export function runFind(scenario: NamedScenario, given: SimulateArguments, seeds
   return found.least === undefined ? 1 : 0;
 }
 
-function told(found: simulator.FoundValues, { range, conditions, trials, names }: Search, now: unknown): string {
-  const { least, greatest, others, closest, curve } = found;
+function told(found: simulator.FoundValues, search: Search, now: unknown): string {
+  const { range, conditions, trials } = search;
+  const { least, greatest, others, curve } = found;
   const { path, from, to } = range;
   const rows = curve.map(({ value }) => {
     const { figures, fails } = trials.get(value) ?? { figures: [], fails: [] };
@@ -73,33 +71,25 @@ function told(found: simulator.FoundValues, { range, conditions, trials, names }
   const soThat = textOf(conditions);
   const lines = table([path, ...conditions.map(({ measure }) => measure.text), 'condition'], rows);
   if (least === undefined || greatest === undefined)
-    return `${lines}\nNo value from ${from} to ${to} will do. ${whyNot(closest, path, conditions, names)}\n`;
+    return `${lines}\nNo value from ${from} to ${to} will do. ${whyNot(found, search)}\n`;
   const lowest = least === from ? `${least}, where the search began` : String(least);
   const highest = greatest === to ? `${greatest}, where the search ended` : String(greatest);
-  const further = others.map((other) =>
-    other.least === other.greatest ? other.least : `${other.least} to ${other.greatest}`,
-  );
+  const spans = others.map((span) => (span.least === span.greatest ? span.least : `${span.least} to ${span.greatest}`));
   return `${lines}\n${soThat} holds for ${path} from ${lowest}, to ${highest}.${
-    further.length === 0 ? '' : ` Apart from these it holds for ${further.join(' and ')}, and not for all between.`
+    spans.length === 0 ? '' : ` Apart from these it holds for ${spans.join(' and ')}, and not for all between.`
   }${now === undefined ? '' : ` The scenario has ${String(now)}.`}\n`;
 }
 
 /** The reason why nothing that was tried will do. */
-function whyNot(
-  { value, miss }: simulator.FoundValues['closest'],
-  path: string,
-  conditions: readonly simulator.Condition[],
-  names: ReadonlySet<string>,
-): string {
+function whyNot({ closest: { value, miss } }: simulator.FoundValues, { range, conditions, names }: Search): string {
+  const { path } = range;
   if (miss < Infinity) return `${path} = ${value} comes closest: it misses by ${(miss * 100).toFixed(1)} %.`;
   const unknown = conditions.flatMap(({ measure: { who } }) => (who === undefined || names.has(who) ? [] : [who]));
   if (unknown.length === 0) return 'Nobody was served of whom it speaks, or the scenario does not measure it.';
   return `There is no class or tenant ${[...new Set(unknown)].join(', ')}; there are ${[...names].join(', ')}.`;
 }
 
-function textOf(conditions: readonly simulator.Condition[]): string {
-  return conditions.map(({ text }) => text).join(' and ');
-}
+const textOf = (conditions: Conditions): string => conditions.map(({ text }) => text).join(' and ');
 
 /** `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `arrivals.rate=0.5..20.0`: a point allows more than integers. */
 function readRange(text: string): Range {
