@@ -53,9 +53,7 @@ export async function fetchToFirstToken(
 function joined(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
-      start(controller) {
-        for (const chunk of chunks) controller.enqueue(chunk);
-      },
+      start: (controller) => chunks.forEach((chunk) => void controller.enqueue(chunk)),
       async pull(controller) {
         const { done, value } = await reader.read();
         if (done) controller.close();

@@ -70,11 +70,8 @@ const optionsSchema = s.object({
  */
 export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOptions = {}): DynamoSettings {
   const isNewest = Object.values(engineLimit).some((name) => given(env, name) !== undefined);
-  const { release = isNewest ? 'engine-limits' : 'backend-gate', automaticLimit } = s.parse(
-    optionsSchema,
-    options,
-    subject,
-  );
+  const asked = s.parse(optionsSchema, options, subject);
+  const { release = isNewest ? 'engine-limits' : 'backend-gate', automaticLimit } = asked;
   const limits = { 'engine-limits': engineLimits, 'backend-gate': backendGate, 'tcp-channel': tcpChannel }[release];
   return { ...admissionControl(env), worker: limits(env, automaticLimit) };
 }

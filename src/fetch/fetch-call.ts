@@ -10,6 +10,7 @@ const noFacts: BodyFacts = {};
 const initMembers = /* @__PURE__ */ `method headers body referrer referrerPolicy mode credentials cache redirect
   integrity keepalive signal duplex dispatcher`.split(/\s+/);
 const unknownBodyBytes = 65_536;
+type FetchArguments = [string | URL | Request, RequestInit];
 
 export class FetchCall {
   readonly url: string;
@@ -90,11 +91,7 @@ export class FetchCall {
   }
 
   /** The arguments for fetch, for this URL and with these headers beside the caller's. */
-  request(
-    url: string | URL,
-    more: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): [string | URL | Request, RequestInit] {
+  request(url: string | URL, more: Readonly<Record<string, string>>, signal: AbortSignal): FetchArguments {
     const { input, init } = this;
     const added = Object.entries(more);
     // The caller's own object keeps the case of the names.

@@ -287,14 +287,11 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
 
   private takeResponseBody({ body, endOfStream = false }: BodyPiece): void {
     const passed = this.reader?.pass(body, endOfStream) ?? body;
-    if (this.modes.responseBodyMode === bodyModes.fullDuplex) {
-      const facts = endOfStream ? this.reader?.facts?.() : undefined;
-      if (passed.length > 0 || endOfStream) writePieces(this.sink, 'responseBody', passed, endOfStream, facts);
-    } else {
+    const facts = endOfStream ? this.reader?.facts?.() : undefined;
+    if (this.modes.responseBodyMode !== bodyModes.fullDuplex) {
       const response = passed === body ? undefined : { bodyMutation: { body: passed } };
-      const dynamicMetadata = endOfStream ? this.reader?.facts?.() : undefined;
-      this.sink.write({ responseBody: { response }, dynamicMetadata });
-    }
+      this.sink.write({ responseBody: { response }, dynamicMetadata: facts });
+    } else if (passed.length > 0 || endOfStream) writePieces(this.sink, 'responseBody', passed, endOfStream, facts);
     if (endOfStream) this.finish(true);
   }
 

@@ -1,13 +1,7 @@
 /** Flow control for the streams of a proxy: each request is held until it is dispatched, and told its endpoint. */
 import { letProcessEnd } from '../../base/clock.js';
-import {
-  type Drop,
-  type EndpointPool,
-  type EndpointView,
-  FlowControlError,
-  type Lease,
-  subsetHint,
-} from '../../index.js';
+import type { Drop, EndpointPool, EndpointView, Lease } from '../../index.js';
+import { FlowControlError, subsetHint } from '../../index.js';
 import type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { flowKeyFromHeaders } from '../http/flow-key-from-headers.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';

@@ -25,13 +25,8 @@ import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { lifeSigns } from './life-signs.js';
 import { leasedContext, RequestFlow } from './request-flow.js';
-import {
-  bandHeadroomHeaders,
-  type HttpErrorResponse,
-  slowUploadResponse,
-  toHttpResponse,
-  tooLargeResponse,
-} from './to-http-response.js';
+import type { HttpErrorResponse } from './to-http-response.js';
+import { bandHeadroomHeaders, slowUploadResponse, toHttpResponse, tooLargeResponse } from './to-http-response.js';
 
 /**
  * The framework's next step.

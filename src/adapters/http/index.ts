@@ -1,12 +1,11 @@
 /** `headgate/http`: headers, flow keys and error responses for any framework and runtime. */
+export type { DroppedReason, HeaderNames } from '../../base/headers/header-names.js';
 export {
   bandHeadroomHeader,
   controlHeaders,
-  type DroppedReason,
   droppedReasonHeader,
   endpointSubsetHeader,
   fairnessIdHeader,
-  type HeaderNames,
   modelNameRewriteHeader,
   objectiveHeader,
   queueDurationHeader,

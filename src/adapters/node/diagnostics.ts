@@ -41,9 +41,5 @@ export function publishDiagnostics<R extends FlowRequest>(flow: ObservedFlow<R>)
       if (to.hasSubscribers) to.publish({ ...payload, flow });
     });
   });
-  return {
-    stop() {
-      for (const stop of stops) stop();
-    },
-  };
+  return { stop: () => stops.forEach((stop) => void stop()) };
 }

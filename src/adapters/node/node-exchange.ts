@@ -8,13 +8,8 @@ import type { Asked, LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { showLife } from './begun-answer.js';
-import {
-  http2StreamOf,
-  isFlowHeader,
-  type NodeRequest,
-  type NodeResponse,
-  stripRequestHeaders,
-} from './node-request.js';
+import type { NodeRequest, NodeResponse } from './node-request.js';
+import { http2StreamOf, isFlowHeader, stripRequestHeaders } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
 import { abortResponse, dropLateWrites, ignoreLateErrors, mustAbortResponse, respond } from './respond.js';
 

@@ -10,12 +10,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { controlHeaders } from '../../base/headers/header-names.js';
-import {
-  type HeaderRecord,
-  type HeaderSource,
-  headerValue,
-  stripFlowHeaders,
-} from '../../base/headers/header-source.js';
+import type { HeaderRecord, HeaderSource } from '../../base/headers/header-source.js';
+import { headerValue, stripFlowHeaders } from '../../base/headers/header-source.js';
 import { bodyBytes } from '../../base/request-body.js';
 import { whenAborted as whenSignalAborted } from '../../base/when-aborted.js';
 import type { Exchange } from '../http/exchange.js';

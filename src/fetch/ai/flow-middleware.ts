@@ -1,10 +1,6 @@
 /** Flow control for the AI SDK: calls of models wait for their turn, hold a seat to their end, and can be evicted. */
-import {
-  type AdapterGate,
-  type Classification,
-  type ErrorResponseOptions,
-  toHttpResponse,
-} from '../../adapters/http/index.js';
+import type { AdapterGate, Classification, ErrorResponseOptions } from '../../adapters/http/index.js';
+import { toHttpResponse } from '../../adapters/http/index.js';
 import { isRefusal } from '../../base/headers/retry-after.js';
 import { promptTokens, tokensOfMedium } from '../../base/prompt-tokens.js';
 import * as s from '../../base/schema/schema.js';

@@ -1,15 +1,11 @@
 export const quantity = (count: number): string => (count === Infinity ? 'any number of' : String(count));
 
+const sizes = Object.entries({ GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10 });
+
 export function bytes(count: number): string {
   if (count === Infinity) return 'any number of bytes';
-  for (const [unit, size] of [
-    ['GiB', 2 ** 30],
-    ['MiB', 2 ** 20],
-    ['KiB', 2 ** 10],
-  ] as const) {
-    if (count >= size) return `${Number((count / size).toFixed(1))} ${unit}`;
-  }
-  return `${count} bytes`;
+  const [unit, size] = sizes.find(([, least]) => count >= least) ?? ['bytes', 1];
+  return `${Number((count / size).toFixed(1))} ${unit}`;
 }
 
 export function ms(span: number): string {

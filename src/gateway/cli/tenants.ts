@@ -57,9 +57,8 @@ function nobodyIs(tenant: string, known: readonly string[]): string {
 export function effectiveTenants(config: GatewayConfig, options: Resolved, text: string): Effective {
   const { tenants, flows } = namedFlows(text);
   const senders = sendersOf(config.auth);
-  const names = [...new Set([...senders.map(({ tenant }) => tenant), ...tenants.keys(), ...flows])].filter(
-    (name) => name !== anyTenant,
-  );
+  const all = new Set([...senders.map(({ tenant }) => tenant), ...tenants.keys(), ...flows]);
+  const names = [...all].filter((name) => name !== anyTenant);
   const entries = names.slice(0, mostListed).map((tenant) => {
     const own = senders.filter((sender) => sender.tenant === tenant);
     const plan = flows.includes(tenant) ? undefined : (tenants.get(tenant) ?? tenants.get(anyTenant));

@@ -126,9 +126,8 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
   const { headgate, schedulingProfiles: _p, requestHandler: _r, dataLayer: _d, ...rest } = main;
   const read = problems.check(sections, main, 'EndpointPickerConfig: ');
   const settings = problems.check(eppSettings, headgate ?? {}, 'headgate');
-  const rules = documents
-    .filter(isRewrite)
-    .flatMap((document) => problems.check(rewrite, document, 'InferenceModelRewrite: ')?.spec.rules ?? []);
+  const rulesIn = (given: object) => problems.check(rewrite, given, 'InferenceModelRewrite: ')?.spec.rules ?? [];
+  const rules = documents.filter(isRewrite).flatMap(rulesIn);
   if (read === undefined || settings === undefined) throw problems.toError('endpoint picker');
 
   const { plugins, schedulingProfiles, requestHandler, dataLayer } = read;
@@ -147,11 +146,10 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
   const chosen = used.find(({ type }) => pickerTypes.includes(type));
   const { maxNumOfEndpoints = 1 } =
     problems.check(picker, named.get(chosen?.pluginRef ?? '')?.parameters ?? {}, 'plugins: picker') ?? {};
-  const attributes = plugins
-    .filter(({ type }) => type === reporterType)
-    .flatMap(
-      ({ parameters }) => problems.check(reporter, parameters ?? {}, `plugins: ${reporterType}`)?.attributes ?? [],
-    );
+  const reporters = plugins.filter(({ type }) => type === reporterType);
+  const attributes = reporters.flatMap(
+    ({ parameters }) => problems.check(reporter, parameters ?? {}, `plugins: ${reporterType}`)?.attributes ?? [],
+  );
   const objects = documents.filter((each) => !isMain(each) && !isRewrite(each));
   const flow = problems.during(() => loadConfig([flowDocument(rest, detector?.pluginRef), ...objects], { registry }));
   if (flow === undefined || file === undefined || problems.hasIssues) throw problems.toError('endpoint picker');

@@ -136,9 +136,8 @@ export class EppRequests {
 
   private scores(request: ExtProcRequest): Struct {
     const scores = this.inForce.profile.scoresOf(this.pool.endpoints, noteOf(request) ?? {});
-    const fields = Object.fromEntries(
-      [...scores].map(([{ id, labels }, numberValue]) => [labels.address ?? id, { numberValue }]),
-    );
+    const told = [...scores].map(([{ id, labels }, numberValue]) => [labels.address ?? id, { numberValue }] as const);
+    const fields = Object.fromEntries(told);
     return { fields: { 'x-gateway-destination-endpoint-scores': { structValue: { fields } } } };
   }
 

@@ -1,14 +1,8 @@
 /** Watches the servers: their load, if the configuration asks for it, what takes its place, and their health. */
 import type { Agent } from 'undici';
 import { concurrencyDetector, type EndpointView, type SaturationDetector } from '../../index.js';
-import {
-  type MetricsFetch,
-  type ScrapeError,
-  type Scraper,
-  scrape,
-  undiciFetch,
-  watchHealth,
-} from '../../upstream/index.js';
+import type { MetricsFetch, ScrapeError, Scraper } from '../../upstream/index.js';
+import { scrape, undiciFetch, watchHealth } from '../../upstream/index.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { GatewayConfig, HealthConfig, ScrapeConfig } from '../settings/gateway-config.js';
 import type { GatewayLog } from '../shared/gateway-log.js';

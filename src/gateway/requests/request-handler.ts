@@ -17,13 +17,8 @@ import {
 } from '../../adapters/http/index.js';
 import type { Classification, NodeRequest } from '../../adapters/node/index.js';
 import { firstTokenMsOf } from '../../base/stream/first-token.js';
-import {
-  type EndpointView,
-  explainWait,
-  type FlowController,
-  type Lease,
-  type SaturationDetector,
-} from '../../index.js';
+import type { Lease, SaturationDetector } from '../../index.js';
+import { type EndpointView, explainWait, type FlowController } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { BodyReader } from '../bodies/body-reader.js';
 import { type GenerationBody, GenerationBodyReader, lookedThrough } from '../bodies/generation-body.js';
@@ -103,9 +98,8 @@ export class RequestHandler {
     const { senders } = this.setup;
     // A sender that needed no key when the request came has no key that could have been removed.
     if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
-    return senders.identify(req.headers)?.tenant === sender.tenant
-      ? undefined
-      : 'its API key was revoked while it waited';
+    const isSame = senders.identify(req.headers)?.tenant === sender.tenant;
+    return isSame ? undefined : 'its API key was revoked while it waited';
   }
 
   /** Never throws. */

@@ -66,16 +66,10 @@ export function sharedBudgetAdmission<R = unknown>(
     });
     const opened: Payer<R> = { windows, running: new Map() };
     payers.set(payer, opened);
-    if (payers.size > maxPayers) forgetOldest();
+    const [[oldest, unused] = []] = payers.size > maxPayers ? payers : [];
+    for (const window of unused?.windows ?? []) window.retire();
+    if (oldest !== undefined) payers.delete(oldest);
     return opened;
-  }
-
-  function forgetOldest(): void {
-    for (const [oldest, { windows }] of payers) {
-      payers.delete(oldest);
-      for (const window of windows) window.retire();
-      return;
-    }
   }
 
   return {

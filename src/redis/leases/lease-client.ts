@@ -65,15 +65,12 @@ export class LeaseClient {
     const { timeoutMs, clock, random, where, refreshMs } = settings;
     this.schedule = new CallSchedule(clock, () => this.call());
     // A store that comes back empty learns for one lease: by then every replica must have called.
-    this.link = new StoreLink(
-      store,
-      { timeoutMs, clock, random, where, longestRetryMs: refreshMs },
-      {
-        missed: (problem) => this.tell(problem),
-        breaker: (isOpen) => this.breaker(isOpen),
-        connected: () => void this.schedule.call(),
-      },
-    );
+    const ofLink = { timeoutMs, clock, random, where, longestRetryMs: refreshMs };
+    this.link = new StoreLink(store, ofLink, {
+      missed: (problem) => this.tell(problem),
+      breaker: (isOpen) => this.breaker(isOpen),
+      connected: () => void this.schedule.call(),
+    });
   }
 
   get figures(): LinkFigures {

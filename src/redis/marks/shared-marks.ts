@@ -36,14 +36,20 @@ export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMar
   const self = newReplicaId();
   /** For each endpoint, the end of the last mark that came from another replica. */
   const fromElsewhere = new WeakMap<EndpointView, number>();
-  let sent = 0;
-  let received = 0;
+  const marks = {
+    sent: 0,
+    received: 0,
+    close() {
+      stop();
+      return stopListening();
+    },
+  };
 
   const stop = pool.on('overloaded', (endpoint) => {
     const untilMs = endpoint.overloadedUntilMs;
     const forMs = Math.round(untilMs - pool.now());
     if (forMs <= 0 || Math.abs((fromElsewhere.get(endpoint) ?? 0) - untilMs) < sameMs) return;
-    sent++;
+    marks.sent++;
     const message = JSON.stringify({ from: self, endpoint: endpoint.id, forMs });
     // If a mark cannot be published, it holds for this replica alone.
     Promise.resolve(messages.publish(channel, message)).catch(() => {});
@@ -53,25 +59,13 @@ export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMar
     const mark = readMark(message);
     const endpoint = mark && mark.from !== self ? pool.get(mark.endpoint) : undefined;
     if (mark === undefined || endpoint === undefined) return;
-    received++;
+    marks.received++;
     fromElsewhere.set(endpoint, pool.now() + mark.forMs);
     pool.markOverloaded(endpoint, mark.forMs);
   }
 
   const stopListening = keepListening(messages, channel, receive, realClock);
-
-  return {
-    get sent() {
-      return sent;
-    },
-    get received() {
-      return received;
-    },
-    close() {
-      stop();
-      return stopListening();
-    },
-  };
+  return marks;
 }
 
 const markSchema = s.openObject({ from: s.text(), endpoint: s.text(), forMs: s.aboveZero() });

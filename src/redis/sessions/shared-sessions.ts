@@ -8,6 +8,7 @@
  */
 import type { output } from 'zod/v4/core';
 import { letProcessEnd } from '../../base/clock.js';
+import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import type { Clock } from '../../index.js';
 import type { ResidentSession, SessionClaim, SessionLimit } from '../../types/index.js';
@@ -68,13 +69,8 @@ function naming(hashesAll: boolean): (key: string) => string {
   const hashes = new Map<string, string>();
   return (key) => {
     if (!hashesAll && key.length <= longestName) return key;
-    let hash = hashes.get(key);
-    if (hash === undefined) {
-      hash = hashedName(key);
-      if (hashes.size >= mostHashes) hashes.clear();
-      hashes.set(key, hash);
-    }
-    return hash;
+    if (hashes.size >= mostHashes && !hashes.has(key)) hashes.clear();
+    return hashes.get(key) ?? put(hashes, key, hashedName(key));
   };
 }
 

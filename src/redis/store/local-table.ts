@@ -1,4 +1,5 @@
 /** What the local form of one script keeps in the memory of a process, by key, each until its end. */
+import { put } from '../../base/put.js';
 
 type Entry<T> = { readonly value: T; readonly untilUs: number };
 
@@ -24,9 +25,5 @@ export class LocalTable<T> {
 
 export function localTables<T>(): (memory: object) => LocalTable<T> {
   const tables = new WeakMap<object, LocalTable<T>>();
-  return (memory) => {
-    const table = tables.get(memory) ?? new LocalTable<T>();
-    tables.set(memory, table);
-    return table;
-  };
+  return (memory) => tables.get(memory) ?? put(tables, memory, new LocalTable<T>());
 }

@@ -127,9 +127,8 @@ export class LoadReading implements SampleSink {
     // A series without a rank speaks for all of them.
     if (labels.size > 1) labels.delete('');
     return [...labels].sort(byNumber).map((rank) => {
-      const load = Object.fromEntries(
-        known.map(([figure, byRank]) => [figure, byRank.get(rank) ?? byRank.get('')]),
-      ) as RankLoad;
+      const figures = known.map(([figure, byRank]) => [figure, byRank.get(rank) ?? byRank.get('')] as const);
+      const load = Object.fromEntries(figures) as RankLoad;
       const used = usage.get(rank) ?? usage.get('');
       if (load.kvUsedBlocks !== undefined || load.totalBlocks === undefined || used === undefined) return load;
       return { ...load, kvUsedBlocks: Math.round(used * load.totalBlocks) };

@@ -14,16 +14,13 @@ export type ProfileChoice = MetricProfile | MetricSources;
 export type ProfileOption = ProfileChoice | ((endpoint: EndpointView) => ProfileChoice | undefined);
 
 /** Selectors of one figure: several where the host named several sources. */
-function source(): Schema<readonly MetricSelector[]> {
-  return s.element((candidate, report) => {
-    const listed: readonly unknown[] = Array.isArray(candidate) ? candidate : [candidate];
-    const selectors = listed.map(selectorOf).filter((selector) => selector !== undefined);
-    if (selectors.length > 0 && selectors.length === listed.length) return selectors;
-    return report(
-      'a metric such as "my_metric" or "my_metric{label=\\"value\\"}", { metric, valueLabel }, or an array of these',
-    );
-  });
-}
+const source: Schema<readonly MetricSelector[]> = s.element((candidate, report) => {
+  const listed: readonly unknown[] = Array.isArray(candidate) ? candidate : [candidate];
+  const selectors = listed.map(selectorOf).filter((selector) => selector !== undefined);
+  if (selectors.length > 0 && selectors.length === listed.length) return selectors;
+  const expected = 'a metric such as "my_metric" or "my_metric{label=\\"value\\"}", { metric, valueLabel }';
+  return report(`${expected}, or an array of these`);
+});
 
 function selectorOf(candidate: unknown): MetricSelector | undefined {
   if (typeof candidate === 'string') return parseSelector(candidate);
@@ -34,15 +31,15 @@ function selectorOf(candidate: unknown): MetricSelector | undefined {
 }
 
 const ownSources = s.object({
-  waitingQueueSize: source(),
-  runningRequests: s.optional(source()),
-  kvCacheUsage: s.optional(source()),
-  activeDecodeBlocks: s.optional(source()),
-  kvUsedBlocks: s.optional(source()),
-  activePrefillTokens: s.optional(source()),
-  totalBlocks: s.optional(source()),
-  maxNumBatchedTokens: s.optional(source()),
-  loraAdapters: s.optional(source()),
+  waitingQueueSize: source,
+  runningRequests: s.optional(source),
+  kvCacheUsage: s.optional(source),
+  activeDecodeBlocks: s.optional(source),
+  kvUsedBlocks: s.optional(source),
+  activePrefillTokens: s.optional(source),
+  totalBlocks: s.optional(source),
+  maxNumBatchedTokens: s.optional(source),
+  loraAdapters: s.optional(source),
   rankLabel: s.optional(s.text('the name of a label')),
 });
 

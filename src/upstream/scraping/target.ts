@@ -46,12 +46,8 @@ export class Answer {
   constructor({ candidates, finder }: Pick<Target, 'candidates' | 'finder'>) {
     this.readings = candidates.map((sources) => new LoadReading(sources));
     this.exposition = new ExpositionReader(finder, {
-      declared: (metric) => {
-        for (const reading of this.readings) reading.declared(metric);
-      },
-      sample: (metric, labels, value) => {
-        for (const reading of this.readings) reading.sample(metric, labels, value);
-      },
+      declared: (metric) => this.readings.forEach((reading) => void reading.declared(metric)),
+      sample: (...told) => this.readings.forEach((reading) => void reading.sample(...told)),
     });
   }
 

@@ -31,9 +31,7 @@ export function undiciFetch(dispatcher: MetricsDispatcher): MetricsFetch {
         const { done = false, value } = await parts.next();
         return { done, value };
       },
-      async cancel(reason: unknown) {
-        body.destroy(reason instanceof Error ? reason : undefined);
-      },
+      cancel: async (reason: unknown) => void body.destroy(reason instanceof Error ? reason : undefined),
     };
     return { ok: statusCode >= 200 && statusCode < 300, status: statusCode, body: { getReader: () => reader } };
   };

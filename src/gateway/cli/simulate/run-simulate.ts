@@ -1,15 +1,14 @@
 /** `headgate simulate`: what would this configuration do with that traffic? */
 import { writeFileSync } from 'node:fs';
 import { FlowConfigError } from '../../../index.js';
+import type { HeldTime, SimulationResult } from '../../../simulator/index.js';
 import {
   comparisonTable,
   distrust,
-  type HeldTime,
   heldAgainstLog,
   heldTable,
   htmlReport,
   resultTable,
-  type SimulationResult,
   simulateSeeds,
 } from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';

@@ -1,14 +1,8 @@
 /** The scenarios of a command: read from files, with the traffic of a trace where one is given. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import {
-  leftOut,
-  loadScenario,
-  readTrace,
-  type Scenario,
-  scenarioFromTrace,
-  type TraceRow,
-} from '../../../simulator/index.js';
+import type { Scenario, TraceRow } from '../../../simulator/index.js';
+import { leftOut, loadScenario, readTrace, scenarioFromTrace } from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';
 import { readSource } from '../read-source.js';
 
