@@ -46,6 +46,13 @@ export interface DispatchedEvent<R = unknown> {
   readonly queuedMs: number;
 }
 
+/** A running request has its first token, as `lease.report` tells it. */
+export interface FirstTokenEvent {
+  readonly lease: Lease;
+  /** Since its dispatch. */
+  readonly afterMs: number;
+}
+
 /** A request was rejected or evicted. */
 export interface DroppedEvent<R = unknown> {
   /** The same object as in `queued`, if the request waited. */
@@ -120,6 +127,7 @@ export interface FlowEvents<R = unknown> {
   walked: WalkedEvent;
   queued: QueuedEvent<R>;
   dispatched: DispatchedEvent<R>;
+  firstToken: FirstTokenEvent;
   dropped: DroppedEvent<R>;
   evicted: EvictedEvent;
   released: ReleasedEvent;
@@ -140,6 +148,7 @@ export function unheardEvents(): Record<keyof FlowEvents, boolean> {
     walked: false,
     queued: false,
     dispatched: false,
+    firstToken: false,
     dropped: false,
     evicted: false,
     released: false,

@@ -195,7 +195,9 @@ class RunningGateway implements Gateway {
     const tracer = trace.getTracer('headgate');
     this.observations = [
       ...(metrics ? [openTelemetryMetrics(this.flow, { pool, fairnessIdAttribute: fairnessIds })] : []),
-      ...(traces ? [traceFlowControl(this.flow, { tracer, fairnessIdAttribute: fairnessIds })] : []),
+      ...(traces
+        ? [traceFlowControl(this.flow, { tracer, requestSpans: true, fairnessIdAttribute: fairnessIds })]
+        : []),
     ];
   }
 

@@ -12,6 +12,7 @@ describe('events', () => {
     const queued = record(flow, 'queued');
     const dispatched = record(flow, 'dispatched');
     const released = record(flow, 'released');
+    const firstTokens = record(flow, 'firstToken');
     const own = { byteSize: 7, tokens: 3, name: 'mine' };
     const waiting = flow.enqueue(own, key('a', 2));
     expect(queued).toMatchObject([
@@ -30,10 +31,12 @@ describe('events', () => {
     expect(dispatched[0]?.lease).toBe(lease);
     expect(seen).toBe(own);
     clock.advance(50);
+    lease.report({ promptTokens: 9 });
     lease.report({ completionTokens: 4 });
+    expect(firstTokens).toEqual([{ lease, afterMs: 50 }]);
     lease.release();
     expect(released.map(({ heldMs }) => heldMs)).toEqual([30, 50]);
-    expect(released[1]).toMatchObject({ usage: { completionTokens: 4, promptTokens: 0 } });
+    expect(released[1]).toMatchObject({ usage: { completionTokens: 4, promptTokens: 9 } });
   });
 
   it('tell of drops, with the request', async () => {
@@ -207,6 +210,8 @@ describe('payloads', () => {
   /** Everything that is announced happens once. */
   async function everything(pool: EndpointPool, flow: FlowController, advance: (ms: number) => void): Promise<void> {
     const held = runNow(flow, { priority: 3 });
+    held.report({ completionTokens: 1 });
+    held.report({ completionTokens: 2 });
     const abort = new AbortController();
     void flow.enqueue(request, key());
     void flow.enqueue({ ...request, signal: abort.signal }, key());
@@ -246,6 +251,7 @@ describe('payloads', () => {
   it.each([
     'queued',
     'dispatched',
+    'firstToken',
     'dropped',
     'released',
     'gate',

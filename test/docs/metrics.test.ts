@@ -50,15 +50,18 @@ describe('docs/metrics.md', () => {
   });
 
   it('has every instrument with its unit, and no other', () => {
-    const { attributes, waitSpan, ...recorded } = instruments;
+    const { attributes, waitSpan, requestSpan, ...recorded } = instruments;
     const all = [...Object.values(recorded), ...observables.map(({ instrument }) => instrument)];
-    const described = rows.filter(([name]) => /^`flow_control\./.test(name ?? '')).filter((row) => row.length === 5);
+    const described = rows
+      .filter(([name]) => /^`(flow_control|gen_ai)\./.test(name ?? ''))
+      .filter((row) => row.length === 5);
     expect(described.map(([name, , unit]) => `${codeIn(name)[0]} ${codeIn(unit)[0]}`).sort()).toEqual(
       all.map(({ name, unit }) => `${name} ${unit}`).sort(),
     );
     const named = new Set([...families, dynamoRejections, ...workerFamilies].map(({ name }) => name));
-    for (const [, , , , counterpart] of described) expect(named).toContain(codeIn(counterpart)[0]);
-    for (const name of [...Object.values(attributes), waitSpan]) expect(page).toContain(`\`${name}\``);
+    for (const [, , , , counterpart] of described)
+      if (counterpart !== '') expect(named).toContain(codeIn(counterpart)[0]);
+    for (const name of [...Object.values(attributes), waitSpan, requestSpan]) expect(page).toContain(`\`${name}\``);
   });
 
   it('has every option of prometheusMetrics', () => {

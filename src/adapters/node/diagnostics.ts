@@ -13,6 +13,7 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
   walked: true,
   queued: true,
   dispatched: true,
+  firstToken: true,
   dropped: true,
   evicted: true,
   released: true,

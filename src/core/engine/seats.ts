@@ -163,7 +163,8 @@ export class Seats implements LeaseOwner {
   }
 
   get hearsReports(): boolean {
-    return this.engine.gate.seats.hears.reported;
+    const { gate, events } = this.engine;
+    return gate.seats.hears.reported || events.heard.firstToken;
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
@@ -201,15 +202,16 @@ export class Seats implements LeaseOwner {
 
   /** Tells detectors and policies what a running request has consumed: `usage` now, `total` so far. */
   private tellConsumed(lease: SeatLease, usage: Usage, total: Usage): void {
-    const { gate, operation } = this.engine;
+    const { gate, operation, events } = this.engine;
     const { nowMs } = operation;
     const { band, item, flow } = lease;
     if (gate.seats.hears.reported) gate.seats.tell('reported', lease.seat, nowMs, lease);
+    const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
+    const afterMs = nowMs - lease.dispatchedAtMs;
+    if (isFirstToken && events.heard.firstToken) events.emit('firstToken', { lease: lease.face, afterMs });
     if (flow === undefined) return;
     band.policies.selector?.consumed(flow, usage, nowMs, item, total);
-    const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
-    if (isFirstToken && band.policies.ordering.hearsFirstTokens)
-      band.policies.ordering.firstToken(item, nowMs - lease.dispatchedAtMs);
+    if (isFirstToken && band.policies.ordering.hearsFirstTokens) band.policies.ordering.firstToken(item, afterMs);
   }
 
   /** Gives the seat back. */

@@ -1,4 +1,8 @@
-/** Attributes, and the instruments that are written to. Source: OpenTelemetry semantic conventions 1.44, naming. */
+/**
+ * Attributes, and the instruments that are written to. Source: OpenTelemetry semantic conventions 1.44, naming; those
+ * of generative AI, in a repository of their own (semantic-conventions-genai): gen-ai-metrics.md, gen-ai-spans.md.
+ */
+
 import type { MetricOptions } from '@opentelemetry/api';
 import { queueDurationBuckets } from '../metrics/duration-buckets.js';
 
@@ -19,6 +23,16 @@ export const requests: Instrument = {
   name: 'flow_control.requests',
   description: 'Requests by what became of them.',
   unit: '{request}',
+};
+
+/** Its bounds are those that the conventions advise. */
+export const timeToFirstToken: Instrument = {
+  name: 'gen_ai.server.time_to_first_token',
+  description: 'From the dispatch of a request to its first token, by the reports of its lease.',
+  unit: 's',
+  advice: {
+    explicitBucketBoundaries: [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+  },
 };
 
 /** Those of the catalogue's rows under the names of its labels. */
@@ -43,7 +57,16 @@ export const attributes = {
   /** Waiting requests of the band when this one came, itself included. */
   queuePosition: 'flow_control.queue.position',
   reason: 'error.type',
+  model: 'gen_ai.request.model',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  /** From dispatch, seconds. */
+  firstChunk: 'gen_ai.response.time_to_first_chunk',
+  /** Of the span of a request: seconds, and the same position. */
+  waited: 'headgate.queue.duration',
+  cameAt: 'headgate.queue.position',
 } as const;
 
-/** The span of a request that waits. */
+/** The span of a request that waits, and that of every request. */
 export const waitSpan = 'flow_control.wait';
+export const requestSpan = 'flow_control.request';

@@ -3,9 +3,9 @@ import type { Attributes, BatchObservableResult, Meter, MeterProvider } from '@o
 import { metrics } from '@opentelemetry/api';
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import * as s from '../../base/schema/schema.js';
-import type { Drop, FlowRequest } from '../../index.js';
+import type { Drop, FlowRequest, Lease } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
-import type { Observation, ObservedFlow } from '../metrics/labelled-flows.js';
+import { modelIn, type Observation, type ObservedFlow } from '../metrics/labelled-flows.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
 import * as instruments from './instruments.js';
 import { observables, type Readings, ZeroFilledSeries } from './observables.js';
@@ -13,6 +13,8 @@ import { observables, type Readings, ZeroFilledSeries } from './observables.js';
 const { attributes } = instruments;
 /** Priorities kept apart; the rest is `other`. */
 const mostPriorities = 100;
+/** Models kept apart; the rest is `other`. */
+const mostModels = 1000;
 
 export interface OpenTelemetryMetricsOptions {
   /** Makes the instruments. @default the meter `headgate` of `meterProvider` */
@@ -28,6 +30,8 @@ export interface OpenTelemetryMetricsOptions {
    * @default 21 from 0.0001 to 60
    */
   queueDurationBuckets?: readonly number[] | undefined;
+  /** The model of a request. @default its field `model` */
+  modelOf?: ((request: never) => string | undefined) | undefined;
   /** Fairness IDs kept apart, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
   maxFairnessIds?: number | undefined;
 }
@@ -38,6 +42,7 @@ const optionsSchema = s.object({
   pool: s.optional(s.value('text', (given): given is string => typeof given === 'string')),
   fairnessIdAttribute: s.optional(s.flag()),
   queueDurationBuckets: s.optional(bucketBounds),
+  modelOf: s.optional(s.callable<(request: never) => string | undefined>()),
   maxFairnessIds: s.optional(s.positiveInteger()),
 } satisfies Record<keyof OpenTelemetryMetricsOptions, unknown>);
 
@@ -79,6 +84,13 @@ export function openTelemetryMetrics<R extends FlowRequest>(
     requests.add(1, { ...bandAttributes(priority), ...ending });
   };
 
+  const { name: firstTokenName, ...firstTokenOptions } = instruments.timeToFirstToken;
+  const firstTokens = meter.createHistogram(firstTokenName, firstTokenOptions);
+  const models = new BoundedLabel(mostModels);
+  const modelOf: (request: never) => string | undefined = options.modelOf ?? modelIn;
+  /** The payload of a request may be gone when its first token comes. */
+  const modelsOf = new WeakMap<Lease, Attributes>();
+
   const services = new ServiceTotals(fairnessIds);
   const readings: Readings = { constant, fairnessIds, services, bandAttributes, flowAttributes };
   const made = observables.map(({ make, read, hasRows }) => ({
@@ -96,7 +108,14 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   const observed = made.map(({ instrument }) => instrument);
   meter.addBatchObservableCallback(observe, observed);
   const listeners = [
-    flow.on('dispatched', ({ item, queuedMs }) => settled(item.fairnessId, item.priority, 'Dispatched', queuedMs)),
+    flow.on('dispatched', ({ item, lease, queuedMs }) => {
+      settled(item.fairnessId, item.priority, 'Dispatched', queuedMs);
+      const model = modelOf(item.request as never);
+      modelsOf.set(lease, model === undefined ? {} : { [attributes.model]: models.of(model) });
+    }),
+    flow.on('firstToken', ({ lease, afterMs }) =>
+      firstTokens.record(afterMs / 1000, { ...constant, ...modelsOf.get(lease) }),
+    ),
     flow.on('dropped', ({ outcome }) =>
       settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, outcome),
     ),

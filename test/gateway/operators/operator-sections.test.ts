@@ -174,7 +174,11 @@ describe('openTelemetry:', () => {
     });
     expect(
       spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes['flow_control.fairness_id']]),
-    ).toEqual([['flow_control.wait', 'default-flow']]);
+    ).toEqual([
+      ['flow_control.request', 'first'],
+      ['flow_control.wait', 'default-flow'],
+      ['flow_control.request', 'default-flow'],
+    ]);
     await provider.shutdown();
   });
 });

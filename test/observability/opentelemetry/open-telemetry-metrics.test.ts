@@ -8,7 +8,7 @@ import {
 import { afterEach, describe, expect, it } from 'vitest';
 import { FlowConfigError, quotaDetector, sessionLimit, shadow } from '../../../src/index.js';
 import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
-import { key, makeFlow, request, runNow } from '../../support/flow.js';
+import { key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 
 function collector() {
   const reader = new PeriodicExportingMetricReader({
@@ -56,6 +56,25 @@ describe('openTelemetryMetrics', () => {
       ],
     ]);
     expect(points[0]?.value.buckets.boundaries.slice(-6)).toEqual([12.5, 15, 20, 30, 45, 60]);
+  });
+
+  it('records the time to the first token by model, from dispatch, once for each request that had one', async () => {
+    const { meterProvider, collect } = collector();
+    const { flow, clock } = makeFlow();
+    openTelemetryMetrics(flow, { meterProvider, pool: 'p' });
+    const chat = { ...request, model: 'llama' };
+    const lease = leaseOf(await flow.enqueue(chat, key()));
+    const named = (await collect()).get('gen_ai.server.time_to_first_token');
+    expect(named?.dataPoints ?? []).toEqual([]);
+    clock.advance(250);
+    lease.report({ promptTokens: 5 });
+    lease.report({ completionTokens: 1 });
+    lease.report({ completionTokens: 2 });
+    const found = (await collect()).get('gen_ai.server.time_to_first_token');
+    expect(found?.dataPoints).toMatchObject([
+      { attributes: { 'flow_control.pool': 'p', 'gen_ai.request.model': 'llama' }, value: { sum: 0.25, count: 1 } },
+    ]);
+    lease.release();
   });
 
   it('records waits in the buckets that the host wants', async () => {

@@ -183,3 +183,63 @@ describe('traceFlowControl', () => {
     expect(() => traceFlowControl(makeFlow().flow, { tracer: {} } as never)).toThrow(FlowConfigError);
   });
 });
+
+describe('the span of a request', () => {
+  const spans = () => exporter.getFinishedSpans().filter(({ name }) => name === 'flow_control.request');
+  const chat = { ...request, model: 'llama' };
+  const eventsOf = (index = 0): string[] | undefined => spans()[index]?.events.map(({ name }) => name);
+
+  it('lasts until the lease is released, and tells of the queue, the model, the first token and the usage', async () => {
+    const { flow, clock } = makeFlow();
+    traceFlowControl(flow, { tracer, requestSpans: true });
+    const first = runNow(flow);
+    const pending = flow.enqueue(chat, key('tenant-a', 5));
+    clock.advance(1500);
+    first.release();
+    const lease = leaseOf(await pending);
+    clock.advance(250);
+    lease.report({ promptTokens: 100, completionTokens: 1 });
+    clock.advance(250);
+    lease.report({ completionTokens: 7 });
+    expect(eventsOf(1)).toBeUndefined();
+    lease.release();
+    expect([eventsOf(0), eventsOf(1)]).toEqual([['dispatched'], ['queued', 'dispatched', 'first token']]);
+    expect(spans()[1]?.attributes).toEqual({
+      'flow_control.priority': 5,
+      'flow_control.outcome': 'Dispatched',
+      'gen_ai.request.model': 'llama',
+      'gen_ai.response.time_to_first_chunk': 0.25,
+      'gen_ai.usage.input_tokens': 100,
+      'gen_ai.usage.output_tokens': 7,
+      'headgate.queue.duration': 1.5,
+      'headgate.queue.position': 1,
+    });
+    expect(waits()[0]?.parentSpanContext?.spanId).toBe(spans()[1]?.spanContext().spanId);
+  });
+
+  it('says nothing of tokens that nobody reported, and names the model by the option', () => {
+    const { flow } = makeFlow();
+    traceFlowControl(flow, { tracer, requestSpans: true, modelOf: () => 'mine' });
+    runNow(flow).release();
+    expect(spans()[0]?.attributes).toEqual({
+      ...{ 'flow_control.priority': 0, 'flow_control.outcome': 'Dispatched' },
+      ...{ 'gen_ai.request.model': 'mine', 'headgate.queue.duration': 0 },
+    });
+  });
+
+  it('ends with a drop, also of a request that was never queued, and with the observation', async () => {
+    const { flow } = makeFlow({ limits: { maxRequests: 1 } });
+    const { stop } = traceFlowControl(flow, { tracer, requestSpans: true });
+    const lease = runNow(flow);
+    void flow.enqueue(chat, key());
+    await flow.enqueue(chat, key());
+    expect(spans()[0]?.attributes).toMatchObject({
+      ...{ 'flow_control.outcome': 'RejectedCapacity', 'error.type': 'global-max-requests' },
+      'gen_ai.request.model': 'llama',
+    });
+    expect(spans()[0]?.status.code).toBe(SpanStatusCode.ERROR);
+    stop();
+    expect(spans()).toHaveLength(3);
+    lease.release();
+  });
+});
