@@ -90,20 +90,16 @@ export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyO
 }
 
 function admissionPolicy(given: output<typeof admissionSection>): AdmissionPolicy {
+  // Without a minimum in the file, the simulator admits `standard` and above.
+  const { tier_shed_threshold: overloadThreshold, tier_shed_min_priority: minAdmitPriority = 3 } = given;
+  const { gaie_qd_threshold: queueDepthThreshold = 5, gaie_kv_threshold: kvCacheUtilThreshold = 0.8 } = given;
   switch (given.policy) {
     case 'token-bucket':
       return tokenBucket({ capacity: given.token_bucket_capacity, refillPerSecond: given.token_bucket_refill_rate });
     case 'tier-shed':
-      // Without a minimum in the file, the simulator admits `standard` and above.
-      return tierShed({
-        overloadThreshold: given.tier_shed_threshold,
-        minAdmitPriority: given.tier_shed_min_priority ?? 3,
-      });
+      return tierShed({ overloadThreshold, minAdmitPriority });
     case 'gaie-legacy':
-      return gaieLegacy({
-        queueDepthThreshold: given.gaie_qd_threshold ?? 5,
-        kvCacheUtilThreshold: given.gaie_kv_threshold ?? 0.8,
-      });
+      return gaieLegacy({ queueDepthThreshold, kvCacheUtilThreshold });
     case 'reject-all':
       return rejectAll();
     default:
@@ -113,11 +109,8 @@ function admissionPolicy(given: output<typeof admissionSection>): AdmissionPolic
 
 /** From µs to ms. A target that lies before the request's arrival is as late as one of 0. */
 function targets(slo: Readonly<Record<string, number>>, problems: Problems): Map<string, number> {
-  return new Map(
-    Object.entries(slo).map(([sloClass, us]) => {
-      const which = JSON.stringify(sloClass);
-      if (us <= 0) problems.warn('admission.slo_targets', `: requests of ${which} are late when they come (${us} µs)`);
-      return [sloClass, Math.max(us, 0) / 1000];
-    }),
-  );
+  const all = Object.entries(slo);
+  for (const [name, us] of all.filter(([, us]) => us <= 0))
+    problems.warn('admission.slo_targets', `: requests of ${JSON.stringify(name)} are late when they come (${us} µs)`);
+  return new Map(all.map(([name, us]) => [name, Math.max(us, 0) / 1000]));
 }

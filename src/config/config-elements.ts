@@ -22,9 +22,8 @@ export function quantity(zero: string, example: string): Schema<number> {
 
 export const ttl = (): Schema<number> => duration('a duration from "0s" (for ever) up, such as "60s"', (ms) => ms >= 0);
 
-export function interval(example: string): Schema<number> {
-  return duration(`a duration above 0, such as "${example}"`, (ms) => ms > 0);
-}
+export const interval = (example: string): Schema<number> =>
+  duration(`a duration above 0, such as "${example}"`, (ms) => ms > 0);
 
 function duration(expected: string, isRight: (ms: number) => boolean): Schema<number> {
   return s.readAs(expected, { type: 'string' }, (given) => {

@@ -113,9 +113,8 @@ function aliasIssues(document: Document, at: (offset: number) => string): Config
   return issues;
 }
 
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 type Copy = { readonly value: unknown; readonly levels: number };
 

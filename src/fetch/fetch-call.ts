@@ -115,9 +115,8 @@ function membersOf(given: RequestInit | Request | undefined): RequestInit {
   return { ...given, ...Object.fromEntries(entries.filter(([, value]) => value !== undefined)) };
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
-}
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value > 0;
 
 const parsed = (text: string): BodyFacts => (/^\s*\{/.test(text) ? (fieldsOf(parseJson(text)) ?? noFacts) : noFacts);
 

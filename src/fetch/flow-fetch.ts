@@ -11,7 +11,8 @@ import { describeValue } from '../base/faults/flow-config-error.js';
 import { pause } from '../base/pause.js';
 import { promptTokens } from '../base/prompt-tokens.js';
 import * as s from '../base/schema/schema.js';
-import { type Drop, FlowConfigError, FlowControlError, type Lease, type Outcome } from '../index.js';
+import type { Drop, EndpointPicker, Lease, Outcome } from '../index.js';
+import { FlowConfigError, FlowControlError } from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
 import { FetchCall, turnFor } from './fetch-call.js';
 import type { CallContext, Fetch, FetchSettings, FlowFetchOptions } from './fetch-options.js';
@@ -118,6 +119,21 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
   }
 
   return Object.defineProperty(fetch, 'counts', { value: counts, enumerable: true }) as FlowFetch;
+}
+
+/**
+ * Wraps a picker: it sees the endpoints that a request was sent to before only if no other endpoint has room.
+ * @example new FlowController({ pool, endpointPicker: elsewhere(leastLoaded()), … })
+ */
+export function elsewhere(picker: EndpointPicker<FetchRequest>): EndpointPicker<FetchRequest> {
+  return {
+    type: picker.type,
+    pick(endpoints, item, nowMs) {
+      const { tried } = item.request.req;
+      const others = tried.length === 0 ? endpoints : endpoints.filter(({ id }) => !tried.includes(id));
+      return picker.pick(others.length > 0 ? others : endpoints, item, nowMs);
+    },
+  };
 }
 
 function leave(call: FetchCall): never {

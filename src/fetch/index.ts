@@ -10,5 +10,4 @@ export type {
   FlowFetchOptions,
   MarkablePool,
 } from './fetch-options.js';
-export { type FetchCounts, type FetchRequest, type FlowFetch, flowFetch } from './flow-fetch.js';
-export { elsewhere } from './prefer-untried-endpoint.js';
+export { elsewhere, type FetchCounts, type FetchRequest, type FlowFetch, flowFetch } from './flow-fetch.js';

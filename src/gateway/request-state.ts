@@ -33,6 +33,7 @@ const json = /^application\/(?:[\w.-]+\+)?json\b/i;
 
 /** Who ends an answer that has begun. */
 type Cutter = 'client' | 'upstream' | 'timeout' | 'eviction' | 'gateway' | 'shutdown';
+export type Cut = Cutter | undefined;
 
 /** All that is known of a request, and its exchange, in one object: every request would pay for another one. */
 export class RequestState extends NodeExchange<GatewayHttpRequest> {
@@ -136,7 +137,7 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
 }
 
 /** Who cut an answer short that had begun; undefined for an answer that was sent whole, and where there was none. */
-export function cutterOf({ res, cutBy = 'client' }: RequestState, sent: boolean, drains: boolean): Cutter | undefined {
+export function cutterOf({ res, cutBy = 'client' }: RequestState, sent: boolean, drains: boolean): Cut {
   if (sent || !res.headersSent) return undefined;
   return drains && cutBy === 'client' ? 'shutdown' : cutBy;
 }

@@ -371,6 +371,5 @@ function subsetOf(metadata: FilterMetadata): readonly string[] | undefined {
   return metadata?.[subsetHint]?.fields?.[subsetKey]?.listValue?.values?.map(({ stringValue }) => stringValue ?? '');
 }
 
-function servedOf(metadata: FilterMetadata): string | undefined {
-  return metadata?.[lb]?.fields?.[servedKey]?.stringValue ?? undefined;
-}
+const servedOf = (metadata: FilterMetadata): string | undefined =>
+  metadata?.[lb]?.fields?.[servedKey]?.stringValue ?? undefined;

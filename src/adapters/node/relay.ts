@@ -84,9 +84,8 @@ const flowIn = (req: WithFlow<NodeRequest>): RequestFlow | undefined => req.flow
 
 const ended = (flow: RequestFlow | undefined): RelayEnd => (flow?.lease.isEvicted === true ? 'evicted' : 'client-left');
 
-function isOver(req: NodeRequest, res: NodeResponse): boolean {
-  return res.destroyed || res.closed || res.writableEnded || req.socket.destroyed;
-}
+const isOver = (req: NodeRequest, res: NodeResponse): boolean =>
+  res.destroyed || res.closed || res.writableEnded || req.socket.destroyed;
 
 function begin(answer: UpstreamAnswer, res: NodeResponse): void {
   res.statusCode = answer.status;

@@ -51,9 +51,8 @@ export function usageOf({ inputTokens, outputTokens }: ModelUsage): Parameters<L
   };
 }
 
-function isTokens(value: unknown): value is number {
-  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
-}
+const isTokens = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
 
 const content: readonly string[] = ['text-delta', 'reasoning-delta', 'tool-input-delta', 'tool-call'];
 

@@ -263,9 +263,8 @@ function whole(gathered: GatheredBytes): Buffer {
   return body;
 }
 
-function tooLarge(mostBytes: number): ApiError {
-  return new ApiError(413, 'request_too_large', `The request is larger than ${mostBytes} bytes.`, uploadEnds);
-}
+const tooLarge = (mostBytes: number): ApiError =>
+  new ApiError(413, 'request_too_large', `The request is larger than ${mostBytes} bytes.`, uploadEnds);
 
 function busy(): ApiError {
   const headers = { ...uploadEnds, 'retry-after': '1', 'retry-after-ms': '1000' };

@@ -184,9 +184,8 @@ function* timeLints({ timeouts, drain }: GatewayConfig): Lints {
     yield `drain takes up to ${ms(drainMs)}; Kubernetes kills after ${ms(terminationGraceMs)} unless terminationGracePeriodSeconds says more`;
 }
 
-export function sendersOf({ keys, anonymous }: GatewayConfig['auth']): readonly SenderConfig[] {
-  return anonymous === undefined ? keys : [...keys, anonymous];
-}
+export const sendersOf = ({ keys, anonymous }: GatewayConfig['auth']): readonly SenderConfig[] =>
+  anonymous === undefined ? keys : [...keys, anonymous];
 
 type DeclaredPlugin = { readonly type: string; readonly parameters: Readonly<Record<string, unknown>> };
 

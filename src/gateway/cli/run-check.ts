@@ -64,9 +64,8 @@ function renderCheck(file: string, { kind, faults, warnings, effective }: CheckR
   return `${lines.join('\n')}\n`;
 }
 
-function counted(count: number, what: string): string {
-  return `${count === 0 ? 'no' : count} ${what}${count === 1 ? '' : 's'}`;
-}
+const counted = (count: number, what: string): string =>
+  `${count === 0 ? 'no' : count} ${what}${count === 1 ? '' : 's'}`;
 
 /** Breaks at blanks; further lines begin with `indent`. A word longer than a line stands alone. */
 function wrap(text: string, indent: string): string[] {

@@ -22,16 +22,15 @@ export interface Service {
 /** Where a service begins: with its file, in words and by name, its log, and plugins of your own. */
 export type ServiceStart = Readonly<{ source: string; log: GatewayLog; file: string; plugins: ImportPluginsOptions }>;
 
+type StartService = (given: ServiceStart) => Promise<Service>;
+
 export function namesIn({ config, modules }: GatewayArguments): Pick<ServiceStart, 'file' | 'plugins'> {
   const file = config === '-' ? '-' : resolve(config);
   return { file, plugins: { from: file === '-' ? undefined : dirname(file), modules } };
 }
 
 /** Resolves to the exit status. */
-export async function runService(
-  command: GatewayArguments,
-  start: (given: ServiceStart) => Promise<Service>,
-): Promise<number> {
+export async function runService(command: GatewayArguments, start: StartService): Promise<number> {
   const { config: path, logFormat } = command;
   const { file, plugins } = namesIn(command);
   const output = new CommandLog(logFormat);

@@ -50,9 +50,8 @@ export function* tenantLints(config: GatewayConfig, { bands }: Resolved, text: s
     if (!priorities.has(priority)) yield `no sender has the priority ${priority}: its band stays empty`;
 }
 
-function nobodyIs(tenant: string, known: readonly string[]): string {
-  return `no key has it as tenant${didYouMean(tenant, known)}`;
-}
+const nobodyIs = (tenant: string, known: readonly string[]): string =>
+  `no key has it as tenant${didYouMean(tenant, known)}`;
 
 export function effectiveTenants(config: GatewayConfig, options: Resolved, text: string): Effective {
   const { tenants, flows } = namedFlows(text);

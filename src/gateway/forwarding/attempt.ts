@@ -313,13 +313,11 @@ function abortBy(lease: Lease, Timeout: new () => Error): void {
   lease.abort(new Timeout());
 }
 
-function isStream(headers: IncomingHttpHeaders): boolean {
-  return headers['content-type']?.startsWith('text/event-stream') === true;
-}
+const isStream = (headers: IncomingHttpHeaders): boolean =>
+  headers['content-type']?.startsWith('text/event-stream') === true;
 
-function isIdentity({ 'content-encoding': encoding }: IncomingHttpHeaders): boolean {
-  return encoding === undefined || encoding === 'identity';
-}
+const isIdentity = ({ 'content-encoding': encoding }: IncomingHttpHeaders): boolean =>
+  encoding === undefined || encoding === 'identity';
 
 const codeOf = (error: unknown): string => String(Object(error).code ?? '');
 

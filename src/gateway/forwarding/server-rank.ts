@@ -20,9 +20,8 @@ export function rankFields(state: RequestState, { priority: dialect }: UpstreamC
   return dialect === 'dynamo' ? { nvext: withHint(state, rank) } : { priority: String(rank) };
 }
 
-function rankIn({ ranks }: RankField, priority: number): number {
-  return (ranks.find((step) => step.priority <= priority) ?? ranks.at(-1)!).rank;
-}
+const rankIn = ({ ranks }: RankField, priority: number): number =>
+  (ranks.find((step) => step.priority <= priority) ?? ranks.at(-1)!).rank;
 
 /** A trusted client has said it itself. */
 function keepsRank({ sender, body, req }: RequestState, field: string): boolean {

@@ -43,25 +43,19 @@ export function watchUpstreams(
 }
 
 /** True when the server answers, but does not report its load. */
-export function answersWithoutMetrics({ code }: ScrapeError): boolean {
-  return code === 'http-status' || code === 'no-metrics' || code === 'too-large';
-}
+export const answersWithoutMetrics = ({ code }: ScrapeError): boolean =>
+  code === 'http-status' || code === 'no-metrics' || code === 'too-large';
 
-export function scraperOf(
-  upstreams: Upstreams,
-  { path, interval, idleInterval, timeout, stalenessThreshold }: ScrapeConfig,
-  log: GatewayLog,
-  fetch?: MetricsFetch,
-): Scraper {
+export function scraperOf(upstreams: Upstreams, config: ScrapeConfig, log: GatewayLog, fetch?: MetricsFetch): Scraper {
   return scrape(upstreams.pool, {
-    intervalMs: interval,
-    idleIntervalMs: idleInterval,
-    timeoutMs: timeout,
-    stalenessThresholdMs: stalenessThreshold,
+    intervalMs: config.interval,
+    idleIntervalMs: config.idleInterval,
+    timeoutMs: config.timeout,
+    stalenessThresholdMs: config.stalenessThreshold,
     fetch,
     urlOf: (endpoint) => {
       const { metrics, url, labels } = upstreams.configOf(endpoint);
-      return metrics === 'none' ? undefined : (labels.metricsUrl ?? url + path);
+      return metrics === 'none' ? undefined : (labels.metricsUrl ?? url + config.path);
     },
     profile: (endpoint) => {
       const { metrics } = upstreams.configOf(endpoint);

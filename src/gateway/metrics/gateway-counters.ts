@@ -1,7 +1,7 @@
 /** The counters of the gateway itself: answers, servers, tokens. Plain numbers, a few increments for each request. */
 import type { Lease } from '../../index.js';
 import type { HealthResult } from '../../upstream/index.js';
-import type { cutterOf, RequestState } from '../request-state.js';
+import type { Cut, RequestState } from '../request-state.js';
 
 /** Longer values are not kept apart: a thousand long names fill memory too. */
 const longestValue = 256;
@@ -90,7 +90,7 @@ export class GatewayCounters {
   }
 
   /** The request has ended; `cutBy`: who cut its answer short, if somebody did. */
-  ended(state: RequestState, cutBy: ReturnType<typeof cutterOf>): void {
+  ended(state: RequestState, cutBy: Cut): void {
     const { lease, res, ttftMs, size } = state;
     this.answers.add(1, res.headersSent ? String(res.statusCode) : 'none', sourceOf(state));
     if (cutBy !== undefined) this.cuts.add(1, cutBy);

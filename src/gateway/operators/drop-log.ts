@@ -4,12 +4,10 @@ import type { GatewayRequest } from '../gateway-flow.js';
 import type { GatewayConfig } from '../settings/gateway-config.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 
+type Flow = FlowController<GatewayRequest>;
+
 /** The line is a warning, unless all drops are of clients that left. `stop` writes the last line, if there is one. */
-export function logDropsOf(
-  flow: FlowController<GatewayRequest>,
-  { log }: GatewayConfig,
-  write: GatewayLog,
-): { stop(): void } {
+export function logDropsOf(flow: Flow, { log }: GatewayConfig, write: GatewayLog): { stop(): void } {
   return logDrops(flow, {
     fairnessIds: log.tenants,
     onLine: (_line, { drops, periodMs, reasons, priorities, fairnessIds, isShadow }) => {

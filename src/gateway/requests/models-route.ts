@@ -24,6 +24,8 @@ const timeoutMs = 2_000;
 const keptMs = 5_000;
 
 type Lists = readonly (readonly Model[])[];
+type Servers = readonly UpstreamConfig[];
+type Serves = (model: string) => boolean;
 
 interface Kept {
   /** The servers that were asked. */
@@ -48,12 +50,7 @@ export class ModelsRoute {
    * Aliases are models as well. `serves`: some server takes requests for a model; it may change with `upstreams` only.
    * @throws (rejects) ApiError 502 when no file, no label and no server tells of any
    */
-  async offer(
-    config: ModelsConfig,
-    upstreams: readonly UpstreamConfig[],
-    serves: (model: string) => boolean,
-    agent: Agent,
-  ): Promise<ModelOffer> {
+  async offer(config: ModelsConfig, upstreams: Servers, serves: Serves, agent: Agent): Promise<ModelOffer> {
     const lists = config.list === undefined ? await this.askAll(upstreams, agent) : [];
     const of = [config, lists, ...upstreams];
     const isSame = this.offered?.of.length === of.length && of.every((part, index) => part === this.offered?.of[index]);
@@ -64,7 +61,7 @@ export class ModelsRoute {
     return this.offered.offer;
   }
 
-  private askAll(upstreams: readonly UpstreamConfig[], agent: Agent): Promise<Lists> {
+  private askAll(upstreams: Servers, agent: Agent): Promise<Lists> {
     const of = JSON.stringify(upstreams.map(({ id, url }) => [id, url]));
     if (this.kept?.of === of && performance.now() < this.kept.untilMs) return this.kept.lists;
     const answers = Promise.all(upstreams.map((upstream) => ask(upstream, agent)));
@@ -76,12 +73,7 @@ export class ModelsRoute {
   }
 }
 
-function offeredModels(
-  { aliases, list }: ModelsConfig,
-  upstreams: readonly UpstreamConfig[],
-  lists: Lists,
-  serves: (model: string) => boolean,
-): Map<string, Model> {
+function offeredModels({ aliases, list }: ModelsConfig, upstreams: Servers, lists: Lists, serves: Serves) {
   const models = new Map<string, Model>();
   if (list !== undefined) {
     for (const id of list)

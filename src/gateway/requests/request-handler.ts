@@ -357,9 +357,8 @@ function outputOf({ sender }: RequestState, { maxOutputTokens, hints }: Generati
   return sender?.trusted === true ? (hints.osl ?? maxOutputTokens) : maxOutputTokens;
 }
 
-function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
-  return 'observe' in detector && typeof detector.observe === 'function';
-}
+const isAdaptive = (detector: SaturationDetector): detector is AdaptiveDetector =>
+  'observe' in detector && typeof detector.observe === 'function';
 
 /** Node silently leaves out headers beyond the limit; the request would be served without its last headers. */
 const headersTaken = `A request may have at most ${mostHeaders} headers.`;
@@ -373,9 +372,8 @@ function decoded(text: string): string {
   }
 }
 
-export function nothingAt({ req, path }: RequestState): ApiError {
-  return new ApiError(404, 'not_found', `There is nothing at ${req.method} ${path.slice(0, 200)}.`);
-}
+export const nothingAt = ({ req, path }: RequestState): ApiError =>
+  new ApiError(404, 'not_found', `There is nothing at ${req.method} ${path.slice(0, 200)}.`);
 
 /** The methods of a path of clients. */
 function methodsOf(path: string): string {

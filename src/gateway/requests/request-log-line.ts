@@ -1,15 +1,12 @@
 /** The log line of one request, with all that people ask for afterwards. It is made once the request has ended. */
 import { explainDrop } from '../../index.js';
-import type { cutterOf, RequestState } from '../request-state.js';
+import type { Cut, RequestState } from '../request-state.js';
 import type { LogFields, LogLevel } from '../shared/gateway-log.js';
 
+type LogLine = { readonly level: LogLevel; readonly fields: LogFields };
+
 /** `isSent`: the whole answer; `cutBy`: who cut it short. A drop alone is no warning: the `drops` lines have it too. */
-export function requestLogLine(
-  state: RequestState,
-  isSent: boolean,
-  cutBy: ReturnType<typeof cutterOf>,
-  showsTenants: boolean,
-): { level: LogLevel; fields: LogFields } {
+export function requestLogLine(state: RequestState, isSent: boolean, cutBy: Cut, showsTenants: boolean): LogLine {
   const { id, req, res, path, model, attempts, drop, failureCode, lease } = state;
   const isEvicted = lease?.isEvicted === true;
   const { fairnessId = state.sender?.tenant, priority = state.sender?.priority } = state.classification ?? {};

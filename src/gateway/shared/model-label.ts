@@ -8,6 +8,5 @@ export function modelsOf({ labels }: Labelled): string[] {
 }
 
 /** True without the label: such a server may have any model. */
-export function mayHave(server: Labelled, model: string): boolean {
-  return server.labels.model === undefined || modelsOf(server).includes(model);
-}
+export const mayHave = (server: Labelled, model: string): boolean =>
+  server.labels.model === undefined || modelsOf(server).includes(model);

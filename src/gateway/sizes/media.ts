@@ -80,6 +80,5 @@ function pdfTokens(body: Buffer, head: Buffer, from: number, end: number): numbe
 
 const decoded = (body: Buffer, start: number, end: number): Buffer => Buffer.from(textAt(body, start, end), 'base64');
 
-function textAt(body: Buffer, start: number, end: number): string {
-  return body.toString('latin1', start, end).replaceAll('\\/', '/');
-}
+const textAt = (body: Buffer, start: number, end: number): string =>
+  body.toString('latin1', start, end).replaceAll('\\/', '/');

@@ -59,6 +59,5 @@ function shrunk({ width, height, isLow }: Picture, longest: number, shortest: nu
   return { width: width * scale, height: height * scale, isLow };
 }
 
-function patches({ width, height }: PictureSize, side: number): number {
-  return Math.ceil(width / side) * Math.ceil(height / side);
-}
+const patches = ({ width, height }: PictureSize, side: number): number =>
+  Math.ceil(width / side) * Math.ceil(height / side);

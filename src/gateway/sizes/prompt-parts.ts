@@ -25,9 +25,8 @@ const longestLabel = 64;
 /** The hash of a name with one byte more. */
 export const addToHash = (hash: number, byte: number): number => Math.imul(hash ^ byte, 0x01000193);
 
-function byHash(...names: string[]): ReadonlyMap<number, string> {
-  return new Map(names.map((name) => [Buffer.from(name).reduce(addToHash, 0), name]));
-}
+const byHash = (...names: string[]): ReadonlyMap<number, string> =>
+  new Map(names.map((name) => [Buffer.from(name).reduce(addToHash, 0), name]));
 
 /** Fields of the body that a model reads: of the former the values, of the latter the names too. */
 const prompts = /^(?:messages|prompt|input|system|instructions|suffix|quer(?:y|ies)|documents|text_[12])$/;

@@ -1,6 +1,6 @@
 /** The calls of the buckets' script, and what is wrong with an answer. */
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
-import type { Store } from '../store/store.js';
+import type { Store, Texts } from '../store/store.js';
 import { type LinkFigures, numbersOf, StoreLink } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { BucketSettings } from './bucket-options.js';
@@ -41,6 +41,8 @@ export type Sale = Readonly<{ epoch: string; end: string; sold: number; level: n
 
 const partsOfSale = 4;
 
+type Call = { readonly mark?: string; readonly onLate?: (sales: readonly Sale[]) => void };
+
 type BucketEvents = ListenerErrors & { problem: StoreProblem };
 
 export class BucketStore {
@@ -68,11 +70,7 @@ export class BucketStore {
   }
 
   /** One purchase for each key, in one step; a `mark` counts once. @throws (rejects) StoreError */
-  buy(
-    keys: readonly string[],
-    purchases: readonly Purchase[],
-    { mark = '', onLate }: { readonly mark?: string; readonly onLate?: (sales: readonly Sale[]) => void } = {},
-  ): Promise<readonly Sale[]> {
+  buy(keys: Texts, purchases: readonly Purchase[], { mark = '', onLate }: Call = {}): Promise<readonly Sale[]> {
     const args = [mark, ...purchases.flatMap(argumentsOf)];
     return this.link.ask(bucketScript, keys, args, (reply) => salesOf(reply, purchases), onLate);
   }
@@ -111,6 +109,5 @@ function salesOf(reply: unknown, purchases: readonly Purchase[]): Sale[] | undef
   return isOne && (isSold(sales, purchases) || sales.every(({ sold }) => sold === 0)) ? sales : undefined;
 }
 
-export function isSold(sales: readonly Sale[], purchases: readonly Pick<Purchase, 'least'>[]): boolean {
-  return sales.every(({ sold }, index) => sold >= (purchases[index]?.least ?? 0));
-}
+export const isSold = (sales: readonly Sale[], purchases: readonly Pick<Purchase, 'least'>[]): boolean =>
+  sales.every(({ sold }, index) => sold >= (purchases[index]?.least ?? 0));

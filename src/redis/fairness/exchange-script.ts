@@ -7,7 +7,7 @@
  */
 import { localTables } from '../store/local-table.js';
 import { scriptHead } from '../store/script.js';
-import type { StoreScript } from '../store/store.js';
+import type { StoreScript, Texts } from '../store/store.js';
 
 export const exchangeScript: StoreScript = {
   name: 'exchange',
@@ -33,12 +33,7 @@ return reply
 
 const tables = localTables<number>();
 
-function exchangeInMemory(
-  memory: object,
-  [key = '']: readonly string[],
-  [horizonMs, , ...told]: readonly string[],
-  nowUs: number,
-): string[] {
+function exchangeInMemory(memory: object, [key = '']: Texts, [horizonMs, , ...told]: Texts, nowUs: number): string[] {
   const costs = tables(memory);
   const reply: string[] = [];
   for (let at = 0; at < told.length; at += 2) {

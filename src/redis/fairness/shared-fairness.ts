@@ -55,6 +55,8 @@ interface Account {
 
 type Told = Readonly<{ flow: FlowView; selector: FlowSelector; account: Account; field: string; delta: number }>;
 
+type Settings = output<typeof optionsSchema>;
+type Accounts = WeakMap<FlowView, Account>;
 type Bands = Map<number, { readonly band: BandView; readonly selector: FlowSelector }>;
 
 /** A flow of which no replica has told for this many intervals is removed. */
@@ -79,7 +81,7 @@ export function sharedFairness(
   const { callTimeout: timeoutMs, clock, random, name, interval } = settings;
   const link = new StoreLink(given, { timeoutMs, clock, random, where: `fairness "${name}"` });
   const bands: Bands = new Map();
-  const accounts = new WeakMap<FlowView, Account>();
+  const accounts: Accounts = new WeakMap();
   let exchanges = 0;
   let isClosed = false;
   let timer: unknown;
@@ -137,11 +139,7 @@ export function sharedFairness(
   };
 }
 
-function waitingFlows(
-  bands: Bands,
-  accounts: WeakMap<FlowView, Account>,
-  { maxFlows, hashKeys }: output<typeof optionsSchema>,
-): Told[] {
+function waitingFlows(bands: Bands, accounts: Accounts, { maxFlows, hashKeys }: Settings): Told[] {
   const told: Told[] = [];
   for (const [priority, { band, selector }] of bands) {
     for (const flow of band.activeFlows()) {

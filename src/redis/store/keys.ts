@@ -21,21 +21,18 @@ export function bucketKey(space: KeySpace & { readonly hashKeys: boolean }, owne
   return `${prefix}:{${name}:${keyPart(owner, hashKeys || owner.length > longestOwner)}}:${part}`;
 }
 
-export function fairnessKeys({ prefix, name }: KeySpace): string[] {
-  return ['served', 'heard'].map((part) => `${prefix}:{${name}}:fairness:${part}`);
-}
+export const fairnessKeys = ({ prefix, name }: KeySpace): string[] =>
+  ['served', 'heard'].map((part) => `${prefix}:{${name}}:fairness:${part}`);
 
-export function channelOf({ prefix, name }: KeySpace, kind: 'marks' | 'sessions'): string {
-  return `${prefix}:{${name}}:${kind}`;
-}
+export const channelOf = ({ prefix, name }: KeySpace, kind: 'marks' | 'sessions'): string =>
+  `${prefix}:{${name}}:${kind}`;
 
 /** What stands for a name that is secret or long: 32 hexadecimal digits, the first half of its SHA-256. */
 export const hashedName = (text: string): string => hexDigest('sha256', text).slice(0, 32);
 
 /** Hexadecimal text. A client of a store needs sockets, so it runs where Node's modules are. */
-export function hexDigest(algorithm: 'sha1' | 'sha256', text: string): string {
-  return createHash(algorithm).update(text).digest('hex');
-}
+export const hexDigest = (algorithm: 'sha1' | 'sha256', text: string): string =>
+  createHash(algorithm).update(text).digest('hex');
 
 /** Payers and groups with longer names are known by a hash. */
 const longestOwner = 200;

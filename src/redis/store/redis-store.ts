@@ -110,9 +110,8 @@ function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
 
 const isNodeRedis = (candidate: unknown): candidate is NodeRedisClient => hasMethods(candidate, 'evalSha', 'eval');
 
-function isRedisClient(candidate: unknown): candidate is RedisClient {
-  return isNodeRedis(candidate) || hasMethods(candidate, 'evalsha', 'eval');
-}
+const isRedisClient = (candidate: unknown): candidate is RedisClient =>
+  isNodeRedis(candidate) || hasMethods(candidate, 'evalsha', 'eval');
 
 type Listen = (event: string, listener: (error: unknown) => void) => unknown;
 

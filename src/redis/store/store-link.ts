@@ -38,6 +38,7 @@ export interface LinkListener {
 }
 
 type OnLate = (reply: unknown) => void;
+type Read<T> = (reply: unknown) => T | undefined;
 
 const missesToOpen = 3;
 const firstRetryMs = 200;
@@ -101,13 +102,7 @@ export class StoreLink {
   }
 
   /** `run`, and what `read` makes of the answer; if that is nothing, the call missed. @throws (rejects) StoreError */
-  async ask<T>(
-    script: StoreScript,
-    keys: readonly string[],
-    args: readonly string[],
-    read: (reply: unknown) => T | undefined,
-    onLate?: (answer: T) => void,
-  ): Promise<T> {
+  async ask<T>(script: StoreScript, keys: Texts, args: Texts, read: Read<T>, onLate?: (late: T) => void): Promise<T> {
     const hearLate = (reply: unknown): void => {
       const late = read(reply);
       if (late !== undefined) onLate?.(late);

@@ -173,6 +173,5 @@ export function parseSelector(text: string, valueLabel?: string): MetricSelector
   return { metric, labels, valueLabel };
 }
 
-function isSelected({ labels }: MetricSelector, of: ReadonlyMap<string, string>): boolean {
-  return labels.every(([name, value]) => of.get(name) === value);
-}
+const isSelected = ({ labels }: MetricSelector, of: ReadonlyMap<string, string>): boolean =>
+  labels.every(([name, value]) => of.get(name) === value);
