@@ -78,6 +78,7 @@ describe('defaultRegistry', () => {
       'vegas-detector',
     ]);
     expect(registry.types('constraint')).toEqual([
+      'capacity-ledger',
       'circuit-breaker-detector',
       'quota-detector',
       'session-limit-detector',
@@ -110,6 +111,7 @@ describe('defaultRegistry', () => {
 
   /** They have parameters for which there is no safe guess. */
   const demanding = [
+    'capacity-ledger',
     'aimd-latency-detector',
     'gradient2-detector',
     'hysteresis-saturation-detector',

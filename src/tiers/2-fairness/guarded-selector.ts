@@ -161,7 +161,12 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   }
 
   flowRemoved(flow: FlowView): void {
-    this.guard.tell(this.selector, 'flowRemoved', flow);
+    try {
+      const answer: unknown = this.selector.flowRemoved?.(flow);
+      if (answer !== undefined) this.guard.ignored(answer);
+    } catch (error) {
+      this.guard.failed(error);
+    }
   }
 
   private noteHooks(): void {
