@@ -20,6 +20,7 @@ export const tasks = {
     capacity: [dist, 'node examples/gateway/capacity.mjs'],
     'late-binding': [dist, 'node examples/gateway/late-binding.mjs'],
     workers: [dist, 'node examples/replicas/workers.mjs'],
+    overflow: [dist, 'node examples/gateway/overflow.mjs'],
     replicas: [dist, 'node examples/replicas/serve.mjs --seconds 16 --kill-after 8'],
     portkey: [dist, 'node bench/install.mjs ../examples/portkey', 'node examples/portkey/demo.mjs'],
   },

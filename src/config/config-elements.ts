@@ -22,6 +22,9 @@ export function quantity(zero: string, example: string): Schema<number> {
 
 export const ttl = (): Schema<number> => duration('a duration from "0s" (for ever) up, such as "60s"', (ms) => ms >= 0);
 
+export const span = (example: string): Schema<number> =>
+  duration(`a duration from "0s" up, such as "${example}"`, (ms) => ms >= 0);
+
 export const interval = (example: string): Schema<number> =>
   duration(`a duration above 0, such as "${example}"`, (ms) => ms > 0);
 

@@ -1,12 +1,13 @@
 /** The section `flowControl`, and the options that it becomes. Longer than most files, because it is one table. */
 import type { output } from 'zod/v4/core';
+import { endpointTurns } from '../base/endpoint-turns.js';
 import type { Problems } from '../base/problems.js';
 import * as rules from '../base/schema/cross-field-rules.js';
 import { option, row } from '../base/schema/json-schema.js';
 import * as s from '../base/schema/schema.js';
 import type { BandTemplate, Duration, FlowControllerOptions, Schema } from '../index.js';
 import { inFlightEviction, nounOf, shadow } from '../index.js';
-import { interval, quantity, ttl } from './config-elements.js';
+import { interval, quantity, span, ttl } from './config-elements.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { flowLimits, flowSettings, flowsOf, inFlight, knownPlans, unlimitedWhereZero } from './tenant-plans.js';
 
@@ -53,6 +54,10 @@ function bandTable(plugins: References, defaults: ConfigDefaults) {
     flowLimits: option('Limits of each flow of the band; unlimited without it.', flowLimits()),
     maxInFlightPerFlow: option('What each flow may run at a time; unlimited without it.', inFlight()),
     minShare: option('The part of all dispatches that the band gets while it waits; 0 without it.', s.ratio()),
+    endpoints: option(
+      'Groups of servers (label `group`), in turn; every server without it.',
+      endpointTurns(span('200ms')),
+    ),
   };
 }
 
@@ -117,11 +122,11 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     ),
     endpointFilterPluginRefs: option('Where a request may go at all.', s.list(plugins.reference('endpointFilter'))),
     headroom: option(
-      '`preferred`: a request goes to a server that is full, when all are. Without it: `required` with filters of servers, else `preferred`.',
+      '`preferred`: a request goes to a server that is full, when all are. Without it: `required` with filters or groups of servers, else `preferred`.',
       s.oneOf('preferred', 'required'),
     ),
     holBlocking: option(
-      'Which requests wait behind one whose servers have no room; `band` without it.',
+      'Which requests wait behind one whose servers have no room; `band` without it, `flow` with groups.',
       s.oneOf('band', 'flow', 'none'),
     ),
     overflow: row('Who leaves full queues.', s.optional(s.oneOf('reject', 'displace', 'fair'), overflow)),
@@ -257,6 +262,7 @@ function template(band: Band): BandTemplate {
     ordering: band.orderingPolicyRef,
     saturationDetector: band.saturationDetectorRef,
     minShare: band.minShare,
+    endpoints: band.endpoints?.map(({ group, afterMs }) => ({ group, after: afterMs })),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Options of the constructor, and resolved. Longer than most files, because each is explained where it stands. */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { Clock } from '../base/clock.js';
+import type { EndpointGroup } from '../base/endpoint-turns.js';
 import type { Duration } from '../base/schema/duration.js';
 import type { Quantity } from '../base/schema/quantity.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
@@ -52,6 +53,11 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   saturationDetector?: SaturationDetector | SaturationFunction | undefined;
   /** Part of all dispatches that the band gets while it waits; 0…1, all bands together below 1. @default 0 */
   minShare?: number | undefined;
+  /**
+   * Groups of endpoints, by their label `group`: a request goes to the first with room that it may go to by then. Needs
+   * `pool`. @default every endpoint
+   */
+  endpoints?: readonly (string | EndpointGroup)[] | undefined;
 }
 
 /** The settings of one fairness ID, besides those of its band. */
@@ -183,12 +189,13 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   endpointFilters?: readonly EndpointFilter<R>[] | undefined;
   /**
    * A request for whose endpoints the detector leaves no room: it goes to one of them (`preferred`), or waits
-   * (`required`). @default 'required' with `endpointFilters`, else 'preferred'
+   * (`required`). @default 'required' with `endpointFilters` or groups of endpoints, else 'preferred'
    */
   headroom?: 'preferred' | 'required' | undefined;
   /**
    * Which requests wait behind one whose endpoints have no room: its `band` and those below, its `flow`, or `none` but
-   * those of its flow for the same endpoints. @default 'band'; 'none' with a detector that tells sessions apart
+   * those of its flow for the same endpoints. @default 'band'; 'flow' where bands name groups; 'none' with a detector
+   * that tells sessions apart
    */
   holBlocking?: HolBlocking | undefined;
   /**

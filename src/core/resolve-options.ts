@@ -2,6 +2,7 @@
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
+import { endpointTurns } from '../base/endpoint-turns.js';
 import { memberOf } from '../base/faults/foreign-values.js';
 import * as rules from '../base/schema/cross-field-rules.js';
 import * as s from '../base/schema/schema.js';
@@ -66,6 +67,7 @@ const template = {
   ordering: s.optional(pluginOf('ordering'), defaultOrdering),
   saturationDetector: s.optional(s.element(readDetector)),
   minShare: s.optional(s.ratio(), 0),
+  endpoints: s.optional(endpointTurns(s.duration('200ms'))),
 };
 
 const flowSettings = s.object({
@@ -187,7 +189,8 @@ export function resolveOptions<R extends FlowRequest>(
   const saturationDetector =
     parsed.saturationDetector ?? (maxConcurrency === undefined ? noDetector : concurrencyDetector({ maxConcurrency }));
   const profiles = flowsOf(parsed);
-  const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : 'band');
+  const hasGroups = namesGroups(parsed);
+  const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : hasGroups ? 'flow' : 'band');
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
   bands.sort((a, b) => b.priority - a.priority);
   return {
@@ -214,7 +217,7 @@ export function resolveOptions<R extends FlowRequest>(
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
     endpointFilters:
       bySession.length > 0 ? [...(endpointFilters ?? noFilters), ...bySession] : (endpointFilters ?? noFilters),
-    headroom: parsed.headroom ?? (endpointFilters === undefined ? 'preferred' : 'required'),
+    headroom: parsed.headroom ?? (endpointFilters === undefined && !hasGroups ? 'preferred' : 'required'),
     holBlocking,
     traceLeases: parsed.traceLeases ?? isDevelopment(),
   };
@@ -241,6 +244,7 @@ function resolveBand(
     parksFlows: band.maxInFlightPerFlow !== undefined || mayCap,
     maxInFlightPerFlow: band.maxInFlightPerFlow,
     minShare: band.minShare,
+    endpoints: band.endpoints,
   };
 }
 
@@ -317,12 +321,20 @@ function foreverAtZero(ms: number): number {
 }
 
 function hasPoolWhereNeeded(parsed: Parsed, report: s.Report): void {
-  const { endpointPicker, endpointFilters, pool } = parsed;
+  const { endpointPicker, endpointFilters, pool, headroom } = parsed;
+  // A request that goes to a full server of its first group never waits for the next.
+  if (headroom === 'preferred' && namesGroups(parsed))
+    report('"required", because bands name groups of endpoints', ['headroom'], '"preferred"');
   if (pool !== undefined) return;
   if (endpointFilters !== undefined) report('an EndpointPool, for endpointFilters to choose from', ['pool']);
   if (endpointPicker !== undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
+  if (namesGroups(parsed)) report('an EndpointPool, for the groups of endpoints that bands name', ['pool']);
   for (const detector of detectorsOf(parsed))
     if (detector?.needsPool) report(`an EndpointPool, for ${detector.type} to read`, ['pool']);
+}
+
+function namesGroups(parsed: Parsed): boolean {
+  return templatesOf(parsed).some((template) => template?.endpoints !== undefined);
 }
 
 /** A resident session would wait behind a new one, which waits for a session to end: for ever, if a client has both. */
@@ -357,7 +369,10 @@ function constraintsOf(parsed: Parsed): Constraint[] {
 
 /** The detectors of all bands, each once. */
 function detectorsOf(parsed: Parsed): Set<SaturationDetector | undefined> {
-  const { saturationDetector, bands, defaultBand, defaultNegativeBand } = parsed;
-  const templates = [...(Array.isArray(bands) ? bands : []), defaultBand, defaultNegativeBand];
-  return new Set([saturationDetector, ...templates.map((template) => template?.saturationDetector)]);
+  return new Set([parsed.saturationDetector, ...templatesOf(parsed).map((template) => template?.saturationDetector)]);
+}
+
+/** The settings of every band; undefined for those that are wrong. */
+function templatesOf({ bands, defaultBand, defaultNegativeBand }: Parsed): (ParsedBand | undefined)[] {
+  return [...(Array.isArray(bands) ? bands : []), defaultBand, defaultNegativeBand];
 }

@@ -90,12 +90,12 @@ export class ConstraintList {
     this.onAnnounced = onAnnounced;
   }
 
-  /** `recheckIntervalMs`: when to look again where a constraint does not say. */
-  configure(terms: readonly ConstraintTerms[], recheckIntervalMs: number): void {
+  /** `recheckIntervalMs`: when to look again where a constraint does not say. `judgesMore`: groups of endpoints do. */
+  configure(terms: readonly ConstraintTerms[], recheckIntervalMs: number, judgesMore: boolean): void {
     const before = this.all;
     this.all = terms.map((each) => new GuardedConstraint(each, this.errors, this.onAnnounced));
     for (const { subscription } of before) subscription.stop();
-    this.areAny = this.all.length > 0;
+    this.areAny = judgesMore || this.all.length > 0;
     this.fades = this.all.some((each) => each.has('fullness'));
     this.recheckIntervalMs = recheckIntervalMs;
     this.forgetRoom();
@@ -108,6 +108,11 @@ export class ConstraintList {
   /** Called before requests are looked at anew. */
   forgetRoom(): void {
     this.roomAtMs = Infinity;
+  }
+
+  /** A request that has no room now may have some then. */
+  lookAt(atMs: number): void {
+    this.roomAtMs = Math.min(this.roomAtMs, atMs);
   }
 
   /** The members with room for this very request. When there are none, `roomAtMs` says when to look again. */
@@ -126,7 +131,7 @@ export class ConstraintList {
     }
     if (left.length > 0) return left;
     const atMs = this.waitOf(endpoints, item, band, nowMs)?.atMs ?? nowMs;
-    this.roomAtMs = Math.min(this.roomAtMs, atMs > nowMs ? atMs : nowMs + this.recheckIntervalMs);
+    this.lookAt(atMs > nowMs ? atMs : nowMs + this.recheckIntervalMs);
     return left;
   }
 

@@ -34,6 +34,7 @@ export interface GateOptions {
 
 interface DetectedBand {
   readonly saturationDetector: SaturationDetector | undefined;
+  readonly endpoints?: readonly unknown[] | undefined;
 }
 
 /** Detectors of single bands; a band without one of its own is judged by the shared detector. */
@@ -252,7 +253,8 @@ export class Gate {
     this.own = all.size === 0 ? undefined : { all: [...all], byPriority, ofTemplate, ofNegativeTemplate };
     const listed = constraints.map((plugin) => ({ plugin, judges: undefined, isFor: undefined, isRead: true }));
     const terms = [...listed, ...this.detectors().flatMap((detector) => this.constraintsIn(detector))];
-    this.constraints.configure(terms, gate.recheckIntervalMs);
+    const usesGroups = [...bands, defaultBand, defaultNegativeBand].some(({ endpoints }) => endpoints !== undefined);
+    this.constraints.configure(terms, gate.recheckIntervalMs, usesGroups);
     const parts = partsOf(...constraints, ...this.detectors().map(({ detector }) => detector));
     this.seats.configure(parts, seatListener, running);
     this.hearsDispatches = this.seats.hears.dispatched || this.ceilings.hearsDispatches;

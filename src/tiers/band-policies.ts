@@ -71,9 +71,10 @@ export class BandPolicies {
     return this.selector === undefined ? this.ordering.makeQueue() : undefined;
   }
 
-  /** The order of flows of which some are held: that of the fairness policy, or else they take turns. */
-  orderOf(contenders: PickedBand): GuardedSelector | UnguardedRounds {
-    return this.selector?.forHeld(contenders) ?? new UnguardedRounds();
+  /** The order of flows of which some are held: that of the policy, or turns. `byAge`: after it, the oldest request. */
+  ordersOf(contenders: PickedBand, byAge: boolean): readonly (GuardedSelector | UnguardedRounds)[] {
+    const order = this.selector?.forHeld(contenders) ?? new UnguardedRounds();
+    return byAge ? [order, new GuardedSelector(oldestHead, contenders, this.errors)] : [order];
   }
 
   /** Reports of usage that the fairness policy, and those before it, ignored. */
@@ -89,6 +90,11 @@ export class BandPolicies {
     return new GuardedSelector(earliestHead(fairness.type, this.ordering.compare), band, this.errors);
   }
 }
+
+const oldestHead = /* @__PURE__ */ earliestHead(
+  'oldest-head',
+  (a, b) => a.enqueuedAtMs - b.enqueuedAtMs || a.sequence - b.sequence,
+);
 
 function queuesApart({ holdsFlows, parksFlows }: PolicySettings): boolean {
   return holdsFlows || parksFlows;

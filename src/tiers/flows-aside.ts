@@ -27,8 +27,9 @@ export interface Reason {
   readonly flows: Set<Flow>;
 }
 
-/** Makes the order of the flows of one class. */
-export type MakeOrder = BandPolicies['orderOf'];
+/** Makes the orders of the flows of one class. */
+type MakeOrders = (contenders: PickedBand) => Orders;
+type Orders = ReturnType<BandPolicies['ordersOf']>;
 
 /** Room for requests of one class. The flows that contend for it are a band to the selector that orders them. */
 export class HeldClass implements PickedBand, Reason {
@@ -38,13 +39,13 @@ export class HeldClass implements PickedBand, Reason {
   readonly contenders: Set<Flow> = new Set();
   readonly requestClass: string | undefined;
   readonly priority: number;
-  private order: ReturnType<MakeOrder> | undefined = undefined;
-  private readonly makeOrder: MakeOrder;
+  private orders: Orders = [];
+  private readonly makeOrders: MakeOrders;
 
-  constructor(requestClass: string | undefined, priority: number, makeOrder: MakeOrder) {
+  constructor(requestClass: string | undefined, priority: number, makeOrders: MakeOrders) {
     this.requestClass = requestClass;
     this.priority = priority;
-    this.makeOrder = makeOrder;
+    this.makeOrders = makeOrders;
   }
 
   get waiting(): number {
@@ -68,42 +69,54 @@ export class HeldClass implements PickedBand, Reason {
   }
 
   tellOfWaiting(): void {
-    for (const flow of this.contenders) this.order?.flowActivated(flow);
+    for (const order of this.orders) for (const flow of this.contenders) order.flowActivated(flow);
   }
 
-  /** The contender whose first request goes before those of the others; it may be let in already. */
-  first(nowMs: number): Flow | undefined {
-    const first = this.order?.pick(nowMs);
-    return this.isActiveFlow(first) ? first : this.flows.values().next().value;
+  /** The contender whose first request goes before those of the others, by each order; it may be let in already. */
+  *firsts(nowMs: number): Generator<Flow, void> {
+    const [oldestHeld] = this.flows;
+    for (const order of this.orders) {
+      const first = order.pick(nowMs) ?? oldestHeld;
+      if (this.isActiveFlow(first)) yield first;
+    }
+    if (this.orders.length === 0 && oldestHeld !== undefined) yield oldestHeld;
   }
 
   join(flow: Flow): void {
     this.contenders.add(flow);
     // One flow needs no order: with sessions, most classes have one.
     if (this.contenders.size === 1) return;
-    if (this.order !== undefined) return void this.order.flowActivated(flow);
-    this.order = this.makeOrder(this);
-    this.tellOfWaiting();
+    if (this.orders.length > 0) for (const order of this.orders) order.flowActivated(flow);
+    else {
+      this.orders = this.makeOrders(this);
+      this.tellOfWaiting();
+    }
   }
 
   leave(flow: Flow): void {
     this.contenders.delete(flow);
-    if (flow.waiting > 0) this.order?.flowDeactivated(flow, true);
-    this.order?.flowRemoved(flow);
+    for (const order of this.orders) {
+      if (flow.waiting > 0) order.flowDeactivated(flow, true);
+      order.flowRemoved(flow);
+    }
   }
 
   itemAdded(flow: Flow, item: WaitingItem): void {
-    this.order?.itemAdded(flow, item);
+    for (const order of this.orders) order.itemAdded(flow, item);
   }
 
   itemRemoved(flow: Flow, item: WaitingItem): void {
-    if (flow.waiting === 0) this.order?.flowDeactivated(flow);
-    this.order?.itemRemoved(flow, item);
+    this.emptied(flow);
+    for (const order of this.orders) order.itemRemoved(flow, item);
   }
 
   dispatched(flow: Flow, item: WaitingItem, nowMs: number): void {
-    if (flow.waiting === 0) this.order?.flowDeactivated(flow);
-    this.order?.dispatched(flow, item, nowMs);
+    this.emptied(flow);
+    for (const order of this.orders) order.dispatched(flow, item, nowMs);
+  }
+
+  private emptied(flow: Flow): void {
+    if (flow.waiting === 0) for (const order of this.orders) order.flowDeactivated(flow);
   }
 }
 
@@ -114,11 +127,11 @@ export class FlowsAside {
   readonly flows: LinkedList<Flow> = new LinkedList();
   private readonly classes = new Map<string | undefined, HeldClass>();
   private readonly priority: number;
-  private readonly makeOrder: MakeOrder;
+  private readonly makeOrders: MakeOrders;
 
-  constructor(priority: number, makeOrder: MakeOrder) {
+  constructor(priority: number, makeOrders: MakeOrders) {
     this.priority = priority;
-    this.makeOrder = makeOrder;
+    this.makeOrders = makeOrders;
   }
 
   /** Those that wait for something of that kind. O(flows). */
@@ -167,7 +180,7 @@ export class FlowsAside {
     if (flow.contendsIn !== undefined) return flow.contendsIn;
     const held =
       this.classes.get(requestClass) ??
-      put(this.classes, requestClass, new HeldClass(requestClass, this.priority, this.makeOrder));
+      put(this.classes, requestClass, new HeldClass(requestClass, this.priority, this.makeOrders));
     flow.contendsIn = held;
     held.join(flow);
     return held;

@@ -7,6 +7,7 @@
  * Invariant: the band's counts are the sums of its flows' counts; a flow is active or aside exactly while something of
  * it waits.
  */
+import type { GroupTurn } from '../base/endpoint-turns.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { FifoQueue } from '../base/queues/fifo-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';
@@ -28,6 +29,8 @@ export interface BandSettings extends PolicySettings {
   readonly maxInFlightPerFlow: InFlightCap | undefined;
   /** Part of all dispatches guaranteed to the band while it waits. */
   readonly minShare: number;
+  /** The groups of endpoints that it uses, one after the other; undefined: every endpoint. */
+  readonly endpoints: readonly GroupTurn[] | undefined;
 }
 
 export class PriorityBand implements PickedBand {
@@ -60,7 +63,9 @@ export class PriorityBand implements PickedBand {
     this.isConfigured = isConfigured;
     this.settings = settings;
     this.traffic = new BandTraffic(nowMs);
-    this.aside = new FlowsAside(priority, (contenders) => this.policies.orderOf(contenders));
+    this.aside = new FlowsAside(priority, (contenders) =>
+      this.policies.ordersOf(contenders, this.settings.endpoints !== undefined),
+    );
     this.policies = new BandPolicies(this, settings, errors);
     this.sharedQueue = this.policies.queueForAll();
   }

@@ -4,6 +4,7 @@ export type { SloClasses } from '../admission/slo-classes.js';
 export type { TenantBudgets } from '../admission/tenant-budgets.js';
 export type { TokenBucket } from '../admission/token-bucket.js';
 export type { WorkerAdmission, WorkerLease } from '../admission/worker-admission.js';
+export type { EndpointGroup } from '../base/endpoint-turns.js';
 export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../base/quota-window.js';
 export type { CapacityLedgerOptions } from '../constraints/capacity/capacity-ledger.js';
 export type { CircuitBreaker, CircuitState } from '../constraints/circuit-breaker.js';

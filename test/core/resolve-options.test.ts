@@ -295,7 +295,7 @@ describe('what cannot be right', () => {
     [
       'an option in the wrong place',
       { bands: [{ priority: 0, maxRequests: 5 }] },
-      'bands[0].maxRequests: expected one of the keys priority, limits, flowLimits, maxInFlightPerFlow, requestTtl, fairness, ordering, saturationDetector, minShare (did you mean "limits.maxRequests"?); got an unknown key',
+      'bands[0].maxRequests: expected one of the keys priority, limits, flowLimits, maxInFlightPerFlow, requestTtl, fairness, ordering, saturationDetector, minShare, endpoints (did you mean "limits.maxRequests"?); got an unknown key',
     ],
     [
       'the word for what brings its code',

@@ -23,7 +23,7 @@ import type { CountedSignal } from './counted-signal.js';
 import { constraintsOf, engineOf, isPaused, isSilent, itemInside, optionsOf, ownDetectorOf } from './inside.js';
 import { pairs } from './pairs.js';
 import { reached } from './reached.js';
-import { flowName, mayServe, room } from './room.js';
+import { flowName, groupsOf, mayServe, room } from './room.js';
 import { TurnsTaken } from './turns-taken.js';
 import type { WorldClock } from './world-clock.js';
 
@@ -325,6 +325,11 @@ export class Host {
         lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined),
         'the wrong endpoint was announced',
       );
+      const groups = groupsOf(this.flow, item.priority)?.map(({ group }) => group);
+      const place = groups?.indexOf(endpoint?.labels.group ?? '') ?? 0;
+      // From inside a plugin the label may have changed since the choice.
+      this.expect(place >= 0 || this.isMeddledWith, `went to an endpoint outside ${groups?.join(', ')}`);
+      if (place > 0) reached.saw('a request goes to the second group of its band');
       this.noteDispatched(ticket);
       ticket.state = 'dispatched';
       ticket.lease = lease;
@@ -942,7 +947,8 @@ export class Host {
     const first = band.sharedQueue
       ? [band.next(this.clock.now())]
       : (band.waitingFlows() as Flow[]).flatMap((flow) => {
-          const isBehind = judgesRequests && flow.isHeld && flow.contendsIn?.first(this.clock.now()) !== flow;
+          const isBehind =
+            judgesRequests && flow.isHeld && ![...(flow.contendsIn?.firsts(this.clock.now()) ?? [])].includes(flow);
           return !flow.isParked && !isBehind ? [flow.head] : [];
         });
     return first.filter((item) => item !== undefined).filter((item) => this.isBelowCap(item));

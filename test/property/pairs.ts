@@ -30,6 +30,7 @@ const parts: readonly Part[] = [
   ['minShare', 'shares of bands', (options) => anyBand(options, ({ minShare }) => minShare > 0)],
   ['flowLimits', 'limits of flows', (options) => anyBand(options, ({ flowLimits }) => flowLimits.maxRequests < 1e6)],
   ['caps', 'caps on flows', (options) => anyBand(options, (band) => band.maxInFlightPerFlow !== undefined)],
+  ['groups', 'groups of endpoints', (options) => anyBand(options, ({ endpoints }) => endpoints !== undefined)],
   ['detector', 'a detector of a band', (options) => anyBand(options, (band) => band.saturationDetector !== undefined)],
 ];
 
@@ -37,7 +38,7 @@ const missing = new Map<string, readonly [Part, Part]>();
 for (const [i, one] of parts.entries())
   for (const other of parts.slice(i + 1)) if (one[0] !== other[0]) missing.set(`${one[1]} × ${other[1]}`, [one, other]);
 // A controller without a pool has nothing that these could be about.
-const needsPool = ['endpointFilters', 'headroom', 'noEndpointRequestTtl'];
+const needsPool = ['endpointFilters', 'headroom', 'noEndpointRequestTtl', 'groups'];
 
 /** Something was dispatched under these options. Each options object counts once. */
 export const pairs = {

@@ -48,6 +48,7 @@ const states = [
   'two controllers have requests on one server',
   'the clock is set back while requests wait',
   'a request goes to a server that another one could not go to',
+  'a request goes to the second group of its band',
 ] as const;
 
 /** Tens of thousands of steps may pass without. */

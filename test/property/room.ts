@@ -1,6 +1,7 @@
 /**
  * Where may a request go, and under which name does it wait? The filters, marks and headroom once more, in plain words.
  */
+import type { GroupTurn } from '../../src/base/endpoint-turns.js';
 import type { EndpointFilter, EndpointPool, EndpointView, FlowController, ItemView } from '../../src/index.js';
 import type { TestRequest } from './host.js';
 import { constraintsOf, implicitEndpointOf, optionsOf, ownDetectorOf } from './inside.js';
@@ -47,9 +48,34 @@ export function room(
     const isSeen = saturationDetector.isBlindTo?.(endpoint, nowMs) !== true;
     return served[i] === true && endpoint.state === 'ready' && endpoint.overloadedUntilMs <= nowMs && isSeen;
   });
-  const roomy = withRoomFor(reachable);
-  if (headroom !== 'required') return roomy.length > 0;
-  return (detector.filter?.(roomy, nowMs) ?? roomy).length > 0;
+  return placesOf(flow, item, reachable, nowMs).some((places) => {
+    const roomy = withRoomFor(places);
+    if (headroom !== 'required') return roomy.length > 0;
+    return (detector.filter?.(roomy, nowMs) ?? roomy).length > 0;
+  });
+}
+
+/** The groups that it may use by now, of those that its band names; without groups, all of them. */
+function placesOf(
+  flow: FlowController<never>,
+  item: ItemView,
+  reachable: readonly EndpointView[],
+  nowMs: number,
+): (readonly EndpointView[])[] {
+  const groups = groupsOf(flow, item.priority);
+  if (groups === undefined) return [reachable];
+  const members = groups.map(({ group }) => reachable.filter(({ labels }) => labels.group === group));
+  return members.filter((_, i) => {
+    const isOpen = nowMs >= item.enqueuedAtMs + (groups[i]?.afterMs ?? 0);
+    return isOpen || members.slice(0, i).every(({ length }) => length === 0);
+  });
+}
+
+/** The groups that requests of that priority may use. */
+export function groupsOf(flow: FlowController<never>, priority: number): readonly GroupTurn[] | undefined {
+  const { bands, defaultBand, defaultNegativeBand } = optionsOf(flow);
+  const template = priority < 0 ? defaultNegativeBand : defaultBand;
+  return (bands.find((band) => band.priority === priority) ?? template).endpoints;
 }
 
 /** The name of the flow that it must be filed under, unless the flow is one that many share. */

@@ -4,6 +4,7 @@
  */
 import {
   type AdmissionPolicy,
+  type BandOptions,
   type Constraint,
   concurrencyDetector,
   EndpointPool,
@@ -77,6 +78,12 @@ export interface Step {
 
 const priorities = [-3, -1, 0, 2, 9] as const;
 const models = ['m', 'n'] as const;
+const groups: readonly NonNullable<BandOptions['endpoints']>[] = [
+  ['own'],
+  ['own', { group: 'paid', after: 40 }],
+  ['own', { group: 'paid', after: 300 }],
+  ['paid', 'own'],
+];
 const causes = ['saturated', 'overloaded', 'budget', undefined] as const;
 const recheckIntervalMs = 10;
 /** More than the requests of a step can take, at one dispatch a turn. */
@@ -113,6 +120,8 @@ export class World {
   private readonly isTangled: boolean;
   /** Some detectors tell sessions apart; `holBlocking` must be 'none' then. */
   private readonly limitsSessions: boolean;
+  /** Bands may name groups of endpoints; headroom must not be 'preferred' then. */
+  private readonly usesGroups: boolean;
   private requests = 0;
   /** Its plan changes now and then. */
   private weightOfA = 3;
@@ -130,6 +139,7 @@ export class World {
       runsBackwards: !isTangled && random.chance(0.1),
     });
     this.pool = random.chance(0.6) ? new EndpointPool() : undefined;
+    this.usesGroups = this.pool !== undefined && random.chance(0.4);
     for (let i = random.int(4); i > 0; i--) this.addEndpoint(random);
     const hostCount = this.pool !== undefined && random.chance(0.4) ? 2 + random.int(2) : 1;
     for (let i = 0; i < hostCount; i++) this.hosts.push(this.makeHost(random));
@@ -509,7 +519,7 @@ export class World {
     const filters = [isOdd ? nonsenseFilter(this.mischief) : byModel];
     return {
       endpointFilters: this.pool !== undefined && random.chance(0.6) ? filters : undefined,
-      headroom: random.pick([undefined, 'required', 'preferred']),
+      headroom: random.pick([undefined, 'required', this.usesGroups ? undefined : 'preferred']),
       holBlocking: this.limitsSessions ? 'none' : random.pick(['band', 'flow', 'none']),
       maxDispatchesPerTurn: random.pick([1, 2, 5, 1000, 1000, 1000]),
       maxLeaseMs: random.chance(0.3) ? random.pick([5, 60, 2_000]) : undefined,
@@ -554,6 +564,7 @@ export class World {
       flowLimits: random.chance(0.5) ? this.randomLimits(random, 1) : undefined,
       ...(random.chance(0.4) ? { requestTtl: random.pick([0, 30, 700, '2s', Number.POSITIVE_INFINITY]) } : {}),
       ...(random.chance(0.2) ? { minShare: random.pick(shares) } : {}),
+      ...(this.usesGroups && random.chance(0.5) ? { endpoints: random.pick(groups) } : {}),
       saturationDetector: this.randomOwnDetector(random),
       ...(this.isTangled ? this.tangledTemplate(random) : { fairness: fairness(), ordering: ordering() }),
       ...(isOdd ? { fairness: nonsenseFairness(this.mischief) } : {}),
@@ -605,7 +616,8 @@ export class World {
   }
 
   private randomLabels(random: Random): Record<string, string> {
-    return random.chance(0.3) ? {} : { model: random.pick(models) };
+    const group = random.pick([undefined, 'own', 'own', 'paid']);
+    return { ...(random.chance(0.3) ? {} : { model: random.pick(models) }), ...(group && { group }) };
   }
 
   private randomSignal(random: Random): CountedSignal | undefined {

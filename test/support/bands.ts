@@ -18,6 +18,7 @@ export const bandSettings: BandSettings = {
   parksFlows: false,
   maxInFlightPerFlow: undefined,
   minShare: 0,
+  endpoints: undefined,
 };
 
 /** A configured band, and the faults of its policies as they are reported. */

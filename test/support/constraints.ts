@@ -22,7 +22,7 @@ export function constraintsIn(
   const terms = partsOf(...plugins).flatMap(({ plugin, judges }) =>
     isConstraint(plugin) ? { plugin, judges, isFor: undefined, isRead: true } : [],
   );
-  list.configure(terms, 10);
+  list.configure(terms, 10, false);
   return list;
 }
 

@@ -31,7 +31,7 @@ function make(selector?: FlowSelector): { aside: FlowsAside; made: () => number 
   const aside = new FlowsAside(3, (flows) => {
     made++;
     const policy = selector === undefined ? roundRobin() : { type: 'given', createSelector: () => selector };
-    return new GuardedSelector(policy, flows, noErrors);
+    return [new GuardedSelector(policy, flows, noErrors)];
   });
   return { aside, made: () => made };
 }
@@ -42,7 +42,7 @@ function holdAll(aside: FlowsAside, ...flows: readonly Flow[]): HeldClass {
 }
 
 function letIn(aside: FlowsAside, inClass: HeldClass): string | undefined {
-  const first = inClass.first(0);
+  const [first] = inClass.firsts(0);
   if (first === undefined) return undefined;
   aside.remove(first);
   return first.name;
@@ -84,7 +84,7 @@ describe('FlowsAside', () => {
     const { aside, made } = make();
     const a = flowWith('a');
     const inClass = holdAll(aside, a, flowWith('b', 1, 'n'));
-    expect([made(), inClass.first(0)]).toEqual([0, a]);
+    expect([made(), inClass.firsts(0).next().value]).toEqual([0, a]);
     hold(aside, flowWith('c'));
     expect(made()).toBe(1);
   });
@@ -93,10 +93,10 @@ describe('FlowsAside', () => {
     const { aside } = make();
     const [a, b] = [flowWith('a', 2), flowWith('b', 2)];
     const inClass = holdAll(aside, a, b);
-    expect([letIn(aside, inClass), inClass.first(0)]).toEqual(['a', a]);
+    expect([letIn(aside, inClass), inClass.firsts(0).next().value]).toEqual(['a', a]);
     a.waiting--;
     inClass.dispatched(a, {} as WaitingItem, 0);
-    expect(inClass.first(0)).toBe(b);
+    expect(inClass.firsts(0).next().value).toBe(b);
     hold(aside, a);
     expect(namesOf(inClass.flows)).toEqual(['b', 'a']);
   });

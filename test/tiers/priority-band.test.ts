@@ -156,9 +156,9 @@ describe('a flow that is held back', () => {
     const held = late.contendsIn;
     band.letIn(late);
     hold(9);
-    expect(held?.first(0)).toBe(late);
+    expect(held?.firsts(0).next().value).toBe(late);
     const first = hold(1);
-    expect(held?.first(0)).toBe(first);
+    expect(held?.firsts(0).next().value).toBe(first);
     band.letIn(first);
     expect(drained(band)).toEqual([1, 5]);
   });
@@ -200,7 +200,7 @@ describe('a flow that is held back', () => {
     for (const who of ['a', 'b']) band.setAside(flowOf(band, who));
     const held = flowOf(band, 'a').contendsIn;
     for (let i = 0; i < 4; i++) {
-      const flow = held?.first(0) as Flow;
+      const flow = held?.firsts(0).next().value as Flow;
       band.letIn(flow);
       order.push(flow.name);
       band.take(flow.head as NonNullable<typeof flow.head>, 0);

@@ -16,6 +16,7 @@ import { Backlog } from './backlog.js';
 import { bandAccounts } from './band-accounts.js';
 import { Dispatcher, Wakeups } from './dispatcher.js';
 import { Drops } from './drops.js';
+import { EndpointGroups, turnsIn } from './endpoint-groups.js';
 import type { InFlightEviction } from './in-flight-eviction.js';
 import { Intake } from './intake.js';
 import { LeaseTracer } from './lease-tracer.js';
@@ -54,6 +55,8 @@ export class Engine {
   readonly parts: Parts = new Parts();
   /** Undefined while nobody may be evicted. */
   eviction: InFlightEviction | undefined = undefined;
+  /** Undefined while no band names groups of endpoints. */
+  groups: EndpointGroups | undefined = undefined;
   /** In mode `shadow`, what stands before it. Written by `ShadowMode`. */
   shadow: Standing | undefined;
   readonly onPoolChange = (): void => this.operation.wake();
@@ -183,6 +186,8 @@ export class Engine {
     else this.eviction.configure(eviction);
     parking.configure(options, seats.running);
     this.tracer = traceLeases ? (this.tracer ?? this.makeTracer()) : undefined;
+    const turns = turnsIn(options);
+    this.groups = turns.length > 0 ? new EndpointGroups(turns, this.groups) : undefined;
     const accountsBands = backlog.bands.shares.isUsed || bandOrder.hearsDispatches === true;
     this.parts.install([
       this.tracer,
@@ -191,6 +196,7 @@ export class Engine {
       parking.caps && parking,
       onDispatch && revalidation(onDispatch, drops, events),
       admission.hearsEnds ? admission : undefined,
+      this.groups,
     ]);
   }
 

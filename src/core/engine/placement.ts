@@ -3,6 +3,7 @@
  * headroom, then the picker.
  *
  *     pool ── filters (class) ──► served by ── available ──► reachable ── detector's filter ──► with room ── picker ──► endpoint
+ *                                                               └─ group after group, where the band names some
  *
  * Invariant: the endpoints that serve a class are computed once for each version of the pool.
  */
@@ -19,6 +20,7 @@ import type { WaitingItem } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
+import { ofGroups, openGroups } from './endpoint-groups.js';
 import type { QueueItem } from './queue-item.js';
 
 /** Up to here every endpoint is looked at; of more, so many are drawn for a picker that takes samples. */
@@ -33,6 +35,7 @@ const keep = question('keep', 'an array', (answer) => (Array.isArray(answer) ? n
 type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
 
 type Obstacle = 'overloaded' | 'absent' | 'full';
+type Band = PriorityBand | undefined;
 
 export class Placement {
   /** The one endpoint of a controller without a pool, where every request goes. */
@@ -95,16 +98,25 @@ export class Placement {
   /** The room that the request waits for, if it can go somewhere; undefined when single requests are not judged. */
   waitOf(item: QueueItem, nowMs: number): RequestWait | undefined {
     return this.gate.constraints.areAny
-      ? this.gate.constraints.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs)
+      ? this.gate.constraints.waitOf(this.reachable(item.requestClass, item.band, nowMs), item, item.band, nowMs)
       : undefined;
+  }
+
+  /** What the request waits for before it may use the next group, as words; undefined when it waits for none. */
+  awaitedGroup(item: QueueItem, nowMs: number): string | undefined {
+    const { band, requestClass } = item;
+    const turns = band?.settings.endpoints;
+    if (turns === undefined || this.candidates(requestClass, band, nowMs, item).length > 0) return undefined;
+    const { wait } = openGroups(turns, this.reachable(requestClass, band, nowMs), item, nowMs);
+    return wait && `waits for ${wait.before}; may use ${wait.next} in ${Math.ceil(wait.atMs - nowMs)} ms`;
   }
 
   /** The reason why no endpoint can take a request of this class now; undefined when one can. */
   obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): Obstacle | undefined {
     if (this.hasRoom(requestClass, band, nowMs)) return undefined;
-    if (this.reachable(requestClass, nowMs).length > 0) return 'full';
-    const areMarked = this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs);
-    return areMarked ? 'overloaded' : 'absent';
+    if (this.reachable(requestClass, band, nowMs).length > 0) return 'full';
+    const members = ofGroups(band.settings.endpoints, this.endpointsFor(requestClass));
+    return members.every((endpoint) => endpoint.overloadedUntilMs > nowMs) ? 'overloaded' : 'absent';
   }
 
   /** The endpoint that gets the request; undefined when there is none now. */
@@ -144,7 +156,7 @@ export class Placement {
   /** Fallback for a picker that failed; the detector's filter still applies. */
   private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
-    const others = members.length > 0 ? members : this.reachable(item.requestClass, nowMs);
+    const others = members.length > 0 ? members : this.reachable(item.requestClass, item.band, nowMs);
     return this.member(fallbackPicker.pick(others, item, nowMs));
   }
 
@@ -155,14 +167,14 @@ export class Placement {
       item.restorePayload(request);
       this.classify(item);
     }
-    const reachable = this.reachable(item.requestClass, nowMs);
+    const reachable = this.reachable(item.requestClass, item.band, nowMs);
     return reachable.length > 0 ? reachable : this.endpointsFor(item.requestClass);
   }
 
-  /** The endpoints that serve the class and are available. */
-  private reachable(requestClass: string | undefined, nowMs: number): readonly Endpoint[] {
+  /** The endpoints of the band that serve the class and are available. */
+  private reachable(requestClass: string | undefined, band: Band, nowMs: number): readonly Endpoint[] {
     if (this.implicit !== undefined) return this.implicit;
-    const available = this.gate.available(nowMs);
+    const available = ofGroups(band?.settings.endpoints, this.gate.available(nowMs));
     if (requestClass === undefined) return available;
     const served = this.endpointsFor(requestClass);
     if (available.length === this.pool.endpoints.length) return served;
@@ -174,7 +186,7 @@ export class Placement {
     const { endpoints } = this.pool;
     const isLarge = endpoints.length > mostLookedAt && this.options.endpointPicker.takesSamples === true;
     if (!isLarge || this.gate.constraints.areAny) return undefined;
-    const reachable = this.reachable(item.requestClass, nowMs);
+    const reachable = this.reachable(item.requestClass, item.band, nowMs);
     if (reachable.length <= mostLookedAt) return undefined;
     const some = Array.from({ length: drawn }, () => reachable[Math.floor(this.random() * reachable.length)]!);
     const roomy = this.gate.withRoom([...new Set(some)], item.band, nowMs);
@@ -183,11 +195,23 @@ export class Placement {
 
   private candidates(
     requestClass: string | undefined,
-    band: PriorityBand | undefined,
+    band: Band,
     nowMs: number,
     item?: WaitingItem,
   ): readonly EndpointView[] {
-    const all = this.reachable(requestClass, nowMs);
+    const all = this.reachable(requestClass, band, nowMs);
+    const turns = band?.settings.endpoints;
+    if (turns === undefined || item === undefined) return this.roomy(all, band, nowMs, item);
+    const { groups, wait } = openGroups(turns, all, item, nowMs);
+    for (const group of groups) {
+      const roomy = this.roomy(group, band, nowMs, item);
+      if (roomy.length > 0) return roomy;
+    }
+    if (wait !== undefined) this.gate.constraints.lookAt(wait.atMs);
+    return [];
+  }
+
+  private roomy(all: readonly EndpointView[], band: Band, nowMs: number, item?: WaitingItem): readonly EndpointView[] {
     if (item === undefined || !this.gate.constraints.areAny) return this.withHeadroom(all, band, nowMs);
     const reachable = this.gate.constraints.withRoomFor(all, item, band, nowMs);
     const candidates = this.withHeadroom(reachable, band, nowMs);
@@ -199,7 +223,7 @@ export class Placement {
     return candidates;
   }
 
-  private withHeadroom(reachable: readonly EndpointView[], band: PriorityBand | undefined, nowMs: number) {
+  private withHeadroom(reachable: readonly EndpointView[], band: Band, nowMs: number) {
     const isRequired = this.options.headroom === 'required';
     if (this.implicit !== undefined || reachable.length === 0 || (reachable.length === 1 && !isRequired))
       return reachable;

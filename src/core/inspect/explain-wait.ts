@@ -109,12 +109,14 @@ function judge(
   const band = item.band as PriorityBand;
   const flow = item.flow as Flow;
   const name = `band ${band.priority}`;
-  const next = higher[higher.length - 1];
+  const lowest = higher[higher.length - 1];
   if (gate.isPoolEmpty(nowMs))
     return by('pool', `${name} waits: ${gate.whyUnavailable(nowMs) ?? 'the pool has no endpoints'}`);
   if (caps !== undefined && (flow.isParked || caps.obstacle(item, band) !== undefined))
     return by('cap', `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})`);
+  const next = placement.awaitedGroup(item, nowMs);
   if (flow.isHeld) {
+    if (next !== undefined) return by('endpoints', `${name} ${next}`);
     const wait = placement.waitOf(item, nowMs);
     if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
     const obstacle = placement.obstacle(flow.contendsIn?.requestClass, band, nowMs) ?? 'full';
@@ -125,12 +127,13 @@ function judge(
     if (isFailing) return by('gate', `${name} gated: the saturation detector fails`);
     return by('gate', `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}`);
   }
-  if (next !== undefined && selector.isStrict) {
+  if (lowest !== undefined && selector.isStrict) {
     const waiting =
-      higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;
+      higher.length === 1 ? `band ${lowest.priority}, where ${lowest.ready} wait` : `${higher.length} higher bands`;
     return by('priority', `${name} waits for ${waiting}`);
   }
   const obstacle = placement.obstacle(item.requestClass, band, nowMs);
+  if (next !== undefined) return by('endpoints', `${name} ${next}`);
   const wait = obstacle === undefined ? placement.waitOf(item, nowMs) : undefined;
   if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
   if (obstacle !== undefined) return by('endpoints', `${name}: ${obstacles[obstacle]}`);

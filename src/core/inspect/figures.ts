@@ -9,6 +9,7 @@ import { put } from '../../base/put.js';
 import type { CapacityFigure, QuotaFigures, SessionFigures } from '../../gate/reported-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { GroupFigures } from '../engine/endpoint-groups.js';
 import type { Engine } from '../engine/engine.js';
 import type { Limits } from '../options.js';
 import { drainTimeMs } from '../outcome/explanation.js';
@@ -73,6 +74,8 @@ export interface ControllerTotals extends DemandFigures {
   readonly limits: Limits;
   /** Undefined for a controller without a pool. */
   readonly pool: PoolFigures | undefined;
+  /** Groups of endpoints that bands name; empty without. */
+  readonly groups: readonly GroupFigures[];
   /** Undefined while nothing runs. */
   readonly oldestLease: LeaseAge | undefined;
   /** What is used of the endpoints, where a constraint counts it. */
@@ -120,6 +123,7 @@ export function controllerTotals(
     dispatchedPerSecond,
     timeToDrainMs: drainTimeMs(backlog.waiting, dispatchedPerSecond),
     pool: implicitEndpoint ? undefined : { endpoints: endpoints.length, available: gate.available(nowMs).length },
+    groups: engine.groups?.figures(endpoints, gate.available(nowMs)) ?? [],
     oldestLease: oldestLease(seats, nowMs),
     capacity: gate.constraints.capacity(endpoints, nowMs),
     quotas: gate.constraints.quotas(nowMs),

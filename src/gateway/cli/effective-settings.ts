@@ -13,13 +13,14 @@ type Band = Resolved['defaultBand'];
 
 export function effectiveFlow(options: Resolved): Effective[] {
   const { limits, endpointFilters, admission, eviction, mode, minShareUnit } = options;
-  const ofBand = ({ limits: own, requestTtlMs, fairness, ordering, maxInFlightPerFlow, minShare }: Band): string =>
+  const ofBand = ({ limits: own, requestTtlMs, fairness, ordering, minShare, ...band }: Band): string =>
     joined('; ', [
       `${quantity(own.maxRequests)} requests, ${bytes(own.maxBytes)}`,
       `waits ${ms(requestTtlMs)}`,
       `${fairness.type}, ${ordering.type}`,
-      maxInFlightPerFlow && `each tenant ${atATime(maxInFlightPerFlow)}`,
+      band.maxInFlightPerFlow && `each tenant ${atATime(band.maxInFlightPerFlow)}`,
       minShare > 0 && `gets at least ${Number((minShare * 100).toFixed(2))}% of the ${minShareUnit}`,
+      band.endpoints?.map(turnText).join(', then '),
     ]);
   const entries = {
     mode: typeof mode === 'object' ? mode.type : mode,
@@ -42,6 +43,10 @@ export function effectiveFlow(options: Resolved): Effective[] {
     { section: 'Flow control', entries: Object.entries(entries) },
     { section: 'Priority bands', entries: [...bands, ...others] },
   ];
+}
+
+function turnText({ group, afterMs }: NonNullable<Band['endpoints']>[number]): string {
+  return afterMs > 0 ? `${group} after ${ms(afterMs)}` : group;
 }
 
 export function effectiveGateway(config: GatewayConfig): Effective[] {

@@ -1,4 +1,5 @@
 /** Lints: settings that are each valid but do not go together. Every sentence names both. */
+import { groupLabel } from '../../base/endpoint-turns.js';
 import { parseDuration } from '../../base/schema/duration.js';
 import { readYaml } from '../../config/read-yaml.js';
 import type { GatewayConfig } from '../index.js';
@@ -20,6 +21,7 @@ export function* flowLints(options: Resolved, objectives: Objectives): Lints {
   yield* ttlLints(options);
   yield* bandLints(options, objectives);
   yield* headroomLints(options, objectives);
+  yield* groupLints(options);
 }
 
 function* limitLints({ limits, bands }: Resolved): Lints {
@@ -45,6 +47,15 @@ function* bandLints({ bands, eviction }: Resolved, objectives: Objectives): Lint
   const sheddable = [...known, ...objectives.values()].some((priority) => priority < 0);
   if (eviction?.filter.type === 'sheddable-eviction-filter' && !sheddable)
     yield 'enableEviction is on, but no priority is negative: nothing can be evicted';
+}
+
+/** Bands that may use every group, paid ones too, beside others that may not. */
+function* groupLints({ bands, defaultBand, defaultNegativeBand }: Resolved): Lints {
+  const others = { 'any other': defaultBand, 'other negative ones': defaultNegativeBand };
+  const all = [...bands.map((band) => [String(band.priority), band] as const), ...Object.entries(others)];
+  const free = all.flatMap(([name, { endpoints }]) => (endpoints === undefined ? name : []));
+  if (free.length > 0 && free.length < all.length)
+    yield `bands without endpoints may use every server, although others name groups: ${free.join(', ')}`;
 }
 
 /** This many waiting requests keep a pool busy for long. */
@@ -129,11 +140,16 @@ function* sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): L
     yield `sharedState has ${leases.replicas} replicas for a limit of ${limit}: some get nothing, and their requests wait`;
 }
 
-function* metricsLints(config: GatewayConfig, { saturationDetector }: Resolved, text: string): Lints {
+function* metricsLints(config: GatewayConfig, options: Resolved, text: string): Lints {
   const { scrape, upstreams, admin } = config;
+  const { saturationDetector, bands, defaultBand } = options;
   const isAsked = scrape !== undefined && upstreams.some(({ metrics }) => metrics !== 'none');
   if (saturationDetector.needsPool === true && !isAsked)
     yield `${saturationDetector.type} reads what servers report, but none is asked (scrape, upstreams[].metrics)`;
+  const used = new Set([...bands, defaultBand].flatMap(({ endpoints = [] }) => endpoints.map(({ group }) => group)));
+  for (const group of saturationDetector.needsPool === true ? used : [])
+    if (upstreams.every(({ labels, metrics }) => labels[groupLabel] !== group || metrics === 'none'))
+      yield `group ${group} gets nothing: its servers have no metrics, which ${saturationDetector.type} needs`;
   for (const { metricsStalenessThreshold } of declaredPlugins(text, 'utilization-detector')) {
     const threshold = String(metricsStalenessThreshold ?? '200ms');
     // A scrape may come a tenth later than its interval says.

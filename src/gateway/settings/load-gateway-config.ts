@@ -1,5 +1,6 @@
 /** Reads a gateway file into the configuration of a gateway, or reports everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
+import { groupLabel } from '../../base/endpoint-turns.js';
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import { Problems } from '../../base/problems.js';
 import * as s from '../../base/schema/schema.js';
@@ -44,6 +45,7 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   const flow = readFlow(parsed, registry ?? defaultRegistry(), problems);
   if (file === undefined) throw problems.toError(subject);
   checkNames(file, problems);
+  if (flow !== undefined) checkGroups(flow.flow, file, problems);
   const { scrape } = parsed;
   if (file.scrape.enabled === false && Object.keys(Object(scrape)).length > 1)
     problems.add('scrape.enabled', 'true where the section says more', 'false (boolean)');
@@ -92,6 +94,22 @@ function checkNames({ upstreams, auth }: GatewayFile, problems: Problems): void 
   checkUnique(ids, (index) => `upstreams[${index}].id`, 'a name that no other upstream has', true);
   const keys = auth.keys.map(({ key }) => key).filter((key) => key !== 'missing');
   checkUnique(keys, (index) => `auth.keys[${index}].key`, 'a key that stands only once', false);
+}
+
+/** Each group of servers that a band names has an upstream. */
+function checkGroups(flow: GatewayConfig['flow'], { upstreams }: GatewayFile, problems: Problems): void {
+  const known = [...new Set(upstreams.flatMap(({ labels }) => labels[groupLabel] ?? []))];
+  const bands = flow.bands?.map((band, index) => [`priorityBands[${index}]`, band] as const) ?? [];
+  const templates = { defaultPriorityBand: flow.defaultBand, defaultNegativePriorityBand: flow.defaultNegativeBand };
+  for (const [at, band] of [...bands, ...Object.entries(templates)]) {
+    for (const [index, turn] of band?.endpoints?.entries() ?? []) {
+      const group = typeof turn === 'string' ? turn : turn.group;
+      if (known.includes(group)) continue;
+      const expected = `one of the groups ${known.join(', ') || '(none)'} (label ${groupLabel} of an upstream)`;
+      const path = `flowControl.${at}.endpoints[${index}]`;
+      problems.add(path, expected + didYouMean(group, known), JSON.stringify(group));
+    }
+  }
 }
 
 const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/busy_threshold']);

@@ -105,6 +105,13 @@ function capacity(names: Names, of: FigureOf<CapacityFigure>): Figure {
   );
 }
 
+/** A row for every group of endpoints that bands name. */
+function group(names: Names, of: FigureOf<ControllerFigures['groups'][number]>): Figure {
+  return figure(names, of, ['group'], ({ groups }) =>
+    groups.flatMap((each) => row({ group: each.group }, of.read(each))),
+  );
+}
+
 /** Groups may be as many as endpoints and models; a scrape bears so many. */
 const mostQuotas = 1000;
 
@@ -309,6 +316,14 @@ export const figures: readonly Figure[] = [
   controller(
     ['flow_control_endpoints'],
     max('Model servers that can be had; absent for a controller without a pool.', ({ pool }) => pool?.available),
+  ),
+  group(
+    ['flow_control_group_dispatched_total'],
+    counter('Requests that went to a group of endpoints that bands name.', ({ dispatched }) => dispatched),
+  ),
+  group(
+    ['flow_control_group_overflowed_total'],
+    counter('Those of them for which it was not the first group of their band.', ({ overflowed }) => overflowed),
   ),
   controller(
     ['flow_control_plugin_errors_total', 'flow_control.plugin_errors', '{error}'],

@@ -1,4 +1,5 @@
 /** The simulated servers behind one controller: endpoints, their reported load, and detectors that learn from them. */
+import { groupLabel } from '../../base/endpoint-turns.js';
 import { EndpointPool, type SaturationDetector } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
@@ -7,6 +8,8 @@ import type { SimRequest } from '../requests/sim-request.js';
 import { isServerRoomDetector, type ServerRoomDetector } from '../servers/server-room-detector.js';
 import { factoryOf, namesOf } from '../servers/server-spec.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
+import type { ServerPrice } from '../servers/spend.js';
+import type { ServerFigures } from './result.js';
 import type { ResolvedSimulation, SimulatedFlow } from './simulation-options.js';
 
 /** The interval at which gateways scrape by default. */
@@ -16,6 +19,8 @@ export class Fleet {
   readonly pool: EndpointPool = new EndpointPool();
   readonly servers: readonly SimServer[];
   private readonly byId: ReadonlyMap<string, SimServer>;
+  /** Of servers that have a price. */
+  private readonly bills = new Map<string, { readonly price: ServerPrice; spent: number }>();
   private readonly adaptive: readonly AdaptiveDetector[];
   private readonly room: readonly ServerRoomDetector[];
 
@@ -24,6 +29,7 @@ export class Fleet {
       const make = factoryOf(spec);
       return namesOf(spec).map((id) => {
         this.pool.add(id, spec.labels === undefined ? {} : { labels: spec.labels });
+        if (spec.price !== undefined) this.bills.set(id, { price: spec.price, spent: 0 });
         return make(id, host, streams(`server/${id}`));
       });
     });
@@ -45,6 +51,23 @@ export class Fleet {
 
   serverOf({ lease }: SimRequest): SimServer {
     return this.byId.get(lease?.endpoint?.id as string) as SimServer;
+  }
+
+  /** The request leaves its server. */
+  charge({ lease, promptTokens, tokensOut }: SimRequest): void {
+    const bill = this.bills.get(lease?.endpoint?.id ?? '');
+    const { input = 0, output = 0 } = bill?.price ?? {};
+    if (bill !== undefined) bill.spent += (promptTokens * input + tokensOut * output) / 1e6;
+  }
+
+  figures(endedAtMs: number): ServerFigures[] {
+    return this.servers.map((server) => {
+      const { id } = server;
+      const group = this.pool.get(id)?.labels[groupLabel];
+      const { price: { perHour = 0 } = {}, spent } = this.bills.get(id) ?? {};
+      const cost = spent === undefined ? undefined : spent + (perHour * endedAtMs) / 3_600_000;
+      return { id, group, cost, ...server.use(endedAtMs) };
+    });
   }
 
   /** Tells detectors of headroom that there may be some. */

@@ -31,6 +31,10 @@ export interface RunCounts {
 
 export interface ServerFigures extends ServerUse {
   readonly id: string;
+  /** Its label `group`. */
+  readonly group?: string | undefined;
+  /** What was spent on it in the whole run, where it has a price. */
+  readonly cost?: number | undefined;
 }
 
 export interface SimulationResult {

@@ -140,7 +140,7 @@ export class Simulation implements ServerHost, TrafficHost {
         waiting: stats.waiting,
       },
       ...this.measures.figures(endedAtMs),
-      servers: this.servers.map((server) => ({ id: server.id, ...server.use(endedAtMs) })),
+      servers: this.fleet.figures(endedAtMs),
       events: this.clock.events,
       pluginErrors: stats.pluginErrors,
     };
@@ -307,6 +307,7 @@ export class Simulation implements ServerHost, TrafficHost {
     if (lease === undefined) return;
     this.preempted(request);
     this.measures.inSystem.add(-1, this.clock.now());
+    this.fleet.charge(request);
     request.lease = undefined;
     this.running?.delete(request);
     this.byLease?.delete(lease);

@@ -3,6 +3,7 @@
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { TimeSeries } from '../measures/time-series.js';
 import { anyText, checkArguments } from '../schemas.js';
+import { spendText } from '../servers/spend.js';
 import { count, groupTable, ms } from './format.js';
 import { type Chart, type ChartLine, escapeHtml, lineChart } from './line-chart.js';
 
@@ -42,7 +43,7 @@ export function htmlReport(results: readonly SimulationResult[], title = 'Simula
   checkArguments('htmlReport', { results, title }, { results: someResults, title: anyText });
   const heads = results.map((result) => {
     return `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
-${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}</p>${tableOf(result)}</section>`;
+${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}. ${escapeHtml(spendText(result))}</p>${tableOf(result)}</section>`;
   });
   // One result has its charts two in a row; several have a row for each kind.
   const charts = kinds.map(([title, unit, linesIn]) => {

@@ -3,6 +3,7 @@ import * as s from '../../base/schema/schema.js';
 import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
 import { anyText, checkArguments, some } from '../schemas.js';
 import { parseMeasure, spreadOf } from '../search/measure.js';
+import { spendByGroup, spendText } from '../servers/spend.js';
 import { columns, count, decimals, figure, groupTable, ms, percent } from './format.js';
 
 /** One result: a line for each class and tenant, and one for each server. @throws FlowConfigError */
@@ -20,6 +21,7 @@ export function resultTable(result: SimulationResult): string {
     '',
     `Attempts dropped: ${drops.join(', ') || 'none'}. Evicted while running: ${result.counts.evicted}.${result.counts.broken > 0 ? ` Broken by outages: ${result.counts.broken}.` : ''} Jain index of service: ${decimals(result.jainIndex, 3)}.`,
   );
+  if (spendText(result) !== '') lines.push(spendText(result));
   if (result.serviceDifference !== undefined) {
     const { max, mean } = result.serviceDifference;
     lines.push(`Service difference: ${decimals(max, 0)} at most, ${decimals(mean, 0)} on average.`);
@@ -37,7 +39,8 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   const perClass = ['ttft.p50', 'ttft.p95', 'ttft.p99', 'queued.p99', 'goodput', 'completed'].flatMap((measure) =>
     names.map((who) => `${measure}(${who})`),
   );
-  return [...perClass, 'tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain'];
+  const spend = results.some((result) => spendByGroup(result).size > 0) ? ['spend'] : [];
+  return [...perClass, 'tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain', ...spend];
 }
 
 const someScenarios = s.list(s.openObject({ name: anyText, results: some(someResults) }));

@@ -5,6 +5,7 @@ import { FlowConfigError, type Schema } from '../../index.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
 import { anyText, checkArguments, some } from '../schemas.js';
+import { spendByGroup } from '../servers/spend.js';
 
 /** One figure of a result. */
 export interface Measure {
@@ -49,7 +50,7 @@ const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: Simulat
   'serviceDifference.mean': ['per second', ({ serviceDifference }) => serviceDifference?.mean ?? NaN],
 };
 
-const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(unitOf), ...Object.keys(ofRun)];
+const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(unitOf), ...Object.keys(ofRun), 'spend'];
 
 /** The measure of that name; in parentheses a class or a tenant, else of all requests. @throws FlowConfigError */
 export function parseMeasure(text: string): Measure {
@@ -66,6 +67,7 @@ export function parseMeasure(text: string): Measure {
     return { ...named, unit: 'ms', read: (result) => group(result)?.[field][take] ?? NaN };
   if (isOfGroup(name))
     return { ...named, unit: unitOf[name], read: (result) => figureOf(group(result)?.[name] ?? NaN) };
+  if (name === 'spend') return { ...named, unit: 'count', read: (result) => spendByGroup(result).get(who) ?? NaN };
   const run = own(ofRun, name);
   if (run !== undefined && who === undefined) return { ...named, unit: run[0], read: run[1] };
   const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${didYouMean(name, known)}`;

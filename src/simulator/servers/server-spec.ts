@@ -6,6 +6,7 @@ import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
 import { type ContinuousBatchingOptions, continuousBatching } from './continuous-batching.js';
 import type { ServerFactory } from './sim-server.js';
 import { type SlotsOptions, slots } from './slots.js';
+import { type ServerPrice, serverPrice } from './spend.js';
 import { type VtcServingOptions, vtcServing } from './vtc-serving.js';
 
 interface Common {
@@ -13,8 +14,10 @@ interface Common {
   readonly count?: number | undefined;
   /** @default 'server' */
   readonly name?: string | undefined;
-  /** Labels of the endpoint, for filters. @default none */
+  /** Labels of the endpoint, for filters and groups. @default none */
   readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** What it costs. @default nothing is told of cost */
+  readonly price?: ServerPrice | undefined;
 }
 
 /** One kind of server. `custom` is for code: any model that keeps the contract of `SimServer`. */
@@ -31,6 +34,7 @@ const common = {
   count: s.optional(s.positiveInteger()),
   name: s.optional(s.text('a name')),
   labels: s.optional(s.record(s.text())),
+  price: s.optional(serverPrice),
 };
 const timeAboveZero: Schema<Distribution> = distribution(s.durationAboveZero('100ms'));
 

@@ -102,12 +102,16 @@ export class BandSelector {
     const { places } = this;
     for (const band of this.holding) {
       for (const held of band.aside.heldClasses()) {
-        const first = held.flows.size === 0 ? undefined : held.first(nowMs);
-        // A flow that is let in already has its turn before those behind it.
-        if (first?.isHeld !== true) continue;
-        const head = places.judgesRequests ? first.head : undefined;
-        const { requestClass } = held;
-        if (places.hasRoom(requestClass, band, nowMs, head) || !places.isServed(requestClass)) band.letIn(first);
+        if (held.flows.size === 0) continue;
+        for (const first of held.firsts(nowMs)) {
+          // A flow that is let in already has its turn before those behind it.
+          if (!first.isHeld) break;
+          const head = places.judgesRequests ? first.head : undefined;
+          const { requestClass } = held;
+          if (!places.hasRoom(requestClass, band, nowMs, head) && places.isServed(requestClass)) continue;
+          band.letIn(first);
+          break;
+        }
       }
       if (band.aside.waiting.held === 0) this.holding.delete(band);
     }

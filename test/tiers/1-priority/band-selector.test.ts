@@ -29,7 +29,7 @@ class FakeBand {
       this.heldFlows.map(({ requestClass, head }) => ({
         requestClass,
         flows: { size: 1 },
-        first: () => ({ requestClass, head, isHeld: !this.out.has(requestClass) }),
+        firsts: () => [{ requestClass, head, isHeld: !this.out.has(requestClass) }],
       })),
     waiting: { held: 0 },
   };
