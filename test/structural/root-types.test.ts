@@ -7,7 +7,7 @@ import { expect, it } from 'vitest';
 
 const report = readFileSync(new URL('../../etc/headgate.api.md', import.meta.url), 'utf8');
 /** Lower it when types leave the root. A type that only users of one subpath name belongs to that subpath. */
-const mostTypes = 39;
+const mostTypes = 38;
 
 const typesOf = (text: string): readonly string[] =>
   [...text.matchAll(/^export (?:type|interface) (\w+)/gm)].map(([, name = '']) => name);
