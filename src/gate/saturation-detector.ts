@@ -1,8 +1,16 @@
 /** The gate's question, the contract: how full is the pool? */
 import type { PluginShape } from '../base/plugin-shape.js';
-import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
+import type { EndpointView, PoolView, Stage } from '../endpoints/endpoint.js';
 import type { Constraint } from './constraint.js';
 import { type SeatListener, seatHooks } from './seat-listener.js';
+
+/** What a detector read that is a part of another. */
+export interface DetectorReading {
+  readonly detector: string;
+  /** Undefined where stages are not judged apart. */
+  readonly stage: Stage | undefined;
+  readonly saturation: number;
+}
 
 /**
  * Tells how full the pool of model servers is. Contract: `saturation` returns 0 for idle, 1 for full, more for

@@ -5,15 +5,23 @@
  *     figures ── stats, limits, rates, pool, capacity, quotas, sessions
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
+
 import { put } from '../../base/put.js';
 import type { CapacityFigure, QuotaFigures, SessionFigures } from '../../gate/reported-figures.js';
+import type { DetectorReading } from '../../gate/saturation-detector.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { GroupFigures } from '../engine/endpoint-groups.js';
 import type { Engine } from '../engine/engine.js';
 import type { Limits } from '../options.js';
 import { drainTimeMs } from '../outcome/explanation.js';
-import { type InFlightByFlow, type LeaseAge, oldestLease } from './in-flight.js';
+import {
+  countByEndpoint,
+  type EndpointInFlight,
+  type InFlightByFlow,
+  type LeaseAge,
+  oldestLease,
+} from './in-flight.js';
 import { type FlowStats, takeStats } from './stats.js';
 
 /** Waiting requests of one place: a band, or one fairness ID in it. */
@@ -90,6 +98,10 @@ export interface ControllerTotals extends DemandFigures {
 export interface ControllerFigures extends ControllerTotals {
   /** Highest priority first. */
   readonly bands: readonly BandFigures[];
+  /** The parts of detectors that are made of others, at the last reading. */
+  readonly detectors: readonly DetectorReading[];
+  /** What runs of each flow at each endpoint; nothing without a pool. O(in flight). */
+  inFlightByEndpoint(): readonly EndpointInFlight[];
 }
 
 /** Averages never reach 0 by themselves: below this they count as 0. */
@@ -99,7 +111,9 @@ export function takeFigures(engine: Engine, nowMs: number): ControllerFigures {
   const { holBlocking, endpointFilters } = engine.options;
   const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
   const bands = engine.backlog.bands.all().map((band) => bandFigures(band, queuesByClass, nowMs));
-  return { ...controllerTotals(engine, bands, nowMs), bands };
+  const inFlightByEndpoint = (): readonly EndpointInFlight[] => countByEndpoint(engine.seats);
+  const detectors = engine.gate.partReadings();
+  return { ...controllerTotals(engine, bands, nowMs), bands, detectors, inFlightByEndpoint };
 }
 
 /** O(bands + in flight). */

@@ -1,4 +1,5 @@
 /** Running requests by flow, counted when read, so that no request pays. Invariant: they add up to the controller's. */
+import { put } from '../../base/put.js';
 import type { SeatLease, Seats } from '../engine/seats.js';
 
 /** The leases of one fairness ID in one band that are not released yet. */
@@ -54,4 +55,23 @@ export function countInFlight({ running }: Seats): InFlightByFlow {
 /** The flows are in the order in which they began to run something. */
 export function listInFlight(byFlow: InFlightByFlow): FlowInFlight[] {
   return [...byFlow.values()].flatMap((flows) => [...flows.values()]);
+}
+
+/** The leases of one flow at one endpoint that are not released yet. */
+export interface EndpointInFlight extends FlowInFlight {
+  readonly endpoint: string;
+}
+
+export function countByEndpoint({ running }: Seats): EndpointInFlight[] {
+  const found = new Map<string, Counts & { readonly endpoint: string }>();
+  for (let lease: SeatLease | undefined = running.first; lease !== undefined; lease = lease.next) {
+    const { fairnessId, priority, tokens, endpoint } = lease;
+    if (endpoint === undefined) continue;
+    const key = JSON.stringify([endpoint.id, priority, fairnessId]);
+    const none = { endpoint: endpoint.id, fairnessId, priority, inFlight: 0, inFlightTokens: 0 };
+    const counts = found.get(key) ?? put(found, key, none);
+    counts.inFlight++;
+    counts.inFlightTokens += tokens;
+  }
+  return [...found.values()];
 }

@@ -24,6 +24,8 @@ export interface RowLabels {
   readonly reason?: string;
   readonly endpoint?: string;
   readonly dimension?: string;
+  readonly detector?: string;
+  readonly stage?: string;
 }
 
 export interface Row {
@@ -164,6 +166,16 @@ export const figures: readonly Figure[] = [
   controller(
     ['flow_control_pool_saturation', 'flow_control.saturation'],
     max('Saturation of the pool when it was last read; 1 is full.', ({ stats }) => stats.saturation),
+  ),
+  figure(
+    ['flow_control_detector_saturation', 'flow_control.detector.saturation'],
+    {
+      kind: 'max',
+      help: 'The last reading of each detector that another is made of, by stage where these are judged apart.',
+    },
+    ['detector', 'stage'],
+    ({ detectors }) =>
+      detectors.map(({ detector, stage = '', saturation }) => ({ labels: { detector, stage }, value: saturation })),
   ),
   ...utilization(
     ['flow_control_capacity_utilization', 'flow_control.capacity.utilization'],

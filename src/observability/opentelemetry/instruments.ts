@@ -56,6 +56,9 @@ export const attributes = {
   state: 'flow_control.session.state',
   /** Waiting requests of the band when this one came, itself included. */
   queuePosition: 'flow_control.queue.position',
+  detector: 'flow_control.detector',
+  /** `prefill` or `decode`. */
+  stage: 'flow_control.stage',
   reason: 'error.type',
   model: 'gen_ai.request.model',
   inputTokens: 'gen_ai.usage.input_tokens',

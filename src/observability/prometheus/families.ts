@@ -44,6 +44,13 @@ function inFlight(figure: 'requests' | 'tokens', help: string): Family<FlowReadi
   );
 }
 
+/** Under the names of the reference, without its labels of Kubernetes. */
+function inFlightAt(figure: 'requests' | 'tokens', help: string): Family<FlowReadings> {
+  return rows(`inflight_${figure}`, { kind: 'sum', help }, ['endpoint_name', ...fewFlowLabels], (flow) =>
+    Array.from(flow.endpointRows(), (row) => ({ labels: row.labels, value: row[figure] })),
+  );
+}
+
 /** Endpoints that detectors are blind to. Detectors of one type, such as those of two stages, are counted together. */
 function staleEndpoints({ detectors, poolIfNamed }: FlowReadings): Sample[] {
   const counts = new Map<string, number>();
@@ -143,6 +150,8 @@ export const families: readonly Family<FlowReadings>[] = [
   rows('flow_control_fairness_counter_lag', catalogue.counterLag, fewFlowLabels, (flow) => flow.lagRows()),
   inFlight('requests', 'Leases not yet released, by flow; absent while it has none.'),
   inFlight('tokens', 'Tokens booked by leases not yet released, by flow; absent while it has none.'),
+  inFlightAt('requests', 'Leases not yet released, by endpoint and flow; absent while there are none.'),
+  inFlightAt('tokens', 'Tokens booked by leases not yet released, by endpoint and flow; absent while there are none.'),
   ...catalogue.figures.map(ofCatalogue),
 ];
 

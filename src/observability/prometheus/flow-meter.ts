@@ -1,5 +1,5 @@
 /** One controller as a scrape sees it, read once for all metrics, never what waits. Invariant: gauges cannot drift. */
-import { BoundedLabel } from '../../base/bounded-label.js';
+import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
 import { queueDurationBuckets as defaultBuckets, revocationBuckets } from '../metrics/duration-buckets.js';
@@ -19,6 +19,8 @@ export interface InFlightRow {
   requests: number;
   tokens: number;
 }
+
+type Running = ControllerFigures['stats']['inFlightByFlow'][number] & { readonly endpoint?: string };
 
 export class FlowMeter<R extends FlowRequest> {
   /** On metrics that have the label in any case. */
@@ -42,6 +44,7 @@ export class FlowMeter<R extends FlowRequest> {
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
+  private readonly maxSeries: number;
   private readonly services: ServiceTotals;
   private taken: ControllerFigures | undefined;
 
@@ -56,6 +59,7 @@ export class FlowMeter<R extends FlowRequest> {
       dynamo,
     } = options;
     this.flow = flow;
+    this.maxSeries = maxSeries;
     this.pool = { inference_pool: inferencePool };
     this.poolIfNamed = inferencePool === '' ? {} : this.pool;
     this.confirmations = new DurationHistogram(this.pool, revocationBuckets);
@@ -121,11 +125,23 @@ export class FlowMeter<R extends FlowRequest> {
 
   /** Running requests, by flow as the labels tell flows apart. */
   inFlightRows(): Iterable<InFlightRow> {
+    return this.rowsOf(this.figures.stats.inFlightByFlow);
+  }
+
+  /** The same at each endpoint. What exceeds `maxSeries` is in one row for each priority, `other`. */
+  endpointRows(): Iterable<InFlightRow> {
+    return this.rowsOf(this.figures.inFlightByEndpoint(), this.maxSeries);
+  }
+
+  private rowsOf(running: Iterable<Running>, most = Infinity): Iterable<InFlightRow> {
     const rows = new Map<string, InFlightRow>();
-    for (const { fairnessId, priority, inFlight, inFlightTokens } of this.figures.stats.inFlightByFlow) {
-      const label = this.fairnessIds?.of(fairnessId) ?? '';
-      const key = `${priority} ${label}`;
-      const row = rows.get(key) ?? put(rows, key, { labels: this.labelsOf(priority, label), requests: 0, tokens: 0 });
+    for (const { fairnessId, priority, endpoint, inFlight, inFlightTokens } of running) {
+      const own = this.fairnessIds?.of(fairnessId) ?? '';
+      const hasRoom = rows.size < most || rows.has(`${priority} ${own} ${endpoint}`);
+      const [label, at] = hasRoom ? [own, endpoint] : [otherLabel, otherLabel];
+      const labels = { ...(at !== undefined && { endpoint_name: at }), ...this.labelsOf(priority, label) };
+      const key = `${priority} ${label} ${at}`;
+      const row = rows.get(key) ?? put(rows, key, { labels, requests: 0, tokens: 0 });
       row.requests += inFlight;
       row.tokens += inFlightTokens;
     }

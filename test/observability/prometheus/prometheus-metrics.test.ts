@@ -5,6 +5,7 @@ import {
   EndpointPool,
   FlowConfigError,
   inFlightEviction,
+  maxOf,
   programAware,
   quotaDetector,
   roundRobin,
@@ -372,6 +373,50 @@ describe('prometheusMetrics', () => {
     });
     runNow(flow);
     expect(sum(select(await scrape(register), 'plugin_errors_total'))).toBe(1);
+  });
+
+  it('tells what runs at each endpoint by flow, within maxSeries, and nothing of it without a pool', async () => {
+    const pool = new EndpointPool();
+    for (const id of ['a', 'b']) pool.add(id);
+    const { flow } = makeFlow({ pool, saturationDetector: () => 0 });
+    const register = new Registry();
+    prometheusMetrics(flow, { register, maxSeries: 2 });
+    const leases = ['x', 'x', 'x', 'y'].map((tenant) => runNow(flow, key(tenant)));
+    for (const [i, id] of ['a', 'a', 'b', 'b'].entries()) leases[i]!.bind(id);
+    const rowsOf = async (name: string) =>
+      (await scrape(register))
+        .filter((of) => of.name === `inference_extension_${name}`)
+        .map(({ labels: { endpoint_name, fairness_id }, value }) => [endpoint_name, fairness_id, value]);
+    expect(await rowsOf('inflight_requests')).toEqual([
+      ['a', 'x', 2],
+      ['b', 'x', 1],
+      ['other', 'other', 1],
+    ]);
+    for (const lease of leases) lease.release();
+    expect(await rowsOf('inflight_requests')).toEqual([]);
+    const plain = new Registry();
+    const other = makeFlow();
+    prometheusMetrics(other.flow, { register: plain });
+    runNow(other.flow);
+    expect((await scrape(plain)).filter(({ name }) => name.endsWith('inflight_requests'))).toEqual([]);
+  });
+
+  it('tells the readings of the parts of a composite, the fullest of one name', async () => {
+    const reading = (type: string, value: number) => ({ type, saturation: () => value });
+    const { flow } = makeFlow({
+      saturationDetector: maxOf(reading('low', 0.25), maxOf(reading('high', 0.5), reading('low', 0.75))),
+    });
+    const register = new Registry();
+    prometheusMetrics(flow, { register });
+    runNow(flow);
+    const told = select(await scrape(register), 'detector_saturation').map(({ labels: { detector, stage }, value }) => {
+      return [detector, stage, value];
+    });
+    expect(told.sort()).toEqual([
+      ['high', '', 0.5],
+      ['low', '', 0.75],
+      ['max-saturation-detector', '', 0.75],
+    ]);
   });
 
   it('has names that begin with the prefix', async () => {

@@ -4,7 +4,7 @@ import { type Definition, define } from '../../../base/policy-definition.js';
 import * as s from '../../../base/schema/schema.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import { detectorIssue } from '../../read-detector.js';
-import type { DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
+import type { DetectorReading, DetectorReferences, SaturationDetector } from '../../saturation-detector.js';
 import { NamedDetectors } from './named-detector.js';
 import { fewestSeats, stagesOf } from './stage-aware.js';
 
@@ -23,6 +23,8 @@ export interface CompositeDetector extends SaturationDetector {
   readonly winner: string | undefined;
   /** The error of each child that failed at the last reading, by name. */
   readonly failures: ReadonlyMap<string, unknown>;
+  /** What each child read the last time; inside `byStage` for each stage. */
+  readonly readings: readonly DetectorReading[];
 }
 
 type Child = CompositeChild & { readonly name: string };
@@ -58,6 +60,8 @@ function composite(
   const detectors = children.map(({ detector }) => detector);
   const failures = new Map<string, unknown>();
   let winner: string | undefined;
+  let told: DetectorReading[] = [];
+  let toldAtMs = -Infinity;
 
   function read({ name, detector }: Child, pool: PoolView, nowMs: number): number {
     try {
@@ -83,18 +87,25 @@ function composite(
     get failures() {
       return failures;
     },
+    get readings() {
+      return told;
+    },
     get isGuessing() {
       return failures.size > 0 || detectors.some(({ isGuessing }) => isGuessing === true);
     },
     saturation(pool, nowMs) {
       failures.clear();
       winner = undefined;
+      // The stages are judged one after the other, at one instant.
+      told = nowMs === toldAtMs ? told.filter(({ stage }) => stage !== pool.stage) : [];
+      toldAtMs = nowMs;
       let highest = -Infinity;
       const readings: number[] = [];
       for (const child of children) {
         if (pool.stage !== undefined && child.stages?.includes(pool.stage) === false) continue;
         const reading = read(child, pool, nowMs);
         readings.push(reading);
+        told.push({ detector: child.name, stage: pool.stage, saturation: reading });
         if (reading > highest) {
           highest = reading;
           winner = child.name;

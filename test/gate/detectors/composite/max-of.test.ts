@@ -35,6 +35,30 @@ const keeping = (...ids: string[]): Partial<SaturationDetector> => ({
 const kept = (detector: SaturationDetector): string[] | undefined =>
   detector.filter?.(pool.endpoints, 0).map(({ id }) => id);
 
+describe('the readings of the parts', () => {
+  const reading = (value: number) => ({ type: 'fixed', saturation: () => value });
+  const pool = (stage?: 'prefill' | 'decode') => ({ endpoints: [], version: 0, ...(stage && { stage }) }) as never;
+
+  it('are those of the last time, by stage where stages are judged at one instant', () => {
+    const detector = maxOf(
+      { detector: reading(0.25), name: 'a' },
+      { detector: reading(2), name: 'b', stages: ['decode'] },
+    );
+    expect(detector.readings).toEqual([]);
+    detector.saturation(pool('prefill'), 5);
+    detector.saturation(pool('decode'), 5);
+    expect(detector.readings).toEqual([
+      { detector: 'a', stage: 'prefill', saturation: 0.25 },
+      { detector: 'a', stage: 'decode', saturation: 0.25 },
+      { detector: 'b', stage: 'decode', saturation: 2 },
+    ]);
+    detector.saturation(pool('decode'), 5);
+    expect(detector.readings).toHaveLength(3);
+    detector.saturation(pool(), 6);
+    expect(detector.readings.map(({ stage }) => stage)).toEqual([undefined, undefined]);
+  });
+});
+
 describe('maxOf and meanOf', () => {
   it('answer with the highest reading and with the mean, and name the highest child', () => {
     const max = maxOf(constant(0.3), constant(0.9), constant(0.6));
