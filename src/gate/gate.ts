@@ -2,7 +2,6 @@
  * May a band dispatch now? Compares saturation and ceiling, and contains every fault of foreign code. Invariant: an
  * empty pool dispatches nothing; every detector, constraint and listener is found here, and nowhere else.
  */
-import { memberOf } from '../base/faults/foreign-values.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { AvailablePool } from '../endpoints/available-pool.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
@@ -15,7 +14,7 @@ import type { Constraint } from './constraint.js';
 import { ConstraintList, type ConstraintTerms } from './constraint-list.js';
 import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
 import { isConstraint, partsOf } from './parts.js';
-import type { DetectorReading, SaturationDetector } from './saturation-detector.js';
+import type { SaturationDetector } from './saturation-detector.js';
 import type { SeatListener } from './seat-listener.js';
 import { SeatListeners } from './seat-listeners.js';
 import type { SeatReserve } from './seat-reserve.js';
@@ -232,20 +231,8 @@ export class Gate {
     return byPriority.get(band.priority) ?? (band.priority < 0 ? ofNegativeTemplate : ofTemplate);
   }
 
-  /** Of detectors that are made of others, what each of these read; the fullest of one name. */
-  partReadings(): readonly DetectorReading[] {
-    const fullest = new Map<string, DetectorReading>();
-    for (const { plugin } of this.detectors().flatMap(({ parts }) => parts)) {
-      const readings: unknown = memberOf(plugin, 'readings');
-      for (const each of Array.isArray(readings) ? (readings as readonly DetectorReading[]) : []) {
-        const key = `${each?.stage} ${each?.detector}`;
-        if (each?.saturation >= (fullest.get(key)?.saturation ?? 0)) fullest.set(key, each);
-      }
-    }
-    return [...fullest.values()];
-  }
-
-  private detectors(): readonly GuardedDetector[] {
+  /** Of the pool, and of single bands. */
+  detectors(): readonly GuardedDetector[] {
     return this.own === undefined ? [this.shared] : [this.shared, ...this.own.all];
   }
 

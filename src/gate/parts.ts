@@ -4,7 +4,7 @@ import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { Constraint } from './constraint.js';
-import type { Part, SaturationDetector } from './saturation-detector.js';
+import type { DetectorReading, Part, SaturationDetector } from './saturation-detector.js';
 import type { SeatListener } from './seat-listener.js';
 
 /** Anything that a controller asks, or tells of seats. */
@@ -66,4 +66,17 @@ export function detectorFor(constraint: Constraint): SaturationDetector {
     subscribe: () => () => {},
     parts: [{ plugin: constraint }],
   };
+}
+
+/** Of detectors that are made of others, what each of these read; the fullest of one name. */
+export function partReadings(detectors: readonly { readonly parts: readonly ScopedPart[] }[]): DetectorReading[] {
+  const fullest = new Map<string, DetectorReading>();
+  for (const { plugin } of detectors.flatMap(({ parts }) => parts)) {
+    const readings: unknown = memberOf(plugin, 'readings');
+    for (const each of Array.isArray(readings) ? (readings as readonly DetectorReading[]) : []) {
+      const key = `${each?.stage} ${each?.detector}`;
+      if (each?.saturation >= (fullest.get(key)?.saturation ?? 0)) fullest.set(key, each);
+    }
+  }
+  return [...fullest.values()];
 }

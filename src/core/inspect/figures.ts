@@ -7,6 +7,7 @@
  */
 
 import { put } from '../../base/put.js';
+import { partReadings } from '../../gate/parts.js';
 import type { CapacityFigure, QuotaFigures, SessionFigures } from '../../gate/reported-figures.js';
 import type { DetectorReading } from '../../gate/saturation-detector.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
@@ -112,7 +113,7 @@ export function takeFigures(engine: Engine, nowMs: number): ControllerFigures {
   const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
   const bands = engine.backlog.bands.all().map((band) => bandFigures(band, queuesByClass, nowMs));
   const inFlightByEndpoint = (): readonly EndpointInFlight[] => countByEndpoint(engine.seats);
-  const detectors = engine.gate.partReadings();
+  const detectors = partReadings(engine.gate.detectors());
   return { ...controllerTotals(engine, bands, nowMs), bands, detectors, inFlightByEndpoint };
 }
 
