@@ -28,13 +28,13 @@ const commandParts: Plugin = {
   },
 };
 
-const { gateway = '', simulator = '', inspector = '', 'ext-proc': extProc = '', ...readable } = entryPoints;
+const { gateway = '', simulator = '', inspector = '', redis = '', 'ext-proc': extProc = '', ...readable } = entryPoints;
 
 const library = defineConfig({
   entry: readable,
   format: ['esm', 'cjs'],
   target: 'node20',
-  clean: ['!cli.js', '!cli-commands.js', '!{gateway,simulator,inspector,ext-proc}.{js,cjs}'], // which are built at the same time
+  clean: ['!cli.js', '!cli-commands.js', '!{gateway,simulator,inspector,redis,ext-proc}.{js,cjs}'], // which are built at the same time
   // No source maps: they would be two thirds of the package, and what is not minified can be read as it is.
   removeNodeProtocol: false, // `stream` may be somebody's package, `node:stream` cannot
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
@@ -47,10 +47,10 @@ const library = defineConfig({
   esbuildPlugins: [sharedEntries],
 });
 
-/** Whole programs that hosts start, and pages. */
+/** The largest: programs that hosts start, pages, shared state. */
 const programs = defineConfig({
   ...library,
-  entry: { gateway, simulator, inspector, 'ext-proc': extProc },
+  entry: { gateway, simulator, inspector, redis, 'ext-proc': extProc },
   clean: false,
   esbuildOptions: (options, { format }) => {
     options.minifyWhitespace = true;

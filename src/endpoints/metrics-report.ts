@@ -48,7 +48,9 @@ const figure = s.number({ from: 0 });
 const name = s.value('a name', (given): given is string => typeof given === 'string');
 const names = s.list(name, 'an array of names');
 const rankFigure = s.optional(s.orNull(figure));
-const rankSchema = s.openObject(Object.fromEntries(rankFigures.map((rank) => [rank, rankFigure])));
+const rankSchema = s.openObject(
+  /* @__PURE__ */ Object.fromEntries(/* @__PURE__ */ rankFigures.map((rank) => [rank, rankFigure])),
+);
 
 export const reportSchema: s.Schema<unknown> = s.openObject({
   waitingQueueSize: figure,

@@ -58,12 +58,26 @@ function rangeText({ from, above, to }: Range): string {
   }, json);
 }
 
-/* @__NO_SIDE_EFFECTS__ */ export const positiveInteger = (): Schema<number> => integer({ from: 1 });
-/* @__NO_SIDE_EFFECTS__ */ export const atLeastZero = (): Schema<number> => number({ from: 0 });
-/* @__NO_SIDE_EFFECTS__ */ export const aboveZero = (): Schema<number> => number({ above: 0 });
+/* @__NO_SIDE_EFFECTS__ */ export function positiveInteger(): Schema<number> {
+  return integer({ from: 1 });
+}
+
+/* @__NO_SIDE_EFFECTS__ */ export function atLeastZero(): Schema<number> {
+  return number({ from: 0 });
+}
+
+/* @__NO_SIDE_EFFECTS__ */ export function aboveZero(): Schema<number> {
+  return number({ above: 0 });
+}
+
 /** A number from 0 to 1. */
-/* @__NO_SIDE_EFFECTS__ */ export const ratio = (): Schema<number> => number({ from: 0, to: 1 });
-/* @__NO_SIDE_EFFECTS__ */ export const ratioAboveZero = (): Schema<number> => number({ above: 0, to: 1 });
+/* @__NO_SIDE_EFFECTS__ */ export function ratio(): Schema<number> {
+  return number({ from: 0, to: 1 });
+}
+
+/* @__NO_SIDE_EFFECTS__ */ export function ratioAboveZero(): Schema<number> {
+  return number({ above: 0, to: 1 });
+}
 
 /* @__NO_SIDE_EFFECTS__ */ export function flag(): Schema<boolean> {
   return value('true or false', (candidate) => typeof candidate === 'boolean', { type: 'boolean' });
