@@ -26,5 +26,6 @@ for (const row of rows) {
   console.log(`${full.holds ? 'holds  ' : 'FAILS  '} ${row.id}  ${full.ours}  (${seconds} s)`);
   if (!full.holds) process.exitCode = 1;
 }
-writeFileSync(resultsFile, `${JSON.stringify(results, undefined, 2)}\n`);
+const inOrder = Object.fromEntries(rows.map(({ id }) => [id, results[id]]));
+writeFileSync(resultsFile, `${JSON.stringify(inOrder, undefined, 2)}\n`);
 writeFileSync(new URL('../../docs/proof.md', import.meta.url), page(rows, results));

@@ -33,7 +33,7 @@ describe('the pages for readers that are no browsers', () => {
 
   it('are all pages as Markdown, with links that lead somewhere on the site', () => {
     for (const page of pages) expect(read(page.replace('README.md', 'index.md')), page).not.toBe('');
-    expect(read('capacity.md')).toContain('](policies/utilization-detector.md)');
+    expect(read('concepts.md')).toContain('](policies/sheddable-eviction-filter.md)');
     expect(read('capacity.md')).toContain('https://github.com/headgate/headgate/blob/main/examples/gateway/README.md');
     expect(read('concepts.md')).toContain('](policies/index.md)');
   });
@@ -46,8 +46,8 @@ describe('the pages for readers that are no browsers', () => {
       '',
       '## Guides',
       '',
-      '- [Capacity](/v1/capacity.md): How many requests run, how many wait, how long, and how much memory do they hold?',
-      '- [Policies](/v1/policies/index.md): Begin with the defaults and a detector: strict priority between bands, first come, first served inside them, every band up to a full pool.',
+      '- [Capacity](/v1/capacity.md): How many requests run, how many wait, and how long?',
+      '- [Policies](/v1/policies/index.md): Begin with the defaults and a detector.',
       '',
     ]);
   });

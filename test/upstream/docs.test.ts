@@ -49,7 +49,7 @@ describe('docs/endpoints.md', () => {
 
   it('has other examples that start', async () => {
     const others = snippets.filter(({ isRun }) => !isRun);
-    expect(others).toHaveLength(4);
+    expect(others).toHaveLength(5);
     const { address } = await modelServer(vllm());
     const given = `import { EndpointPool as Pool } from 'headgate/endpoints';\nconst lease = { endpoint: 'gpu-0', signal: undefined }, url = 'http://${address}', body = '';\n`;
     for (const [index, { code }] of others.entries()) {
