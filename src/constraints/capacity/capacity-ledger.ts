@@ -84,6 +84,11 @@ const names = {
   size: 'tokens of KV, more than there are',
 };
 
+/** A kept place never holds up those that came before: readers, too, ask of requests whose turn has not come. */
+function goesBefore(kept: ItemView, { priority, sequence }: ItemView): boolean {
+  return kept.priority > priority || (kept.priority === priority && kept.sequence < sequence);
+}
+
 class Ledger implements Constraint {
   readonly type: string = type;
   readonly subscribe: (listener: () => void) => () => void;
@@ -104,7 +109,7 @@ class Ledger implements Constraint {
     if (this.kept !== undefined && nowMs - this.kept.askedAtMs > keptMs) this.kept = undefined;
     const { kept } = this;
     if (kept?.item.sequence === item.sequence) kept.askedAtMs = nowMs;
-    else if (kept !== undefined && kept.item.priority >= item.priority)
+    else if (kept !== undefined && goesBefore(kept.item, item))
       return roomy.filter((endpoint) => endpoint !== kept.endpoint);
     else if (roomy.length === 0 && nowMs - item.enqueuedAtMs >= this.settings.patience) {
       const lack = this.firstLack(endpoints, need, nowMs);

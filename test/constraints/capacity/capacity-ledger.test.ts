@@ -159,6 +159,20 @@ describe('the ledger', () => {
     expect(dispatched.at(-1)?.fairnessId).toBe('large');
   });
 
+  it('lets the older of two go first, also when readers keep asking of the younger', async () => {
+    const { send, dispatched, clock, flow } = setUp({ kvTokens: 1000, patience: '1s' });
+    await send(sized(800, 100));
+    const [older, younger] = [sized(300, 50), sized(400, 50)];
+    await send(older);
+    await send(younger);
+    clock.advance(1500);
+    explainWait(flow, younger);
+    dispatched[0]?.release();
+    await turns();
+    expect(dispatched).toHaveLength(3);
+    expect(explainWait(flow, older)).toBeUndefined();
+  });
+
   it('frees an endpoint that it keeps when the request goes away', async () => {
     const { clock, flow, dispatched, send, running } = setUp({ kvTokens: 1000, patience: '1s' });
     await send(sized(800, 100), 0, 'small');
