@@ -3,20 +3,18 @@ import type { Plugin } from 'esbuild';
 import { defineConfig } from 'tsup';
 import { entryPoints } from './scripts/entry-points.mjs';
 
-/** Entry points load each other as files of the package, so that every class exists once per format. */
+/**
+ * Entry points load each other as files of the package, so that every class exists once. esbuild could share chunks, but
+ * then bundlers leave out less: a controller with one detector is a tenth larger.
+ */
 const sharedEntries: Plugin = {
   name: 'shared-entries',
   setup(build) {
-    const extension = build.initialOptions.format === 'cjs' ? 'cjs' : 'js';
     const nameOf = new Map(Object.entries(entryPoints).map(([name, path]) => [resolve(path), name]));
     build.onResolve({ filter: /\/index\.js$/ }, ({ path, resolveDir }) => {
       const name = nameOf.get(resolve(resolveDir, path).replace(/\.js$/, '.ts'));
-      return name === undefined ? undefined : { path: `./${name}.${extension}`, external: true };
+      return name === undefined ? undefined : { path: `./${name}.js`, external: true };
     });
-    // tinyqueue is ESM only: `import` takes the dependency, `require` gets a copy inside the bundle.
-    build.onResolve({ filter: /^tinyqueue$/ }, ({ path }) =>
-      extension === 'cjs' ? undefined : { path, external: true },
-    );
   },
 };
 
@@ -30,20 +28,15 @@ const commandParts: Plugin = {
 
 const { gateway = '', simulator = '', inspector = '', redis = '', 'ext-proc': extProc = '', ...readable } = entryPoints;
 
+/** The code for `import`; that for `require` is made by scripts/build-for-require.mjs. */
 const library = defineConfig({
   entry: readable,
-  format: ['esm', 'cjs'],
+  format: 'esm',
   target: 'node20',
-  clean: ['!cli.js', '!cli-commands.js', '!{gateway,simulator,inspector,redis,ext-proc}.{js,cjs}'], // which are built at the same time
+  clean: ['!cli.js', '!cli-commands.js', '!{gateway,simulator,inspector,redis,ext-proc}.js'], // which are built at the same time
   // No source maps: they would be two thirds of the package, and what is not minified can be read as it is.
   removeNodeProtocol: false, // `stream` may be somebody's package, `node:stream` cannot
-  splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
-  noExternal: ['tinyqueue'], // leaves the decision to the plugin
-  // Programs that `require` it get it without white space, for the size of the package; those that `import` it can read it.
-  esbuildOptions: (options, { format }) => {
-    options.minifyWhitespace = format === 'cjs';
-    options.minifySyntax = format === 'cjs';
-  },
+  splitting: false,
   esbuildPlugins: [sharedEntries],
 });
 
@@ -52,9 +45,8 @@ const programs = defineConfig({
   ...library,
   entry: { gateway, simulator, inspector, redis, 'ext-proc': extProc },
   clean: false,
-  esbuildOptions: (options, { format }) => {
+  esbuildOptions: (options) => {
     options.minifyWhitespace = true;
-    options.minifySyntax = format === 'cjs';
   },
 });
 

@@ -11,7 +11,13 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const lock = join(root, 'node_modules/.cache/headgate-build.lock');
 
 /** What it is made of, beside the sources. */
-const settings = ['tsup.config.ts', 'tsconfig.json', 'tsconfig.declarations.json', 'package.json'];
+const settings = [
+  'tsup.config.ts',
+  'scripts/build-for-require.mjs',
+  'tsconfig.json',
+  'tsconfig.declarations.json',
+  'package.json',
+];
 
 const mtime = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs;
 
@@ -53,10 +59,11 @@ async function takeLock() {
   }
 }
 
-/** The compiler checks the types and declares each file; then tsup bundles the code and those declarations. */
+/** The compiler checks the types and declares each file; then tsup bundles the code and those declarations for `import`. */
 const steps = [
   ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.declarations.json'],
   ['node_modules/tsup/dist/cli-default.js', '--silent'],
+  ['scripts/build-for-require.mjs'],
   ['scripts/declare-for-require.mjs'],
 ];
 
