@@ -33,10 +33,11 @@ function codeIn(text: string): string[] {
 }
 
 function rowsOf(section: string): Row[] {
-  return [...section.matchAll(/^\| (\[?`.*?) \| (.*?) \|(.*)\|$/gm)].map(([, left = '', ours = '', note = '']) => {
+  return [...section.matchAll(/^\| (\[?`.*?) \| (.*) \|$/gm)].map(([, left = '', right = '']) => {
     const theirs = codeIn(left);
+    const [, ours = '', note = ''] = /^((?:`[^`]*`|[^`:])*)(?:: (.*))?$/.exec(right) ?? [];
     const answers = [...(ours.startsWith('the same') ? theirs : []), ...codeIn(ours)];
-    return { theirs, ours, answers, note: note.trim() };
+    return { theirs, ours, answers, note };
   });
 }
 

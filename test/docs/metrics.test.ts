@@ -35,8 +35,16 @@ describe('docs/metrics.md', () => {
     const expected = [...families, dynamoRejections, ...workerFamilies].map(({ name, type, labels }) => [
       name,
       type,
-      labels,
+      // The page says which have no `inference_pool`.
+      labels.filter((label) => label !== 'inference_pool'),
     ]);
+    const [, exceptions] = /All but (.*?) also have the label\s`inference_pool`/s.exec(page) ?? [];
+    expect(codeIn(exceptions).sort()).toEqual(
+      families
+        .filter(({ labels }) => !labels.includes('inference_pool'))
+        .map(({ name }) => name.replace(/^flow_control_/, ''))
+        .sort(),
+    );
     const told = described.map(([name, type, labels]) => [codeIn(name)[0] as string, type, codeIn(labels)] as const);
     const byName = ([a]: readonly unknown[], [b]: readonly unknown[]): number => String(a).localeCompare(String(b));
     expect(told.sort(byName)).toEqual(expected.sort(byName));
@@ -54,13 +62,17 @@ describe('docs/metrics.md', () => {
     const all = [...Object.values(recorded), ...observables.map(({ instrument }) => instrument)];
     const described = rows
       .filter(([name]) => /^`(flow_control|gen_ai)\./.test(name ?? ''))
-      .filter((row) => row.length === 5);
-    expect(described.map(([name, , unit]) => `${codeIn(name)[0]} ${codeIn(unit)[0]}`).sort()).toEqual(
+      .filter((row) => row.length === 4);
+    expect(described.map(([name, unit]) => `${codeIn(name)[0]} ${codeIn(unit)[0]}`).sort()).toEqual(
       all.map(({ name, unit }) => `${name} ${unit}`).sort(),
     );
     const named = new Set([...families, dynamoRejections, ...workerFamilies].map(({ name }) => name));
-    for (const [, , , , counterpart] of described)
-      if (counterpart !== '') expect(named).toContain(codeIn(counterpart)[0]);
+    for (const [name = '', , , counterpart] of described) {
+      const [alike = ''] = codeIn(name).map((code) => code.replaceAll('.', '_'));
+      if (counterpart === '')
+        expect([...named].filter((each) => each.replace(/_total$/, '') === alike)).toHaveLength(1);
+      else if (counterpart !== 'none') expect(named).toContain(codeIn(counterpart)[0]);
+    }
     for (const name of [...Object.values(attributes), waitSpan, requestSpan]) expect(page).toContain(`\`${name}\``);
   });
 

@@ -37,36 +37,36 @@ const end = '\n<!-- /policies -->';
 /** `page` with the table between its two marks brought up to date. `read` gets the page of a type. */
 export function withPolicyTable(page: string, registry: PluginRegistry, read: (type: string) => string): string {
   const start = page.indexOf(begin) + begin.length;
-  const rows = kinds.flatMap((kind) => {
-    const noun = nounOf(kind).replace(/^an? /, '');
-    return registry.types(kind).map((type, index) => {
+  const rows = kinds.map((kind) => {
+    const policies = registry.types(kind).map((type) => {
       const page = read(pageOf(type));
-      const kindOnce = index === 0 ? noun : '';
-      return pageOf(type) === type ? row(kindOnce, type, page) : presetRow(kindOnce, type, page);
+      const code = pageOf(type) === type ? codeOf(type, page) : presetCodeOf(type, page);
+      return `${code} [${type}](${pageOf(type)}.md)`;
     });
+    return `| ${nounOf(kind).replace(/^an? /, '')} | ${policies.join(', ')} |`;
   });
-  const head = ['| kind | in code | in files |', '|---|---|---|'];
+  const head = ['| kind | in code, and in files |', '|---|---|'];
   return page.slice(0, start) + [...head, ...rows].join('\n') + page.slice(page.indexOf(end));
 }
 
-function row(kind: string, type: string, page: string): string {
+/** The factory that a page begins with. */
+function codeOf(type: string, page: string): string {
   const paragraphs = page.split('\n\n').map((paragraph) => paragraph.replaceAll('\n', ' '));
   const introduction = paragraphs[1] ?? '';
-  const what = /^(.*?)\. In code /.exec(introduction)?.[1];
-  const code = /In code (`[^`]+`(?: or `[^`]+`)?)/.exec(introduction)?.[1];
-  const cost = paragraphs.flatMap((paragraph) => /(?:^|\. )Cost: (.*?)(?:\.(?: |$)|$)/.exec(paragraph)?.[1] ?? [])[0];
+  const [, what, code] = /^(.*?)\. In code `(\w+)/.exec(introduction) ?? [];
+  const hasCost = paragraphs.some((paragraph) => /(?:^|\. )Cost: ./.test(paragraph));
   const isDefault = /; the default|in files the default/.test(introduction) ? ' (default)' : '';
-  if (what === undefined || code === undefined || cost === undefined) {
+  if (what === undefined || code === undefined || !hasCost) {
     throw new Error(
       `expected docs/policies/${type}.md to begin with what it does and "In code", and to have a line "Cost:"`,
     );
   }
-  return `| ${[kind, code + isDefault, `[${type}](${type}.md)`].join(' | ')} |`;
+  return `\`${code}\`${isDefault}`;
 }
 
 /** Of a table in the page of what it is a preset of. */
-function presetRow(kind: string, type: string, page: string): string {
-  const [, code] = new RegExp(`^\\| (\`[^|]+\`) \\| \`${type}\` \\|`, 'm').exec(page) ?? [];
+function presetCodeOf(type: string, page: string): string {
+  const [, code] = new RegExp(`^\\| \`(\\w+)[^|]*\` \\| \`${type}\` \\|`, 'm').exec(page) ?? [];
   if (code === undefined) throw new Error(`expected docs/policies/${pageOf(type)}.md to have a row of \`${type}\``);
-  return `| ${[kind, code, `[${type}](${pageOf(type)}.md)`].join(' | ')} |`;
+  return `\`${code}\``;
 }
