@@ -19,6 +19,12 @@ const [, page = ''] =
 beforeAll(() => mkdirSync(scratch, { recursive: true }));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
+interface Trigger {
+  type: string;
+  metadata: Record<string, string>;
+  authenticationRef?: { name: string };
+}
+
 interface ScaledObject {
   apiVersion: string;
   kind: string;
@@ -26,7 +32,7 @@ interface ScaledObject {
     scaleTargetRef: { name: string };
     minReplicaCount: number;
     maxReplicaCount: number;
-    triggers: { type: string; metadata: Record<string, string>; authenticationRef?: { name: string } }[];
+    triggers: Trigger[];
   };
 }
 
@@ -36,8 +42,12 @@ const documents = [...page.matchAll(/```yaml\n(.*?)```/gs)].flatMap(([, yaml = '
 const manifests = documents.filter(
   (document): document is ScaledObject => Reflect.get(document, 'kind') === 'ScaledObject',
 );
-const trigger = (type: string) =>
-  manifests.flatMap(({ spec }) => spec.triggers).find((each) => each.type === type)!.metadata;
+/** Those of the manifest, and those that stand alone and take their place. */
+const triggers = [
+  ...manifests.flatMap(({ spec }) => spec.triggers),
+  ...documents.flatMap((document) => ('triggers' in document ? (document.triggers as Trigger[]) : [])),
+];
+const trigger = (type: string) => triggers.find((each) => each.type === type)!.metadata;
 
 /** What KEDA's valueLocation finds: a path of names, as GJSON reads it. */
 const at = (path: string, value: unknown): unknown =>
@@ -61,15 +71,15 @@ async function answered(): Promise<object> {
 
 describe('autoscaling, in docs/deployment.md', () => {
   it('has ScaledObjects whose bounds and triggers are of the form that KEDA wants', () => {
-    expect(manifests).toHaveLength(3);
+    expect([manifests.length, triggers.length]).toEqual([1, 3]);
     for (const { apiVersion, kind, spec } of manifests) {
       expect([apiVersion, kind]).toEqual(['keda.sh/v1alpha1', 'ScaledObject']);
       expect(spec.maxReplicaCount).toBeGreaterThan(spec.minReplicaCount);
       expect(spec.scaleTargetRef.name).toBeTruthy();
-      // Metadata of triggers is text, numbers included.
-      for (const { metadata } of spec.triggers)
-        for (const value of Object.values(metadata)) expect(value).toBeTypeOf('string');
     }
+    // Metadata of triggers is text, numbers included.
+    for (const { metadata } of triggers)
+      for (const value of Object.values(metadata)) expect(value).toBeTypeOf('string');
   });
 
   it('reads a number that the handler answers', async () => {
@@ -81,7 +91,7 @@ describe('autoscaling, in docs/deployment.md', () => {
   it('asks the ports of the gateway file that it shows, with a token where the port is that of clients', () => {
     const file = documents.find((document) => 'listen' in document) as object;
     const { listen, admin, demand } = loadGatewayConfig(file);
-    const asked = manifests.flatMap(({ spec }) => spec.triggers).filter(({ type }) => type === 'metrics-api');
+    const asked = triggers.filter(({ type }) => type === 'metrics-api');
     const urls = asked.map(({ metadata: { url = '' } }) => new URL(url.split(' ')[0] as string));
     expect(urls.map(({ port, pathname }) => [Number(port), pathname])).toEqual([
       [admin.listen?.port, demand.path],

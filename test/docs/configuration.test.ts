@@ -30,7 +30,6 @@ describe('docs/configuration.md', () => {
       saturationDetector: concurrencyDetector({ maxConcurrency: 15 }),
       limits: { maxRequests: '-5' },
       bands: [{ priority: 100, maxRequest: 500 }, { priority: 100 }],
-      defaultRequestTTL: '60s',
       maxBands: 0,
     };
     expect(messageOf(() => resolveOptions(options as FlowControllerOptions))).toBe(blocks('text')[0]);
@@ -50,7 +49,6 @@ flowControl:
   defaultRequestTTL: 60
   priorityBands:
   - priority: 100
-    fairnessPolicyRef: round-robin
 ---
 kind: InferenceObjective
 spec: [

@@ -13,10 +13,9 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Each with the number of snippets that it has at least. */
 const pages = [
-  ['capacity', 1],
   ['client', 3],
   ['fetch', 3],
-  ['migrate', 6],
+  ['migrate', 5],
   ['shadow', 1],
   ['simulator', 1],
   ['testing', 3],
