@@ -1,5 +1,6 @@
 /** A request goes where slot, prefill and KV cache have room. Invariant: an idle endpoint takes all that fits. */
 import type { output } from 'zod/v4/core';
+import { warnOperator } from '../../base/faults/warn-operator.js';
 import { Listeners } from '../../base/listeners.js';
 import { type Definition, define } from '../../base/policy-definition.js';
 import { put } from '../../base/put.js';
@@ -37,6 +38,8 @@ export interface CapacityLedgerOptions {
 const type = 'capacity-ledger';
 /** An endpoint is kept so long for a request that nobody asks about any more. */
 const keptMs = 100;
+/** A cache that is 1.4 times larger or smaller than was said is told, in doublings. */
+const tellsFrom = 0.5;
 
 const tokens = s.optional(s.fromOne('a number of tokens from 1 up, such as "400k"'));
 
@@ -97,6 +100,7 @@ class Ledger implements Constraint {
   private readonly lengths = new OutputLengths();
   private readonly ledgers = new WeakMap<EndpointView, EndpointLedger>();
   private kept: Kept | undefined = undefined;
+  private isTold = false;
 
   constructor(settings: Settings) {
     this.settings = settings;
@@ -192,6 +196,7 @@ class Ledger implements Constraint {
     if (need.prompt >= limits.kv) return lack('size', need.prompt + 1, Infinity);
     if (endpoint.inFlightRequests === 0 && ledger.isEmpty) return undefined;
     ledger.reconcile(endpoint, limits.kv, nowMs);
+    if (Math.abs(Math.log2(ledger.scale)) > tellsFrom) this.tellOnce(endpoint.id, limits.kv, ledger.scale);
     if (endpoint.inFlightRequests + ledger.foreignRequests >= limits.slots)
       return lack('slots', 0, ledger.msUntilFree(1, nowMs));
     if (ledger.unstarted >= limits.unstarted) return lack('unstarted', 0, ledger.firstTokenMs);
@@ -228,6 +233,14 @@ class Ledger implements Constraint {
     };
   }
 
+  private tellOnce(id: string, kvTokens: number, scale: number): void {
+    if (this.isTold) return;
+    this.isTold = true;
+    const size = `${scale > 1 ? 'less' : 'more'} than ${Math.round(kvTokens / scale)} tokens`;
+    const told = `fills its KV cache as if that had ${size}; kvTokens says ${kvTokens}`;
+    warnOperator(`${id} ${told}. What it reports counts. This is written once.`);
+  }
+
   private ledgerOf(endpoint: EndpointView): EndpointLedger {
     const expected = (model: string, age: number): number | undefined => this.lengths.expected(model, age);
     return this.ledgers.get(endpoint) ?? put(this.ledgers, endpoint, new EndpointLedger(expected));
@@ -239,7 +252,8 @@ class Ledger implements Constraint {
  * KV cache for prompt and answer until its end. Guaranteed requests are judged by the longest answer that they may get
  * (`request.maxOutputTokens`), the others, and those that name none, by the likely length: learnt by model from
  * reported usage, and from how long an answer is already. Where servers report their load, what others run there
- * counts too. The first report of a token (`lease.report`) ends prefill; without any, the end of the request does.
+ * counts too, and the size of the cache is learnt, from a quarter to four times `kvTokens`. The first report of a token
+ * (`lease.report`) ends prefill; without any, the end of the request does.
  * Cost: O(running requests) for each endpoint and question.
  * Source: the capacity ledger that llm-d-router proposes (docs/flow-control-capacity-ledger.md).
  * @throws FlowConfigError

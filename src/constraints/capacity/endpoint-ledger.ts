@@ -44,6 +44,15 @@ interface Standing {
 const newest = 0.1;
 /** Requests that ended since the last report, at most. */
 const mostEnded = 256;
+/** The size of the cache is learnt while at least this part of it is in use. */
+const learnsFrom = 0.1;
+/** Parts of what is missing, for each report: too small a cache is believed soon, a larger one slowly. */
+const rises = 0.2;
+const falls = 0.05;
+/** What is reported counts so much more, so that 3 % of the cache remain for what lengths do not tell. */
+const spare = 1.03;
+/** A cache is at most so much smaller or larger than was said. */
+const mostScale = 4;
 /** So long what requests hold counts as unchanged while none comes and none goes, ms. */
 const fresh = 20;
 
@@ -54,6 +63,8 @@ export class EndpointLedger {
   /** Tokens in the cache, and requests, that the server reports beyond ours; ≥ 0. */
   foreignTokens = 0;
   foreignRequests = 0;
+  /** Tokens that the server reports for each of ours: 2 where its cache has half of `kvTokens`. */
+  scale = 1;
   /** Ms of a step, and to a first token, as far as learnt; Infinity before. */
   stepMs: number = Infinity;
   firstTokenMs: number = Infinity;
@@ -110,7 +121,7 @@ export class EndpointLedger {
   /** Tokens that the cache holds at most, now or later, with one more request where given. O(requests). */
   peak(nowMs: number, need?: Need): number {
     let peak = 0;
-    let held = this.foreignTokens;
+    let held = 0;
     let count = 0;
     const add = (standing: Standing): void => {
       held += standing.held;
@@ -125,34 +136,46 @@ export class EndpointLedger {
       add(standing);
     }
     if (newcomer !== undefined) add(newcomer);
-    return Math.max(peak, held);
+    return this.foreignTokens + this.scale * Math.max(peak, held);
   }
 
   /** Tokens in the cache now. */
   held(nowMs: number): number {
-    return this.stand(nowMs).reduce((sum, { held }) => sum + held, this.foreignTokens);
+    return this.stand(nowMs).reduce((sum, { held }) => sum + this.scale * held, this.foreignTokens);
   }
 
   /** Ms until so many tokens of the cache are free again; Infinity where that is not known. */
   msUntilFree(tokens: number, nowMs: number): number {
     let freed = 0;
     for (const { held, left } of [...this.stand(nowMs)].reverse()) {
-      freed += held + left;
+      freed += this.scale * (held + left);
       if (freed >= tokens) return left * this.stepMs;
     }
     return Infinity;
   }
 
-  /** Learns from a new report what others hold there; `kvTokens` are those of the cache. */
+  /** Learns from a new report what others hold there, and whether the cache has `kvTokens`. */
   reconcile(endpoint: EndpointView, kvTokens: number, nowMs: number): void {
     const { metrics } = endpoint;
     if (metrics === undefined || metrics.sampledAtMs === this.sampledAtMs) return;
     this.sampledAtMs = metrics.sampledAtMs;
-    this.ended = this.ended.filter(({ atMs }) => atMs > metrics.sampledAtMs);
-    this.foreignTokens = 0;
-    const ours = this.ended.reduce((sum, { held }) => sum + held, this.held(nowMs));
-    this.foreignTokens = kvTokens === Infinity ? 0 : Math.max(0, metrics.kvCacheUsage * kvTokens - ours);
     this.foreignRequests = requestsOfOthers(endpoint, metrics);
+    this.foreignTokens = 0;
+    if (kvTokens === Infinity) return;
+    this.ended = this.ended.filter(({ atMs }) => atMs > metrics.sampledAtMs);
+    const told = metrics.kvCacheUsage * kvTokens * spare;
+    const most = this.ended.reduce((sum, { held }) => sum + held, this.held(nowMs) / this.scale);
+    if (this.foreignRequests === 0 && metrics.kvCacheUsage > learnsFrom) this.learnScale(told, most, nowMs);
+    this.foreignTokens = Math.max(0, told - this.scale * most);
+  }
+
+  /** What is in prefill holds nothing, or all of its prompt. A full cache tells only the least. */
+  private learnScale(told: number, most: number, nowMs: number): void {
+    const started = [...this.claims.values()].filter(({ firstAtMs }) => firstAtMs <= this.sampledAtMs);
+    const least = started.reduce((sum, claim) => sum + claim.prompt + this.ageOf(claim, nowMs), 0);
+    const likely = Math.min(Math.max(this.scale, told / most), told / least);
+    const wanted = Math.min(Math.max(likely, 1 / mostScale), mostScale);
+    this.scale += (wanted - this.scale) * (wanted > this.scale ? rises : falls);
   }
 
   private started({ prompt }: Claim): void {

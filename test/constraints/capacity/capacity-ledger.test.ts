@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   capacityLedger,
   EndpointPool,
@@ -191,7 +191,7 @@ describe('the ledger', () => {
     const { send, pool, dispatched, clock, running } = setUp({ kvTokens: 1000, slots: 4 });
     await send(sized(100, 100));
     const load = { waitingQueueSize: 0, runningRequests: 1 };
-    pool.report('a', { ...load, kvCacheUsage: 0.9, sampledAtMs: clock.now() });
+    pool.report('a', { ...load, runningRequests: 2, kvCacheUsage: 0.9, sampledAtMs: clock.now() });
     expect(await send(sized(100, 100))).toBe(1);
     clock.advance(1);
     pool.report('a', { ...load, kvCacheUsage: 0.1, sampledAtMs: clock.now() });
@@ -207,6 +207,31 @@ describe('the ledger', () => {
     await turns();
     expect(await send(sized(300, 300))).toBe(2);
   });
+
+  it.each([
+    { real: 500, told: 'less than' },
+    { real: 2000, told: 'more than' },
+  ])(
+    'learns from reports that a cache of $real tokens is not one of 1,000, and tells it once',
+    async ({ real, told }) => {
+      const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+      const { send, pool, clock, dispatched, report, flow } = setUp({ kvTokens: 1000, slots: 2 });
+      for (let i = 0; i < 2; i++) {
+        await send(sized(100, 10));
+        await report(dispatched[i], 1);
+      }
+      for (let i = 0; i < 100; i++) {
+        clock.advance(100);
+        const load = { waitingQueueSize: 0, runningRequests: 2, kvCacheUsage: 202 / real, sampledAtMs: clock.now() };
+        pool.report('a', load);
+        await send(sized(1)); // asks; there is no slot
+      }
+      expect(warn.mock.calls.flat()).toEqual([expect.stringContaining(`a fills its KV cache as if that had ${told}`)]);
+      // 3 % are kept.
+      expect(flow.figures().capacity[1]?.used).toBeCloseTo((1.03 * 1000 * 202) / real, -1);
+      warn.mockRestore();
+    },
+  );
 
   it('takes any request whose prompt fits where nothing runs, and reports of nonsense for nothing', async () => {
     const { send, pool, clock } = setUp({ kvTokens: 1000, prefillTokens: 10, slots: 1, unstarted: 1 });
