@@ -22,7 +22,7 @@ export function tableOf(rows: readonly Row[]): string {
   return ['| key | takes | default | |', '|---|---|---|---|', ...lines].join('\n');
 }
 
-/** In fewer words than the error: the default shows how a duration is written, and everybody knows ports. */
+/** In fewer words than the error: the default shows how a duration or a size is written, and everybody knows ports. */
 function shortOf(takes: string): string {
   return takes
     .replace(/, or a (duration|quantity) like "[^"]*"/, ', or a $1')
@@ -31,7 +31,12 @@ function shortOf(takes: string): string {
     .replace('a function that returns the saturation', 'a function')
     .replace(/, such as (\w+)\(\{[^}]*\}\)/, ', such as $1()')
     .replace(/^text that is not empty$/, 'text')
-    .replace(/^an integer from [01] to 65535$/, 'a port');
+    .replace(/^an integer from [01] to 65535$/, 'port')
+    .replace(/^a (size|path)(?: from 1 up,)? such as "[^"]*"$/, '$1')
+    .replace(/^a duration from "0s" \(for ever\) up, such as "[^"]*"/, 'duration, "0s": for ever')
+    .replace(/^a (duration above 0|quantity from 0 \(.*\) up), such as "[^"]*"$/, '$1')
+    .replace('true or false', 'true, false')
+    .replace(/^(?:one of|an?) /, '');
 }
 
 export function textOf(...sentences: readonly string[]): string {

@@ -153,12 +153,12 @@ function codePage(): string {
   const told = new Map<string, string>();
   const sections = parts.flatMap(({ heading, why, sets }) => [
     `## ${heading}`,
-    `What they are for: ${why}.`,
+    `Why: ${why}.`,
     ...sets.flatMap((set) => [`### ${set.title}`, tableOf(rowsOf(set, told))]),
   ]);
   return pageOf(
     'Options in code',
-    'A wrong option is an error that says what the second column says here. Quantities and durations are written as in [Configuration](configuration.md#quantities-and-durations); parameters of policies are told in [their pages](policies/README.md), options in files in [Options in files](file-options.md). [Every export](reference/) tells more of each.',
+    'The second column is what the error of a wrong option says, in short. Quantities and durations are written as in [Configuration](configuration.md#quantities-and-durations); parameters of policies are in [their pages](policies/README.md), options of files in [Options in files](file-options.md). [Every export](reference/) tells more.',
     ...sections,
   );
 }
@@ -184,7 +184,7 @@ function filePage(): string {
     'Options in files',
     'An editor with YAML support completes and checks these keys: [`headgate schema`](gateway.md#the-file). A secret is text, `{ env: NAME }` or `{ file: PATH }`.',
     '## Gateway files',
-    'What they are for: [Gateway](gateway.md), and [Scale-out](scale-out.md#in-a-gateway-file) for `sharedState`.',
+    'Why: [Gateway](gateway.md), and [Scale-out](scale-out.md#in-a-gateway-file) for `sharedState`.',
     tableOf(single),
     ...sections.flatMap(([name, schema, [, ...below]]) => [`### \`${name}\``, sentenceOf(schema), tableOf(below)]),
     '## `flowControl`',
