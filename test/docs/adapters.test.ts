@@ -14,14 +14,25 @@ const page = readFileSync(new URL('docs/http.md', root), 'utf8');
 const complete = `const complete = async (body, { signal }) => ({ body, aborted: signal.aborted });
 const tenantOf = (key = 'anonymous') => key;\n`;
 
-async function load<T>(name: string, more = ''): Promise<T> {
+async function load<T>(name: string, more = '', upstream = 'http://localhost:8000'): Promise<T> {
   const snippets = [...page.matchAll(/<!-- run by test\/docs\/adapters.test.ts -->\n```js\n(.*?)```/gs)].map(
     ([, code = '']) => code,
   );
-  const code = snippets.find((text) => text.includes(`'headgate/${name}'`));
+  const code = snippets.find((text) => text.includes(`'headgate/${name}'`))?.replace('http://localhost:8000', upstream);
   const file = new URL(`${name}.mjs`, scratch);
   writeFileSync(file, `${complete}${code}${more}`);
   return import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href);
+}
+
+/** The address of a server that answers what it is sent. */
+async function echo(): Promise<string> {
+  const server = http.createServer((req, res) => void req.pipe(res));
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://localhost:${(server.address() as AddressInfo).port}`;
 }
 
 beforeAll(() => mkdirSync(scratch, { recursive: true }));
@@ -40,21 +51,15 @@ describe('docs/http.md', () => {
     expect((await app.inject('/health')).headers).not.toHaveProperty('x-llm-d-flow-queue-duration-ms');
   });
 
-  it('Hono', async () => {
-    const { app } = await load<{ app: Hono }>('hono', 'export { app };');
+  it('Hono, and the calls that a request causes', async () => {
+    const { app } = await load<{ app: Hono }>('hono', 'export { app };', await echo());
     const response = await app.request(completion.url, { ...completion, body: JSON.stringify({ prompt: 'hello' }) });
-    expect(await response.json()).toEqual(answer);
+    expect(await response.json()).toEqual(answer.body);
     expect(response.headers.get('x-llm-d-flow-queue-duration-ms')).toBe('0');
   });
 
   it('undici', async () => {
-    const server = http.createServer((req, res) => void req.pipe(res));
-    await new Promise<void>((resolve) => server.listen(0, resolve));
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
     const { ask } = await load<{ ask(url: string, body: string): Promise<string> }>('undici');
-    expect(await ask(`http://localhost:${(server.address() as AddressInfo).port}`, 'hello')).toBe('hello');
+    expect(await ask(await echo(), 'hello')).toBe('hello');
   });
 });

@@ -15,11 +15,11 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const pages = [
   ['client', 3],
   ['fetch', 3],
-  ['migrate', 5],
+  ['migrate', 4],
   ['shadow', 1],
   ['simulator', 1],
-  ['testing', 3],
-  ['troubleshooting', 3],
+  ['testing', 2],
+  ['troubleshooting', 2],
 ] as const;
 
 describe.each(pages)('docs/%s.md', (page, fewest) => {
