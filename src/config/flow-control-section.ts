@@ -195,39 +195,30 @@ export function readFlowControl(
   const unused = Object.keys(ofEviction).filter((name) => Reflect.get(read, name) !== undefined);
   if (read.enableEviction !== true && unused.length > 0)
     problems.warn(at, `flowControl: ignored without enableEviction: ${unused.join(', ')}`);
-  const { gate, saturationDetector } = read;
+  const { saturationDetector, bandPromotion, headroom, holBlocking, minShareUnit, overflow } = read;
+  const { maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, overdueLeases } = read;
+  const alike = { bandPromotion, headroom, holBlocking, minShareUnit, overflow };
+  const bounds = { maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, overdueLeases };
+  const { recheckInterval: recheckIntervalMs, ...gate } = read.gate ?? {};
   return {
     ...(saturationDetector?.pluginRef === undefined ? {} : { saturationDetector: saturationDetector.pluginRef }),
-    gate: gate && {
-      closeAt: gate.closeAt,
-      openAt: gate.openAt,
-      failValue: gate.failValue,
-      recheckIntervalMs: gate.recheckInterval,
-    },
+    ...alike,
+    ...bounds,
+    gate: read.gate && { ...gate, recheckIntervalMs },
     constraints: read.constraintPluginRefs,
     mode: read.mode === 'shadow' ? shadow() : read.mode,
     admission: read.admissionPolicyPluginRef,
     endpointPicker: read.endpointPickerPluginRef,
     endpointFilters: read.endpointFilterPluginRefs,
-    headroom: read.headroom,
-    holBlocking: read.holBlocking,
     eviction: evictionOf(read),
-    overflow: read.overflow,
     bandOrder: read.bandSelectionPolicyPluginRef ?? read.bandOrder,
-    bandPromotion: read.bandPromotion,
-    minShareUnit: read.minShareUnit,
     flows: flowsOf(read),
     usageLimitPolicy: read.usageLimitPolicyPluginRef,
     limits: { maxRequests: read.maxRequests || Infinity, maxBytes: read.maxBytes || Infinity },
     bands: (read.priorityBands ?? []).map((band) => ({ priority: band.priority, ...template(band) })),
     defaultBand: template(read.defaultPriorityBand),
     defaultNegativeBand: read.defaultNegativePriorityBand && template(read.defaultNegativePriorityBand),
-    maxBands: read.maxBands,
-    maxFlows: read.maxFlows,
-    flowIdleTimeout: read.flowIdleTimeout,
-    bandIdleTimeout: read.bandIdleTimeout,
     maxLeaseMs: read.maxLease,
-    overdueLeases: read.overdueLeases,
     defaultRequestTtl: withUnit(read.defaultRequestTTL),
     noEndpointRequestTtl: withUnit(read.noEndpointRequestTTL),
   };

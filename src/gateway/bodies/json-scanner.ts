@@ -128,18 +128,14 @@ export class JsonScanner {
         this.openContainer(true);
         return;
       case 'value-or-end':
-        if (byte === 0x5d) this.closeContainer(at, false);
+      case 'value':
+        if (byte === 0x5d && this.state === 'value-or-end') this.closeContainer(at, false);
         else this.beginValue(byte, at);
         return;
-      case 'value':
-        this.beginValue(byte, at);
-        return;
       case 'key-or-end':
-        if (byte === 0x7d) this.closeContainer(at, true);
-        else this.beginKey(byte, at);
-        return;
       case 'key':
-        this.beginKey(byte, at);
+        if (byte === 0x7d && this.state === 'key-or-end') this.closeContainer(at, true);
+        else this.beginKey(byte, at);
         return;
       case 'colon':
         if (byte !== 0x3a) throw fault();
@@ -179,7 +175,7 @@ export class JsonScanner {
     } else if (byte === 0x7b || byte === 0x5b) {
       this.openContainer(byte === 0x7b);
     } else {
-      if (!isScalarByte(byte)) throw fault();
+      if (isScalarByte[byte] === 0) throw fault();
       this.text = String.fromCharCode(byte);
       this.state = 'scalar';
     }
@@ -202,7 +198,7 @@ export class JsonScanner {
   private takeEscaped(byte: number): void {
     this.keep(byte);
     if (this.digits > 0) {
-      if (!isHex(byte)) throw fault();
+      if (isHex[byte] === 0) throw fault();
       this.letter = this.letter * 16 + ((byte & 15) + (byte > 0x39 ? 9 : 0));
       this.digits -= 1;
       // Two halves of a pair stand for four bytes.
@@ -220,7 +216,7 @@ export class JsonScanner {
   /** Returns where the scalar ends, or the length. */
   private takeScalar(bytes: Buffer, from: number): number {
     let at = from;
-    while (at < bytes.length && isScalarByte(bytes[at]!)) at += 1;
+    while (at < bytes.length && isScalarByte[bytes[at]!] === 1) at += 1;
     if (at === from) return at;
     if (this.text.length + at - from > longestScalar) throw fault();
     // A native call costs more than a few characters.
@@ -279,20 +275,12 @@ function endOfText(bytes: Buffer, from: number): number {
 /** After a backslash: " \ / b f n r t */
 const escapes: readonly number[] = [0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74];
 
-const isHex = (byte: number): boolean =>
-  (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66);
-
-/** Letters, digits, and + - . */
-function isScalarByte(byte: number): boolean {
-  return (
-    (byte >= 0x30 && byte <= 0x39) ||
-    (byte >= 0x61 && byte <= 0x7a) ||
-    byte === 0x45 ||
-    byte === 0x2b ||
-    byte === 0x2d ||
-    byte === 0x2e
-  );
-}
+/** By byte: 1 for those that the expression matches. */
+const bytesLike = (expression: RegExp): Uint8Array =>
+  Uint8Array.from({ length: 256 }, (_, byte) => Number(expression.test(String.fromCharCode(byte))));
+const isHex = bytesLike(/[\dA-Fa-f]/);
+/** Bytes of numbers, and of the words true, false and null. */
+const isScalarByte = bytesLike(/[\da-zE+.-]/);
 
 /** Lists of single digits cost most for each byte, so a single digit is read without a regular expression. */
 const isScalar = (text: string): boolean => (text.length === 1 ? text >= '0' && text <= '9' : scalar.test(text));

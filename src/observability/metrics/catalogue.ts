@@ -1,10 +1,11 @@
-/** A controller's figures with their meaning, for all exporters. Longer than most files, because it is one list. */
+/** A controller's figures with their meaning, for all exporters. */
 import type { ControllerFigures } from '../../index.js';
 import type { CapacityFigure, QuotaFigure } from '../../types/index.js';
 import type { BandFigures } from './labelled-flows.js';
 
 /** A counter, or how those who read several processes put a gauge together. */
-export type FigureKind = 'counter' | 'sum' | 'max' | 'min';
+const kinds = ['counter', 'sum', 'max', 'min'] as const;
+export type FigureKind = (typeof kinds)[number];
 
 export interface Described {
   readonly kind: FigureKind;
@@ -48,71 +49,69 @@ export interface Figure extends Described {
 }
 
 type Read<T> = (of: T) => number | undefined;
-/** A figure of `T`; undefined where there is nothing to tell. */
-interface FigureOf<T> extends Described {
-  readonly read: Read<T>;
-}
-type Names = readonly [prometheus: string, openTelemetry?: string, unit?: string];
 
-const figureOf =
-  (kind: FigureKind) =>
-  <T>(help: string, read: Read<T>): FigureOf<T> => ({ kind, help, read });
-const counter = figureOf('counter');
-const sum = figureOf('sum');
-const max = figureOf('max');
-const min = figureOf('min');
-
-function figure(
-  [prometheus, openTelemetry, unit = '1']: Names,
-  { kind, help }: Described,
-  labels: readonly (keyof RowLabels)[],
-  rows: Figure['rows'],
-): Figure {
-  return { prometheus, openTelemetry, unit, kind, help, labels, endsAtZero: false, rows };
-}
-
-function row(labels: RowLabels, value: number | undefined): Row[] {
-  return value === undefined ? [] : [{ labels, value }];
-}
-
-/** One row, or none. */
-function controller(names: Names, of: FigureOf<ControllerFigures>): Figure {
-  return figure(names, of, [], (figures) => row({}, of.read(figures)));
-}
-
-/** A row for every band that has the figure. */
-function band(names: Names, of: FigureOf<BandFigures>): Figure {
-  return figure(names, of, ['priority'], ({ bands }) =>
-    bands.flatMap((each) => row({ priority: each.priority }, of.read(each))),
-  );
+/**
+ * Makes figures with a row for each part that has one. In their words `flow_control_` and `flow_control.` are left out:
+ *
+ *     kind, name for Prometheus, name and unit for OpenTelemetry
+ *     what it is
+ */
+function each<T>(
+  labels: Figure['labels'],
+  parts: (figures: ControllerFigures) => readonly (readonly [RowLabels, T])[],
+) {
+  return (words: TemplateStringsArray, ...resource: readonly string[]) => {
+    const [head = '', help = ''] = String.raw(words, ...resource).split(/\n */);
+    const [first, prometheus, openTelemetry, unit = '1'] = head.split(' ');
+    const kind = kinds.find((each) => each === first) ?? 'sum';
+    return (read: Read<T>): Figure => ({
+      kind,
+      help,
+      prometheus: `flow_control_${prometheus}`,
+      openTelemetry: openTelemetry && `flow_control.${openTelemetry}`,
+      unit,
+      labels,
+      endsAtZero: false,
+      rows: (figures) =>
+        parts(figures).flatMap(([labels, part]) => {
+          const value = read(part);
+          return value === undefined ? [] : [{ labels, value }];
+        }),
+    });
+  };
 }
 
-/** A row for every quota of every group. `per`: its span in seconds, as a group may limit the minute and the day. */
-function quota(names: Names, of: FigureOf<QuotaFigure>): Figure {
-  return figure(names, of, ['group', 'unit', 'per'], ({ quotas }) =>
-    distinctQuotas(quotas?.quotas ?? []).flatMap((each) => {
-      const { group, unit, perMs, isLearnt } = each;
-      return row({ group, unit, per: perMs / 1_000, learnt: isLearnt }, of.read(each));
-    }),
-  );
-}
-
-/** A row for every dimension of every endpoint that a constraint counts. */
-function capacity(names: Names, of: FigureOf<CapacityFigure>): Figure {
-  return figure(names, of, ['endpoint', 'dimension'], (figures) =>
-    figures.capacity.slice(0, mostQuotas).flatMap((each) => {
-      const { endpoint, dimension } = each;
-      return row({ endpoint, dimension }, of.read(each));
-    }),
-  );
-}
-
-/** A row for every group of endpoints that bands name. */
-function group(names: Names, of: FigureOf<ControllerFigures['groups'][number]>): Figure {
-  return figure(names, of, ['group'], ({ groups }) =>
-    groups.flatMap((each) => row({ group: each.group }, of.read(each))),
-  );
-}
+const controller = each<ControllerFigures>([], (figures) => [[{}, figures]]);
+const band = each<BandFigures>(['priority'], ({ bands }) => bands.map((one) => [{ priority: one.priority }, one]));
+const group = each<ControllerFigures['groups'][number]>(['group'], ({ groups }) =>
+  groups.map((one) => [{ group: one.group }, one]),
+);
+/** `per`: its span in seconds, as a group may limit the minute and the day. */
+const quota = each<QuotaFigure>(['group', 'unit', 'per'], ({ quotas }) =>
+  distinctQuotas(quotas?.quotas ?? []).map((one) => {
+    const { group, unit, perMs, isLearnt } = one;
+    return [{ group, unit, per: perMs / 1_000, learnt: isLearnt }, one];
+  }),
+);
+/** Of every endpoint that a constraint counts. */
+const capacity = each<CapacityFigure>(['endpoint', 'dimension'], (figures) =>
+  figures.capacity.slice(0, mostQuotas).map((one) => [{ endpoint: one.endpoint, dimension: one.dimension }, one]),
+);
+const detector = each<number>(['detector', 'stage'], ({ detectors }) =>
+  detectors.map(({ detector, stage = '', saturation }) => [{ detector, stage }, saturation]),
+);
+/** By state. `elsewhere` is told where a detector knows of it. */
+const session = each<number>(['state'], ({ sessions }) => {
+  if (sessions === undefined) return [];
+  const { resident, idle, waiting, elsewhere } = sessions;
+  const running = resident - idle - (elsewhere ?? 0);
+  const states = { running, idle, ...(elsewhere !== undefined && { elsewhere }), waiting };
+  return Object.entries(states).map(([state, count]) => [{ state }, count]);
+});
+const drop = each<number>(['outcome', 'reason'], ({ stats }) =>
+  (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ requests, ...labels }) => [labels, requests]),
+);
+const value = (given: number): number => given;
 
 /** Groups may be as many as endpoints and models; a scrape bears so many. */
 const mostQuotas = 1000;
@@ -130,26 +129,26 @@ function distinctQuotas(all: readonly QuotaFigure[]): readonly QuotaFigure[] {
 
 type Waiting = Pick<BandFigures, 'waiting' | 'waitingBytes' | 'limits'>;
 
-/** How full a limit is, in requests and in bytes. */
-function utilization(
-  [prometheus, openTelemetry]: readonly [prometheus: string, openTelemetry: string],
-  help: string,
-  limited: (figures: ControllerFigures) => readonly (Waiting & { readonly priority?: number })[],
-  isOfBands: boolean,
-): Figure[] {
-  const of = (resource: 'requests' | 'bytes', read: Read<Waiting>): Figure => ({
-    ...figure([`${prometheus}_${resource}`, openTelemetry], max(help, read), isOfBands ? ['priority'] : [], (figures) =>
-      limited(figures).flatMap((each) =>
-        row({ resource, ...(each.priority !== undefined && { priority: each.priority }) }, read(each)),
-      ),
-    ),
-    endsAtZero: isOfBands,
-  });
+/** How full a limit is, in requests and in bytes: of each band, and of all together. */
+const utilization = (['requests', 'bytes'] as const).map((resource): readonly [Figure, Figure] => {
+  const read = ({ waiting, waitingBytes, limits }: Waiting): number | undefined =>
+    resource === 'requests' ? shareOf(waiting, limits.maxRequests) : shareOf(waitingBytes, limits.maxBytes);
+  const ofBands = each<Waiting>(['priority'], ({ bands }) =>
+    bands.map((one) => [{ resource, priority: one.priority }, one]),
+  );
+  const ofAll = each<Waiting>([], ({ stats: { waiting, waitingBytes }, limits }) => [
+    [{ resource }, { waiting, waitingBytes, limits }],
+  ]);
   return [
-    of('requests', ({ waiting, limits }) => shareOf(waiting, limits.maxRequests)),
-    of('bytes', ({ waitingBytes, limits }) => shareOf(waitingBytes, limits.maxBytes)),
+    {
+      ...ofBands`max capacity_utilization_${resource} capacity.utilization
+        What waits in a band as a share of its limit, in requests or bytes; absent without a limit.`(read),
+      endsAtZero: true,
+    },
+    ofAll`max global_capacity_utilization_${resource} global_capacity.utilization
+      What waits as a share of the global limit, in requests or bytes; absent without a limit.`(read),
   ];
-}
+});
 
 /** Undefined where there is no limit: absent is not empty. A limit of 0 is always full. */
 function shareOf(used: number, most: number): number | undefined {
@@ -157,235 +156,113 @@ function shareOf(used: number, most: number): number | undefined {
   return most === 0 ? 1 : used / most;
 }
 
-export const fairnessIndex: FigureOf<ControllerFigures> = min(
-  'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
-  ({ stats }) => stats.fairnessIndex,
-);
+export const fairnessIndex: Described & { readonly read: Read<ControllerFigures> } = {
+  kind: 'min',
+  help: 'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
+  read: ({ stats }) => stats.fairnessIndex,
+};
 
 export const figures: readonly Figure[] = [
-  controller(
-    ['flow_control_pool_saturation', 'flow_control.saturation'],
-    max('Saturation of the pool when it was last read; 1 is full.', ({ stats }) => stats.saturation),
+  controller`max pool_saturation saturation
+    Saturation of the pool when it was last read; 1 is full.`(({ stats }) => stats.saturation),
+  detector`max detector_saturation detector.saturation
+    The last reading of each detector that another is made of, by stage where these are judged apart.`(value),
+  ...utilization.map(([ofBands]) => ofBands),
+  ...utilization.map(([, ofAll]) => ofAll),
+  controller`counter revocations_issued_total evictions {request}
+    Running requests that were asked to leave for one of higher priority.`(({ stats }) => stats.evictedInFlight),
+  controller`sum reclaim_target
+    Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.`(
+    ({ stats }) => stats.reclaim?.target,
   ),
-  figure(
-    ['flow_control_detector_saturation', 'flow_control.detector.saturation'],
-    {
-      kind: 'max',
-      help: 'The last reading of each detector that another is made of, by stage where these are judged apart.',
-    },
-    ['detector', 'stage'],
-    ({ detectors }) =>
-      detectors.map(({ detector, stage = '', saturation }) => ({ labels: { detector, stage }, value: saturation })),
+  controller`sum pending_reclaim
+    Saturation that running requests which were asked to leave will free. Absent without eviction.`(
+    ({ stats }) => stats.reclaim?.pending,
   ),
-  ...utilization(
-    ['flow_control_capacity_utilization', 'flow_control.capacity.utilization'],
-    'What waits in a band as a share of its limit, in requests or bytes; absent without a limit.',
-    ({ bands }) => bands,
-    true,
+  band`min band_fairness_index fairness.band_index
+    Jain's index of received over owed cost of the last five minutes, by band, under policies that share by cost; 1 is fair.`(
+    (each) => each.service()?.fairnessIndex,
   ),
-  ...utilization(
-    ['flow_control_global_capacity_utilization', 'flow_control.global_capacity.utilization'],
-    'What waits as a share of the global limit, in requests or bytes; absent without a limit.',
-    ({ stats: { waiting, waitingBytes }, limits }) => [{ waiting, waitingBytes, limits }],
-    false,
+  quota`max quota_limit quota.limit {unit}
+    Units that a quota of a hosted model allows in its span.`(({ limit }) => limit),
+  quota`max quota_used quota.used {unit}
+    Units of a quota that were settled and are not free again.`(({ used }) => used),
+  quota`max quota_reserved quota.reserved {unit}
+    Units of a quota that running requests hold by their estimates.`(({ reserved }) => reserved),
+  quota`max quota_reset_seconds quota.reset s
+    Time until all of a quota is free again, if nothing more is taken.`(({ resetsInMs }) => resetsInMs / 1_000),
+  quota`max quota_wait_seconds quota.wait s
+    Time until a quota has room for one unit; 0 while it has.`(({ waitMs }) => waitMs / 1_000),
+  quota`max quota_learnt
+    1 for a quota that answers told of, 0 for a configured one.`(({ isLearnt }) => Number(isLearnt)),
+  controller`counter quota_refusals_total quota.refusals {response}
+    Answers of hosted models that put a request off (429, 529).`(({ quotas }) => quotas?.refusals),
+  controller`counter quota_unreported_total quota.unreported {request}
+    Requests under a quota that ended without a report of what they consumed, so that their estimates stand.`(
+    ({ quotas }) => quotas?.unreported,
   ),
-  controller(
-    ['flow_control_revocations_issued_total', 'flow_control.evictions', '{request}'],
-    counter(
-      'Running requests that were asked to leave for one of higher priority.',
-      ({ stats }) => stats.evictedInFlight,
-    ),
+  controller`counter quota_ignored_total quota.ignored {figure}
+    Figures in reports and headers that cannot be right, and that quotas ignored.`(
+    ({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures,
   ),
-  controller(
-    ['flow_control_reclaim_target'],
-    sum(
-      'Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.',
-      ({ stats }) => stats.reclaim?.target,
-    ),
+  capacity`sum capacity_used capacity.used {unit}
+    What requests hold of an endpoint, in slots, tokens or requests.`(({ used }) => used),
+  capacity`max capacity_limit capacity.limit {unit}
+    What an endpoint has, in slots, tokens or requests.`(({ limit }) => limit),
+  session`sum sessions sessions {session}
+    Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.`(value),
+  controller`sum session_tokens session.tokens {token}
+    Tokens that resident sessions hold, over all endpoints.`(({ sessions }) => sessions?.tokens),
+  controller`counter sessions_expired_total sessions.expired {session}
+    Sessions that ended because they were inactive for too long.`(({ sessions }) => sessions?.expired),
+  controller`counter ignored_reports_total ignored_reports {report}
+    Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.`(
+    ({ stats }) => stats.ignoredReports,
   ),
-  controller(
-    ['flow_control_pending_reclaim'],
-    sum(
-      'Saturation that running requests which were asked to leave will free. Absent without eviction.',
-      ({ stats }) => stats.reclaim?.pending,
-    ),
+  controller`sum in_flight_requests in_flight {request}
+    Leases not yet released.`(({ stats }) => stats.inFlight),
+  controller`sum in_flight_tokens
+    Tokens booked by leases not yet released.`(({ stats }) => stats.inFlightTokens),
+  controller`max oldest_lease_seconds lease.oldest_age s
+    How long the oldest unreleased lease is held; 0 while nothing runs.`(
+    ({ stats }) => (stats.oldestLeaseMs ?? 0) / 1_000,
   ),
-  band(
-    ['flow_control_band_fairness_index', 'flow_control.fairness.band_index'],
-    min(
-      "Jain's index of received over owed cost of the last five minutes, by band, under policies that share by cost; 1 is fair.",
-      (each) => each.service()?.fairnessIndex,
-    ),
-  ),
-  quota(
-    ['flow_control_quota_limit', 'flow_control.quota.limit', '{unit}'],
-    max('Units that a quota of a hosted model allows in its span.', ({ limit }) => limit),
-  ),
-  quota(
-    ['flow_control_quota_used', 'flow_control.quota.used', '{unit}'],
-    max('Units of a quota that were settled and are not free again.', ({ used }) => used),
-  ),
-  quota(
-    ['flow_control_quota_reserved', 'flow_control.quota.reserved', '{unit}'],
-    max('Units of a quota that running requests hold by their estimates.', ({ reserved }) => reserved),
-  ),
-  quota(
-    ['flow_control_quota_reset_seconds', 'flow_control.quota.reset', 's'],
-    max('Time until all of a quota is free again, if nothing more is taken.', ({ resetsInMs }) => resetsInMs / 1_000),
-  ),
-  quota(
-    ['flow_control_quota_wait_seconds', 'flow_control.quota.wait', 's'],
-    max('Time until a quota has room for one unit; 0 while it has.', ({ waitMs }) => waitMs / 1_000),
-  ),
-  quota(
-    ['flow_control_quota_learnt'],
-    max('1 for a quota that answers told of, 0 for a configured one.', ({ isLearnt }) => Number(isLearnt)),
-  ),
-  controller(
-    ['flow_control_quota_refusals_total', 'flow_control.quota.refusals', '{response}'],
-    counter('Answers of hosted models that put a request off (429, 529).', ({ quotas }) => quotas?.refusals),
-  ),
-  controller(
-    ['flow_control_quota_unreported_total', 'flow_control.quota.unreported', '{request}'],
-    counter(
-      'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
-      ({ quotas }) => quotas?.unreported,
-    ),
-  ),
-  controller(
-    ['flow_control_quota_ignored_total', 'flow_control.quota.ignored', '{figure}'],
-    counter(
-      'Figures in reports and headers that cannot be right, and that quotas ignored.',
-      ({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures,
-    ),
-  ),
-  capacity(
-    ['flow_control_capacity_used', 'flow_control.capacity.used', '{unit}'],
-    sum('What requests hold of an endpoint, in slots, tokens or requests.', ({ used }) => used),
-  ),
-  capacity(
-    ['flow_control_capacity_limit', 'flow_control.capacity.limit', '{unit}'],
-    max('What an endpoint has, in slots, tokens or requests.', ({ limit }) => limit),
-  ),
-  figure(
-    ['flow_control_sessions', 'flow_control.sessions', '{session}'],
-    {
-      kind: 'sum',
-      help: 'Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.',
-    },
-    ['state'],
-    sessionRows,
-  ),
-  controller(
-    ['flow_control_session_tokens', 'flow_control.session.tokens', '{token}'],
-    sum('Tokens that resident sessions hold, over all endpoints.', ({ sessions }) => sessions?.tokens),
-  ),
-  controller(
-    ['flow_control_sessions_expired_total', 'flow_control.sessions.expired', '{session}'],
-    counter('Sessions that ended because they were inactive for too long.', ({ sessions }) => sessions?.expired),
-  ),
-  controller(
-    ['flow_control_ignored_reports_total', 'flow_control.ignored_reports', '{report}'],
-    counter(
-      'Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.',
-      ({ stats }) => stats.ignoredReports,
-    ),
-  ),
-  controller(
-    ['flow_control_in_flight_requests', 'flow_control.in_flight', '{request}'],
-    sum('Leases not yet released.', ({ stats }) => stats.inFlight),
-  ),
-  controller(
-    ['flow_control_in_flight_tokens'],
-    sum('Tokens booked by leases not yet released.', ({ stats }) => stats.inFlightTokens),
-  ),
-  controller(
-    ['flow_control_oldest_lease_seconds', 'flow_control.lease.oldest_age', 's'],
-    max(
-      'How long the oldest unreleased lease is held; 0 while nothing runs.',
-      ({ stats }) => (stats.oldestLeaseMs ?? 0) / 1_000,
-    ),
-  ),
-  controller(
-    ['flow_control_overdue_leases_total', 'flow_control.lease.overdue', '{lease}'],
-    counter('Leases that were held longer than maxLeaseMs.', ({ stats }) => stats.overdueLeases),
-  ),
-  controller(
-    ['flow_control_enqueued_total'],
-    counter('Requests handed to flow control, those that still wait included.', ({ stats }) => stats.enqueued),
-  ),
-  controller(
-    ['flow_control_queue_tokens'],
-    sum('Estimated tokens of the requests that wait.', ({ waitingTokens }) => waitingTokens),
-  ),
+  controller`counter overdue_leases_total lease.overdue {lease}
+    Leases that were held longer than maxLeaseMs.`(({ stats }) => stats.overdueLeases),
+  controller`counter enqueued_total
+    Requests handed to flow control, those that still wait included.`(({ stats }) => stats.enqueued),
+  controller`sum queue_tokens
+    Estimated tokens of the requests that wait.`(({ waitingTokens }) => waitingTokens),
   {
-    ...band(
-      ['flow_control_capped_requests', 'flow_control.capped', '{request}'],
-      sum('Requests that wait because their fairness ID runs as much as it may.', ({ waitingAtCap }) => waitingAtCap),
-    ),
+    ...band`sum capped_requests capped {request}
+      Requests that wait because their fairness ID runs as much as it may.`(({ waitingAtCap }) => waitingAtCap),
     endsAtZero: true,
   },
-  controller(
-    ['flow_control_endpoints'],
-    max('Model servers that can be had; absent for a controller without a pool.', ({ pool }) => pool?.available),
+  controller`max endpoints
+    Model servers that can be had; absent for a controller without a pool.`(({ pool }) => pool?.available),
+  group`counter group_dispatched_total
+    Requests that went to a group of endpoints that bands name.`(({ dispatched }) => dispatched),
+  group`counter group_overflowed_total
+    Those of them for which it was not the first group of their band.`(({ overflowed }) => overflowed),
+  controller`counter plugin_errors_total plugin_errors {error}
+    Faults of policies, detectors, pickers and listeners.`(({ stats }) => stats.pluginErrors),
+  controller`max shadow shadow
+    1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.`(
+    ({ stats }) => stats.shadow && 1,
   ),
-  group(
-    ['flow_control_group_dispatched_total'],
-    counter('Requests that went to a group of endpoints that bands name.', ({ dispatched }) => dispatched),
+  controller`counter shadow_passed_total shadow.passed {request}
+    Requests that shadow mode let through.`(({ stats }) => stats.shadow?.passed),
+  controller`counter shadow_would_have_waited_total shadow.would_have_waited {request}
+    Requests that shadow mode let through and that would have waited, whatever became of them then.`(
+    ({ stats }) => stats.shadow?.wouldHaveWaited,
   ),
-  group(
-    ['flow_control_group_overflowed_total'],
-    counter('Those of them for which it was not the first group of their band.', ({ overflowed }) => overflowed),
-  ),
-  controller(
-    ['flow_control_plugin_errors_total', 'flow_control.plugin_errors', '{error}'],
-    counter('Faults of policies, detectors, pickers and listeners.', ({ stats }) => stats.pluginErrors),
-  ),
-  controller(
-    ['flow_control_shadow', 'flow_control.shadow'],
-    max(
-      '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
-      ({ stats }) => stats.shadow && 1,
-    ),
-  ),
-  controller(
-    ['flow_control_shadow_passed_total', 'flow_control.shadow.passed', '{request}'],
-    counter('Requests that shadow mode let through.', ({ stats }) => stats.shadow?.passed),
-  ),
-  controller(
-    ['flow_control_shadow_would_have_waited_total', 'flow_control.shadow.would_have_waited', '{request}'],
-    counter(
-      'Requests that shadow mode let through and that would have waited, whatever became of them then.',
-      ({ stats }) => stats.shadow?.wouldHaveWaited,
-    ),
-  ),
-  figure(
-    ['flow_control_shadow_would_have_been_dropped_total', 'flow_control.shadow.would_have_been_dropped', '{request}'],
-    {
-      kind: 'counter',
-      help: 'Requests that shadow mode let through and that would have been rejected, or evicted while they waited.',
-    },
-    ['outcome', 'reason'],
-    ({ stats }) =>
-      (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ requests, ...labels }) => ({ labels, value: requests })),
-  ),
-  controller(
-    ['flow_control_shadow_would_have_been_evicted_total', 'flow_control.shadow.would_have_been_evicted', '{request}'],
-    counter(
-      'Running requests that would have been evicted for one of higher priority.',
-      ({ stats }) => stats.shadow?.wouldHaveBeenEvicted,
-    ),
+  drop`counter shadow_would_have_been_dropped_total shadow.would_have_been_dropped {request}
+    Requests that shadow mode let through and that would have been rejected, or evicted while they waited.`(value),
+  controller`counter shadow_would_have_been_evicted_total shadow.would_have_been_evicted {request}
+    Running requests that would have been evicted for one of higher priority.`(
+    ({ stats }) => stats.shadow?.wouldHaveBeenEvicted,
   ),
 ];
-
-/** By state. `elsewhere` is told where a detector knows of it. */
-function sessionRows({ sessions }: ControllerFigures): Row[] {
-  if (sessions === undefined) return [];
-  const { resident, idle, waiting, elsewhere } = sessions;
-  const running = resident - idle - (elsewhere ?? 0);
-  const states = { running, idle, ...(elsewhere !== undefined && { elsewhere }), waiting };
-  return Object.entries(states).map(([state, value]) => ({ labels: { state }, value }));
-}
 
 /** Rows of waiting requests and of flows, which each exporter makes in its own way. */
 export const queueRequests: Described = { kind: 'sum', help: 'Requests that wait in flow control.' };

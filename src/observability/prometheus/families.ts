@@ -1,7 +1,7 @@
 /** Every metric: name without the prefix, type, labels, and source of samples. docs/metrics.md is held against it. */
 import type { Described, Figure } from '../metrics/catalogue.js';
 import * as catalogue from '../metrics/catalogue.js';
-import type { FlowReadings } from './flow-meter.js';
+import type { FlowReadings, InFlightRow } from './flow-meter.js';
 import type { Family, Labels, Sample } from './scraped-metric.js';
 
 const flowLabels = ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'];
@@ -38,17 +38,19 @@ function queue(name: string, described: Described, figure: 'requests' | 'bytes')
   );
 }
 
-function inFlight(figure: 'requests' | 'tokens', help: string): Family<FlowReadings> {
-  return rows(`flow_control_flow_in_flight_${figure}`, { kind: 'sum', help }, fewFlowLabels, (flow) =>
-    Array.from(flow.inFlightRows(), (row) => ({ labels: row.labels, value: row[figure] })),
-  );
-}
-
-/** Under the names of the reference, without its labels of Kubernetes. */
-function inFlightAt(figure: 'requests' | 'tokens', help: string): Family<FlowReadings> {
-  return rows(`inflight_${figure}`, { kind: 'sum', help }, ['endpoint_name', ...fewFlowLabels], (flow) =>
-    Array.from(flow.endpointRows(), (row) => ({ labels: row.labels, value: row[figure] })),
-  );
+/** In leases that are not released, and in the tokens that they book. */
+function inFlight(
+  name: string,
+  labels: readonly string[],
+  by: string,
+  of: (flow: FlowReadings) => Iterable<InFlightRow>,
+) {
+  return (['requests', 'tokens'] as const).map((figure) => {
+    const help = `${figure === 'requests' ? 'Leases' : 'Tokens booked by leases'} not yet released, by ${by}.`;
+    return rows(`${name}_${figure}`, { kind: 'sum', help }, labels, (flow) =>
+      Array.from(of(flow), (row) => ({ labels: row.labels, value: row[figure] })),
+    );
+  });
 }
 
 /** Endpoints that detectors are blind to. Detectors of one type, such as those of two stages, are counted together. */
@@ -148,10 +150,16 @@ export const families: readonly Family<FlowReadings>[] = [
   ),
   rows('flow_control_service_cost_total', catalogue.serviceCost, fewFlowLabels, (flow) => flow.serviceRows()),
   rows('flow_control_fairness_counter_lag', catalogue.counterLag, fewFlowLabels, (flow) => flow.lagRows()),
-  inFlight('requests', 'Leases not yet released, by flow; absent while it has none.'),
-  inFlight('tokens', 'Tokens booked by leases not yet released, by flow; absent while it has none.'),
-  inFlightAt('requests', 'Leases not yet released, by endpoint and flow; absent while there are none.'),
-  inFlightAt('tokens', 'Tokens booked by leases not yet released, by endpoint and flow; absent while there are none.'),
+  ...inFlight('flow_control_flow_in_flight', fewFlowLabels, 'flow; absent while it has none', (flow) =>
+    flow.inFlightRows(),
+  ),
+  // Under the names of the reference, without its labels of Kubernetes.
+  ...inFlight(
+    'inflight',
+    ['endpoint_name', ...fewFlowLabels],
+    'endpoint and flow; absent while there are none',
+    (flow) => flow.endpointRows(),
+  ),
   ...catalogue.figures.map(ofCatalogue),
 ];
 

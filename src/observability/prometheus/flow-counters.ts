@@ -59,15 +59,10 @@ class FlowCell {
   }
 }
 
-class PriorityCell {
-  readonly label: string;
-  /** Each from 0 on. */
-  readonly outcomes: OutcomeCounts = { ...noOutcomes };
-  readonly flows: Map<string, FlowCell> = new Map();
+type PriorityCell = Readonly<{ label: string; outcomes: OutcomeCounts; flows: Map<string, FlowCell> }>;
 
-  constructor(label: string) {
-    this.label = label;
-  }
+function cellOf(label: string): PriorityCell {
+  return { label, outcomes: { ...noOutcomes }, flows: new Map() };
 }
 
 type SeriesKind = 'durations' | 'enqueueDurations';
@@ -88,7 +83,7 @@ export interface TallyOptions {
 export class FlowCounters {
   readonly cycles: DurationHistogram;
   private readonly cells = new Map<number, PriorityCell>();
-  private readonly otherPriorities = new PriorityCell(otherLabel);
+  private readonly otherPriorities = cellOf(otherLabel);
   /** The priority that came last, which often comes again. */
   private lastPriority = NaN;
   private lastCell = this.otherPriorities;
@@ -182,7 +177,7 @@ export class FlowCounters {
     this.lastPriority = priority;
     const known = this.cells.get(priority);
     if (known !== undefined || this.cells.size >= this.most) this.lastCell = known ?? this.otherPriorities;
-    else this.lastCell = put(this.cells, priority, new PriorityCell(String(priority)));
+    else this.lastCell = put(this.cells, priority, cellOf(String(priority)));
     return this.lastCell;
   }
 
