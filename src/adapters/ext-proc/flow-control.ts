@@ -99,7 +99,9 @@ class Decider implements ExtProcDecider {
   decide(stream: ExtProcStream): void {
     clearTimeout(stream.timer);
     try {
-      const answer = this.hooks.received?.(stream) ?? this.unplaced(stream);
+      // Waiting would not help where the proxy allows none of them.
+      const isUnplaced = this.hooks.pool.endpoints.length > 0 && this.allowed(stream).length === 0;
+      const answer = this.hooks.received?.(stream) ?? (isUnplaced ? this.noEndpoints() : undefined);
       if (answer !== undefined) {
         stream.stripHeaders();
         stream.refuse(answer);
@@ -145,12 +147,6 @@ class Decider implements ExtProcDecider {
       flowKeyFromHeaders(request.headers, { objectives, trust: isTrusted, defaultFairnessId, sessionHeaders });
     // The proxy says it in its metadata, which clients cannot write; a header of that name means nothing.
     return { ...key, endpointSubset: request.subset };
-  }
-
-  /** The answer to a request for which the proxy allows none of the endpoints: waiting would not help. */
-  private unplaced(stream: ExtProcStream): HttpErrorResponse | undefined {
-    const { length } = this.hooks.pool.endpoints;
-    return length === 0 || this.allowed(stream).length > 0 ? undefined : this.noEndpoints();
   }
 
   private noEndpoints(): HttpErrorResponse {

@@ -109,7 +109,9 @@ const waiting = s.object({
 
 const optionsSchema = s.object({
   trust: s.optional(atOnce('true, false or a function that answers at once', (given) => isFlag(given, isFunction))),
-  objectives: s.optional(s.value('a Map or an object of priorities by name', isTable)),
+  objectives: s.optional(
+    s.value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null),
+  ),
   defaultFairnessId: s.optional(s.text('a string that is not empty')),
   sessionHeaders: s.optional(
     s.value('true, false or a list of header names', (given): given is unknown => isFlag(given, isListOfNames)),
@@ -179,8 +181,4 @@ function isFunction(value: unknown): boolean {
 
 function isFlag(value: unknown, orElse: (value: unknown) => boolean): boolean {
   return typeof value === 'boolean' || orElse(value);
-}
-
-function isTable(value: unknown) {
-  return typeof value === 'object' && value !== null;
 }

@@ -33,7 +33,12 @@ export interface BusyThresholdHandlerOptions {
 }
 
 const optionsSchema = s.object({
-  models: s.value('a Map or an object of detectors by model name', isTable),
+  models: s.value(
+    'a Map or an object of detectors by model name',
+    (given): given is BusyThresholdHandlerOptions['models'] => {
+      return typeof given === 'object' && given !== null;
+    },
+  ),
   authorize: s.callable<BusyThresholdHandlerOptions['authorize']>(
     'a function that tells whether a request may move thresholds',
   ),
@@ -90,10 +95,6 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
   const { models, authorize, maxBodyLength } = s.parse(optionsSchema, options, 'busyThresholdHandler');
   const entries = (): Iterable<[string, Detectors]> =>
     models instanceof Map ? models.entries() : Object.entries(models);
-  const detectorsOf = (model: string): readonly BusyThresholdDetector[] => {
-    for (const [name, detectors] of entries()) if (name === model) return listOf(detectors);
-    return [];
-  };
 
   function readAll(): object {
     const known = [...entries()].flatMap(([model, detectors]) => {
@@ -104,7 +105,7 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
   }
   function readOrUpdate(request: HandlerRequest): object {
     const { model, thresholds } = readBody(request, maxBodyLength);
-    const detectors = detectorsOf(model);
+    const detectors = [...entries()].flatMap(([name, each]) => (name === model ? listOf(each) : []));
     if (Object.keys(thresholds).length === 0) return wireForm(model, detectors[0]?.thresholds ?? {});
     const named = JSON.stringify(model);
     if (detectors.length === 0)
@@ -168,8 +169,4 @@ export function answer(status: number, body: object, headers: Readonly<Record<st
 
 function listOf(detectors: Detectors): readonly BusyThresholdDetector[] {
   return 'update' in detectors ? [detectors] : detectors;
-}
-
-function isTable(given: unknown): given is BusyThresholdHandlerOptions['models'] {
-  return typeof given === 'object' && given !== null;
 }

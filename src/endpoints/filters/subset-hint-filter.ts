@@ -15,11 +15,6 @@ export interface SubsetHintOptions<R = unknown> {
   heedsPorts?: boolean | undefined;
 }
 
-function addressesOf(hint: unknown): readonly string[] | undefined {
-  if (typeof hint === 'string') return subsetHintFromText(hint);
-  return Array.isArray(hint) ? hint.filter((entry) => typeof entry === 'string') : undefined;
-}
-
 /**
  * Keeps the endpoints that the hint names by address; without addresses, none. Order makes no class. O(hint) per
  * request, O(endpoints + hint) per hint and pool. Source: llm-d-router, subset hints of Envoy. @throws FlowConfigError
@@ -34,8 +29,13 @@ export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): End
   return {
     type: 'subset-hint-filter',
     classOf({ request }) {
-      const addresses = addressesOf(of(request));
-      return addresses && [...addresses].sort().join(',');
+      const hint = of(request);
+      const addresses: unknown = typeof hint === 'string' ? subsetHintFromText(hint) : hint;
+      if (!Array.isArray(addresses)) return undefined;
+      return addresses
+        .filter((entry) => typeof entry === 'string')
+        .sort()
+        .join(',');
     },
     keep: (endpoints, requestClass) => endpointsInSubset(endpoints, subsetHintFromText(requestClass), heedsPorts),
   };

@@ -20,7 +20,7 @@ export function effectiveFlow(options: Resolved): Effective[] {
       `${fairness.type}, ${ordering.type}`,
       band.maxInFlightPerFlow && `each tenant ${atATime(band.maxInFlightPerFlow)}`,
       minShare > 0 && `gets at least ${Number((minShare * 100).toFixed(2))}% of the ${minShareUnit}`,
-      band.endpoints?.map(turnText).join(', then '),
+      band.endpoints?.map(({ group, afterMs }) => group + (afterMs > 0 ? ` after ${ms(afterMs)}` : '')).join(', then '),
     ]);
   const entries = {
     mode: typeof mode === 'object' ? mode.type : mode,
@@ -43,10 +43,6 @@ export function effectiveFlow(options: Resolved): Effective[] {
     { section: 'Flow control', entries: Object.entries(entries) },
     { section: 'Priority bands', entries: [...bands, ...others] },
   ];
-}
-
-function turnText({ group, afterMs }: NonNullable<Band['endpoints']>[number]): string {
-  return afterMs > 0 ? `${group} after ${ms(afterMs)}` : group;
 }
 
 export function effectiveGateway(config: GatewayConfig): Effective[] {
@@ -76,7 +72,10 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
     ...(config.bandHeadroom && { 'answers tell': 'the room left in the band' }),
     'shared by replicas': sharedBy(config),
   };
-  const servers = upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const);
+  const servers = upstreams.map(({ id, url, labels, weight }) => {
+    const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    return [id, joined(' ', [url, weight !== 1 && `weight ${weight}`, ...named])] as const;
+  });
   return [
     { section: 'Gateway', entries: Object.entries(entries) },
     { section: 'Upstreams', entries: servers },
@@ -102,9 +101,4 @@ function sharedBy({ sharedState }: GatewayConfig): string {
   const nodes = store.nodes.map(({ host, port }) => `${host}:${port}`).join(', ');
   const at = `${store.kind} ${nodes}${store.tls === undefined ? '' : ' with TLS'}`;
   return `${limited}${drawn}, at ${at}. Queues, budgets and other limits are those of one replica`;
-}
-
-function described(url: string, labels: Readonly<Record<string, string>>, weight: number): string {
-  const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  return joined(' ', [url, weight !== 1 && `weight ${weight}`, ...named]);
 }

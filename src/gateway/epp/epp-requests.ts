@@ -4,7 +4,7 @@ import type { AnswerReader, ExtProcOptions, ExtProcRequest, Struct } from '../..
 import type { Classification, HttpErrorResponse } from '../../adapters/http/index.js';
 import { agentIdentity, flowKeyFromHeaders, headerValue, modelNameRewriteHeader } from '../../adapters/http/index.js';
 import type { EndpointPool, EndpointView, Lease } from '../../index.js';
-import { type UsageReader, usageReader } from '../../upstream/index.js';
+import { usageReader } from '../../upstream/index.js';
 import type { GenerationBody } from '../bodies/generation-body.js';
 import { withFields } from '../bodies/with-fields.js';
 import { KnownModels } from '../metrics/known-models.js';
@@ -150,7 +150,16 @@ export class EppRequests {
       request.status < 400 && note.size !== undefined ? usageReader({ lease, cachedTokens: true }) : undefined;
     const isRenamed = asked !== undefined && model !== undefined && asked !== model;
     const renamed = isRenamed ? new RenamedAnswer(model, asked) : undefined;
-    return passing(usage, renamed, () => this.reportOf(lease));
+    // Reads usage from an answer while it passes, and gives its model another name.
+    return {
+      keepsLength: renamed === undefined,
+      pass(piece, isLast) {
+        if (piece.length > 0) usage?.push(piece);
+        if (isLast) usage?.end();
+        return renamed === undefined ? piece : renamed.pass(piece, isLast);
+      },
+      facts: () => this.reportOf(lease),
+    };
   }
 
   private reportOf({ usage }: Lease): Struct | undefined {
@@ -191,19 +200,6 @@ export class EppRequests {
       completionTokens,
     });
   }
-}
-
-/** Reads usage from an answer while it passes, and gives its model another name. */
-function passing(usage: UsageReader | undefined, renamed: RenamedAnswer | undefined, facts: () => Struct | undefined) {
-  return {
-    keepsLength: renamed === undefined,
-    pass(piece: Uint8Array, isLast: boolean): Uint8Array {
-      if (piece.length > 0) usage?.push(piece);
-      if (isLast) usage?.end();
-      return renamed === undefined ? piece : renamed.pass(piece, isLast);
-    },
-    facts,
-  };
 }
 
 /** By the first rule for the model; of several targets one is drawn by weight. */

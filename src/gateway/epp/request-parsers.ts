@@ -56,7 +56,9 @@ export class RequestParsers {
 
   /** Undefined: nobody reads it. @throws ApiError 400: no parser takes the path, or the body is not what it wants */
   parse(request: ExtProcRequest): GenerationBody | undefined {
-    const ending = this.endingOf(pathOf(request));
+    const { path, headers } = request;
+    const told = path || headers.get('x-original-path') || headers.get('x-forwarded-path') || 'completions';
+    const ending = this.endingOf(told);
     if (ending === undefined) return undefined;
     const [end, field] = ending;
     const reader = new GenerationBodyReader();
@@ -75,8 +77,4 @@ export class RequestParsers {
     if (this.endings.size < mostPaths) this.endings.set(path, ending);
     return ending;
   }
-}
-
-function pathOf({ path, headers }: ExtProcRequest): string {
-  return path || headers.get('x-original-path') || headers.get('x-forwarded-path') || 'completions';
 }

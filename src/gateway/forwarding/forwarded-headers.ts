@@ -1,5 +1,5 @@
 /** Which headers pass the gateway. Control headers were removed before; those of one connection end here. */
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import { bandHeadroomHeader, controlHeaders, queueDurationHeader } from '../../adapters/http/index.js';
 import { queueDuration } from '../../adapters/http/to-http-response.js';
 import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
@@ -59,15 +59,14 @@ export function toUpstream(
     (body !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
   const passed = endToEnd(req.headers, isDropped) as IncomingHttpHeaders;
   passed['x-request-id'] = id;
-  if (tellsClient) Object.assign(passed, clientOf(req));
+  if (tellsClient) {
+    passed['x-forwarded-for'] = req.socket.remoteAddress ?? 'unknown';
+    passed['x-forwarded-proto'] = 'http';
+    if (req.headers.host !== undefined) passed['x-forwarded-host'] = req.headers.host;
+  }
   if (apiKey !== undefined) passed.authorization = `Bearer ${apiKey}`;
   passed['content-length'] = String(bodyBytes);
   return passed;
-}
-
-function clientOf({ socket, headers }: IncomingMessage): IncomingHttpHeaders {
-  const host = headers.host === undefined ? {} : { 'x-forwarded-host': headers.host };
-  return { 'x-forwarded-for': socket.remoteAddress ?? 'unknown', 'x-forwarded-proto': 'http', ...host };
 }
 
 const nothing = (): boolean => false;

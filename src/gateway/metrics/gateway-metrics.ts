@@ -1,5 +1,5 @@
 /** What `/metrics` shows: flow control, the gateway's counters, the process. docs/metrics.md is held against it. */
-import type { Counter, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { put } from '../../base/put.js';
 import type { FlowController, SaturationDetector } from '../../index.js';
 import {
@@ -11,7 +11,7 @@ import {
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { RequestState } from '../request-state.js';
 import type { SharedState } from '../shared/shared-state.js';
-import type { GatewayCounters, LabelledCounter } from './gateway-counters.js';
+import type { GatewayCounters } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
 
 export type PromClient = typeof import('prom-client');
@@ -76,8 +76,16 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
   if (workers !== undefined) sharedStateMetrics(() => workers.status, { register, source: 'workers' });
   const quotas = shared?.quotas;
   if (quotas !== undefined) sharedQuotaMetrics(() => quotas, { register });
-  for (const [name, [figure, help]] of Object.entries(counted))
-    expose(promClient, register, name, help, counters[figure]);
+  for (const [name, [figure, help]] of Object.entries(counted)) {
+    const { labelNames } = counters[figure];
+    new promClient.Counter({
+      ...{ name, help, labelNames, registers: [register] },
+      collect() {
+        this.reset();
+        for (const { labels, value } of counters[figure].rows()) this.inc(labels, value);
+      },
+    });
+  }
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
   counters.onReport = estimates(promClient, register, knownModels);
   const ofProcess = processMetrics(promClient);
@@ -105,21 +113,6 @@ function processMetrics(promClient: PromClient): Registry {
   promClient.collectDefaultMetrics({ register });
   for (const name of misnamed) register.removeSingleMetric(name);
   return put(registers, promClient, register);
-}
-
-/** Read when somebody scrapes. */
-function expose({ Counter }: PromClient, register: Registry, name: string, help: string, counts: LabelledCounter) {
-  const registers = [register];
-  new Counter({
-    name,
-    help,
-    registers,
-    labelNames: counts.labelNames,
-    collect(this: Counter) {
-      this.reset();
-      for (const { labels, value } of counts.rows()) this.inc(labels, value);
-    },
-  });
 }
 
 function firstTokens({ Histogram }: PromClient, register: Registry, knownModels: KnownModels) {

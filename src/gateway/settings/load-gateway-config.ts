@@ -70,17 +70,16 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, probl
   if (loaded === undefined) return undefined;
   const { options, made } = loaded;
   return {
-    flow: Object(flowControl).maxBytes === undefined ? withFiniteBytes(options) : options,
+    // Bodies wait in the memory of this process, so a file without a limit must not mean all of it.
+    flow: {
+      ...options,
+      ...(Object(flowControl).maxBytes === undefined && { limits: { ...options.limits, maxBytes: 2 ** 30 } }),
+    },
     hasDefaultDetector: saturationDetector === undefined && Object(flowControl).saturationDetector === undefined,
     detectors: made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin),
     constraints: made.filter((plugin): plugin is Constraint => 'withRoomFor' in plugin),
     flowFingerprint: JSON.stringify({ ...sections, plugins }),
   };
-}
-
-/** Bodies wait in the memory of this process, so a file without a limit must not mean all of it. */
-function withFiniteBytes(options: GatewayConfig['flow']): GatewayConfig['flow'] {
-  return { ...options, limits: { ...options.limits, maxBytes: 2 ** 30 } };
 }
 
 function checkNames({ upstreams, auth }: GatewayFile, problems: Problems): void {

@@ -109,7 +109,7 @@ export class GatewayWorkers {
     for (const each of this.inForce) each.close();
     this.inForce = this.read;
     this.read = [];
-    for (const [index, limit] of constraints.filter(isSessionLimit).entries())
+    for (const [index, limit] of constraints.filter((each): each is SessionLimit => 'share' in each).entries())
       this.inForce.push(redis.sharedSessions(this.place.store, limit, { name: `${name}-${index}` }));
   }
 
@@ -173,8 +173,4 @@ export class GatewayWorkers {
     this.read.push(shared);
     return shared;
   }
-}
-
-function isSessionLimit(constraint: object): constraint is SessionLimit {
-  return 'share' in constraint;
 }

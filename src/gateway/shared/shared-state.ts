@@ -7,7 +7,6 @@ import { type Constraint, maxOf, type SaturationDetector } from '../../index.js'
 import {
   type LeasedDetector,
   type LeaseStatus,
-  type SharedConcurrency,
   type SharedQuotas,
   type Store,
   type StoreProblem,
@@ -96,9 +95,8 @@ export class SharedState {
     const { limit, store, ...after } = next;
     if (JSON.stringify(before) !== JSON.stringify(after)) return false;
     const { detector } = this;
-    const isSettable = detector !== undefined && canBeSet(detector);
-    if (limit !== this.config.limit && !isSettable) return false;
-    if (isSettable) detector.setLimit(limit);
+    if (limit !== this.config.limit && detector === undefined) return false;
+    detector?.setLimit(limit);
     this.config = next;
     this.connection?.follow(store);
     return true;
@@ -109,10 +107,6 @@ export class SharedState {
     await Promise.all([this.detector?.close(), this.quotas?.close(), this.workers?.close()]);
     this.connection?.end();
   }
-}
-
-function canBeSet(detector: LeasedDetector): detector is SharedConcurrency {
-  return 'setLimit' in detector;
 }
 
 function hasQuotas(constraint: Constraint): constraint is QuotaDetector {

@@ -147,16 +147,12 @@ export interface InspectorFrame
   readonly oldestLease: { readonly flow: string; readonly heldMs: number; readonly isOverdue: boolean } | null;
 }
 
-/** As JSON, in which figures are short, and null stands for those without a bound. */
+/** As JSON. Figures have four digits that count, and no fraction of a thousand or more; null: without a bound. */
 export function frameText(frame: InspectorFrame): string {
-  return JSON.stringify(frame, (_key, value: unknown) =>
-    typeof value === 'number' && !Number.isInteger(value) ? inShort(value) : value,
-  );
-}
-
-/** Four digits that count, and no fraction of a thousand or more. */
-function inShort(figure: number): number {
-  return Math.abs(figure) < 1_000 ? Number(figure.toPrecision(4)) : Math.round(figure);
+  return JSON.stringify(frame, (_key, value: unknown) => {
+    if (typeof value !== 'number' || Number.isInteger(value)) return value;
+    return Math.abs(value) < 1_000 ? Number(value.toPrecision(4)) : Math.round(value);
+  });
 }
 
 export function toFrame(

@@ -82,7 +82,8 @@ export class FlowHistory {
   count(kind: keyof FlowCounts, fairnessId: string, priority: number): void {
     const band =
       this.bands.get(priority) ?? put(this.bands, priority, { served: ringsOfFlows(), dropped: ringsOfFlows() });
-    if (band[kind].has(fairnessId) || this.sizeOf(kind) < mostFlows) band[kind].count(fairnessId);
+    const size = (): number => [...this.bands.values()].reduce((sum, each) => sum + each[kind].size, 0);
+    if (band[kind].has(fairnessId) || size() < mostFlows) band[kind].count(fairnessId);
   }
 
   turn(nowMs: number): void {
@@ -116,10 +117,6 @@ export class FlowHistory {
     const seconds = (2 * spanMs + Math.max(nowMs - this.spanBeganAtMs, 0)) / 1_000;
     const lately = (rings: Rings<string> | undefined): number => (rings?.sum(fairnessId, 3) ?? 0) / seconds;
     return { served: lately(band?.served), dropped: lately(band?.dropped) };
-  }
-
-  private sizeOf(kind: keyof FlowCounts): number {
-    return [...this.bands.values()].reduce((size, band) => size + band[kind].size, 0);
   }
 }
 

@@ -31,7 +31,8 @@ export class ServiceTotals {
         // The total is less than before: the band removed the tenant in the meantime, and counts it anew.
         const gained = settled < before ? settled : settled - before;
         if (!(gained > 0)) continue;
-        const label = this.labelOf(fairnessId);
+        const named = fairnessId === '' ? otherLabel : fairnessId;
+        const label = this.labels?.of(named) ?? '';
         known.totals.set(label, (known.totals.get(label) ?? 0) + gained);
       }
       known.seen = seen;
@@ -40,10 +41,5 @@ export class ServiceTotals {
     return [...bands].flatMap(([priority, { totals }]) =>
       Array.from(totals, ([label, value]) => ({ priority, label, value })),
     );
-  }
-
-  private labelOf(fairnessId: string): string {
-    if (this.labels === undefined) return '';
-    return fairnessId === '' ? otherLabel : this.labels.of(fairnessId);
   }
 }

@@ -79,14 +79,11 @@ function lineOf(name: string, { metricName = name, labels, sharedLabels, value }
 
 function print(labels: Labels): string {
   let text = '';
-  for (const name in labels) text += `${text === '' ? '' : ','}${name}="${escaped(labels[name] as string)}"`;
+  for (const name in labels) {
+    const value = labels[name]!.replace(/[\\\n"]/g, (special) => (special === '\n' ? '\\n' : `\\${special}`));
+    text += `${text === '' ? '' : ','}${name}="${value}"`;
+  }
   return text;
-}
-
-const special = /[\\\n"]/;
-
-function escaped(value: string): string {
-  return special.test(value) ? value.replace(/\\/g, '\\\\').replace(/\n/g, '\\n').replace(/"/g, '\\"') : value;
 }
 
 /** As prom-client has it, `Nan` included. */

@@ -51,18 +51,15 @@ export class BucketStore {
   private toldCode: string | undefined = undefined;
 
   /** `where` opens messages; `longestRetryMs` as of the link. */
-  constructor(store: Store, given: BucketSettings, where: string, longestRetryMs?: number) {
-    const { callTimeout: timeoutMs, clock, random } = given;
-    const settings = { timeoutMs, clock, random, where, ...(longestRetryMs !== undefined && { longestRetryMs }) };
-    this.link = new StoreLink(store, settings, {
-      breaker: (isOpen) => {
-        if (!isOpen) this.toldCode = undefined;
-      },
-      missed: (problem) => {
-        if (problem.code !== this.toldCode) this.events.emit('problem', problem);
-        this.toldCode = problem.code;
-      },
-    });
+  constructor(store: Store, settings: BucketSettings, where: string, longestRetryMs?: number) {
+    const breaker = (isOpen: boolean): void => {
+      if (!isOpen) this.toldCode = undefined;
+    };
+    const missed = (problem: StoreProblem): void => {
+      if (problem.code !== this.toldCode) this.events.emit('problem', problem);
+      this.toldCode = problem.code;
+    };
+    this.link = new StoreLink(store, settings, where, { breaker, missed }, longestRetryMs);
   }
 
   get figures(): LinkFigures {

@@ -26,15 +26,7 @@ class Batch {
 }
 
 /** What a running request took, in the order of drawing: the last part has leaked least. */
-export class HeldTaking {
-  amount: number;
-  readonly parts: { readonly batch: Batch; amount: number }[];
-
-  constructor(amount: number, parts: HeldTaking['parts']) {
-    this.amount = amount;
-    this.parts = parts;
-  }
-}
+export type HeldTaking = { amount: number; readonly parts: { readonly batch: Batch; amount: number }[] };
 
 export class Holdings {
   balance = 0;
@@ -113,7 +105,7 @@ export class Holdings {
       this.debt += missing;
       parts.push({ batch: this.owed, amount: missing });
     }
-    return new HeldTaking(amount, parts);
+    return { amount, parts };
   }
 
   /** Makes `taking` count for `amount`: what is too much is to be given back, and what is missing is taken. */

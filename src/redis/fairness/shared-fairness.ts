@@ -78,8 +78,8 @@ export function sharedFairness(
 ): SharedFairness {
   const given = s.parse(storeSchema, client, 'sharedFairness: client');
   const settings = s.parse(optionsSchema, options, 'sharedFairness');
-  const { callTimeout: timeoutMs, clock, random, name, interval } = settings;
-  const link = new StoreLink(given, { timeoutMs, clock, random, where: `fairness "${name}"` });
+  const { clock, random, name, interval } = settings;
+  const link = new StoreLink(given, settings, `fairness "${name}"`);
   const bands: Bands = new Map();
   const accounts: Accounts = new WeakMap();
   let exchanges = 0;

@@ -9,8 +9,7 @@
 import type { LeaseFigures } from '../../base/lease-figures.js';
 import type { LinkFigures } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
-
-export type LeaseFallback = 'safe' | 'closed' | number;
+import type { ParsedLeaseOptions } from './lease-options.js';
 
 export interface LeaseDemand {
   readonly inFlight: number;
@@ -44,8 +43,6 @@ export class CapacityLease {
   readonly demand: () => LeaseDemand;
   /** The shared limit; may change at run time. */
   limit: number;
-  weight: number;
-  maxShare: number = Infinity;
   last: Grant | undefined = undefined;
   /** What the last call reported: the demand, the limit, and what this replica uses at most. */
   toldWants = 0;
@@ -57,8 +54,8 @@ export class CapacityLease {
   acknowledged = 0;
   /** The instant at which the call was sent whose answer is in force. */
   answeredSentAtMs: number = -Infinity;
-  private readonly leaseMs: number;
-  private readonly fallback: LeaseFallback;
+  private readonly options: ParsedLeaseOptions;
+  private readonly maxShare: number;
   /** The share of a replica that never had an answer, while the store is away. */
   private readonly firstShare: number;
   private firstSentAtMs: number | undefined = undefined;
@@ -66,29 +63,29 @@ export class CapacityLease {
   private isStoreAway = false;
   private isClosed = false;
 
-  constructor(key: string, demand: () => LeaseDemand, { limit, weight, leaseMs, fallback, replicas }: LeaseTerms) {
+  constructor(key: string, demand: () => LeaseDemand, limit: number, options: ParsedLeaseOptions) {
+    const { maxShare = Infinity, replicas } = options;
     this.key = key;
     this.demand = demand;
     this.limit = limit;
-    this.weight = weight;
-    this.leaseMs = leaseMs;
-    this.fallback = fallback;
+    this.options = options;
+    this.maxShare = maxShare;
     this.firstShare = replicas === undefined ? 0 : Math.floor(limit / replicas);
   }
 
   /** Seats, or tokens, that this replica may have in flight. O(1). */
   cap(nowMs: number): number {
     const { last } = this;
+    const { fallback } = this.options;
     if (this.isClosed) return 0;
-    if (last !== undefined && nowMs < this.answeredSentAtMs + this.leaseMs)
-      return Math.min(last.grant, this.limit, this.maxShare);
-    if (this.fallback === 'safe') return Math.min(this.safeShare, this.limit, this.maxShare);
+    if (last !== undefined && nowMs < this.expiresAtMs) return Math.min(last.grant, this.limit, this.maxShare);
+    if (fallback === 'safe') return Math.min(this.safeShare, this.limit, this.maxShare);
     if (last === undefined && !this.isStoreAway) return 0;
-    return this.fallback === 'closed' ? 0 : this.fallback;
+    return fallback === 'closed' ? 0 : fallback;
   }
 
   get expiresAtMs(): number {
-    return this.answeredSentAtMs + this.leaseMs;
+    return this.answeredSentAtMs + this.options.leaseDuration;
   }
 
   get safeShare(): number {
@@ -114,9 +111,9 @@ export class CapacityLease {
     this.toldLimit = Math.ceil(this.limit);
     this.toldCap = Math.ceil(this.cap(nowMs));
     this.isAsked = true;
-    const { limit, weight, toldCap, safeShare, maxShare } = this;
+    const { limit, toldCap, safeShare, maxShare, options } = this;
     const { epoch, poolWeight, birth } = this.last ?? { epoch: 0, poolWeight: 0, birth: 0 };
-    const ours = [isRemembered ? this.acknowledged : 0, limit, weight, toldCap, inFlight, wants, safeShare];
+    const ours = [isRemembered ? this.acknowledged : 0, limit, options.weight, toldCap, inFlight, wants, safeShare];
     return [...ours, epoch, poolWeight, birth, Math.min(limit, maxShare)];
   }
 
@@ -131,7 +128,7 @@ export class CapacityLease {
     const { last } = this;
     if (last === undefined || this.isAsked || last.isLearning || last.lack > 0 || last.grant < wants) return true;
     const hasChanged = this.toldCap > last.grant || this.toldLimit !== Math.ceil(this.limit);
-    return hasChanged || nowMs >= this.answeredSentAtMs + this.leaseMs / 3;
+    return hasChanged || nowMs >= this.answeredSentAtMs + this.options.leaseDuration / 3;
   }
 
   /** True for a replica that starts while the pool begins, which takes a refresh. */
@@ -152,18 +149,13 @@ export class CapacityLease {
 
   /** A replica without an answer for a whole lease uses its first share; no sooner: a dead one's seats may be kept. */
   missed(nowMs: number): void {
-    if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs)
+    if (
+      this.last === undefined &&
+      this.firstSentAtMs !== undefined &&
+      nowMs >= this.firstSentAtMs + this.options.leaseDuration
+    )
       this.isStoreAway = true;
   }
-}
-
-export interface LeaseTerms {
-  readonly limit: number;
-  readonly weight: number;
-  readonly leaseMs: number;
-  readonly fallback: LeaseFallback;
-  /** Replicas that are expected, for the share of one that has never had an answer. */
-  readonly replicas: number | undefined;
 }
 
 /** One lease at one instant, for metrics, inspectors and logs. */

@@ -7,29 +7,22 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import { Listeners } from '../../base/listeners.js';
-import type { Clock } from '../../index.js';
 import { CallSchedule } from '../store/call-schedule.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
+import { newReplicaId } from '../store/store-options.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant, LeaseEvents } from './capacity-lease.js';
+import type { ParsedLeaseOptions } from './lease-options.js';
 import { grantsOf, isRepeated, mismatch, nameConflict, sequenceIn } from './lease-reply.js';
 import { leaseScript } from './lease-script.js';
 import type { ReplicaName } from './replica-name.js';
 
-export interface LeaseClientSettings
-  extends Readonly<Record<'refreshMs' | 'leaseMs' | 'drainMs' | 'forgetMs' | 'timeoutMs', number>> {
-  readonly name: ReplicaName;
-  /** It is different for each process, and changes with a restart. */
-  readonly incarnation: string;
-  readonly where: string;
-  readonly clock: Clock;
-  readonly random: () => number;
-}
-
 /** A replica whose demand has outgrown its share calls at once, but not more often than this. */
 const urgentMs = 100;
 const sameProblemMs = 60_000;
+/** Fits into the store's integers; Infinity becomes a week. */
+const longestMs = 7 * 86_400_000;
 /** Of so many leases each is told in each call; of more, those of which there is something to tell. */
 const fewLeases = 8;
 
@@ -40,13 +33,16 @@ export class LeaseClient {
   epochChanges = 0;
   /** Of the replica. It changes when another has the same. */
   name: string;
+  private readonly firstName: string;
   private isNamed: boolean;
+  /** It is different for each process, and changes with a restart. */
+  private readonly incarnation = newReplicaId();
   private readonly leases = new Map<string, CapacityLease>();
   private readonly listeners = new Listeners();
   /** Hears when a limit may have risen. */
   readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
   private readonly expired = new Map<string, number>();
-  private readonly settings: LeaseClientSettings;
+  private readonly settings: ParsedLeaseOptions;
   private readonly link: StoreLink;
   private readonly schedule: CallSchedule;
   private sequence = 0;
@@ -58,19 +54,23 @@ export class LeaseClient {
   private expiryTimer: unknown = undefined;
   private toldProblem: { readonly code: string; readonly atMs: number } | undefined = undefined;
 
-  constructor(store: Store, settings: LeaseClientSettings) {
+  constructor(store: Store, settings: ParsedLeaseOptions, { name, origin }: ReplicaName) {
     this.settings = settings;
-    this.name = settings.name.name;
-    this.isNamed = settings.name.origin !== 'random';
-    const { timeoutMs, clock, random, where, refreshMs } = settings;
-    this.schedule = new CallSchedule(clock, () => this.call());
-    // A store that comes back empty learns for one lease: by then every replica must have called.
-    const ofLink = { timeoutMs, clock, random, where, longestRetryMs: refreshMs };
-    this.link = new StoreLink(store, ofLink, {
-      missed: (problem) => this.tell(problem),
-      breaker: (isOpen) => this.breaker(isOpen),
+    this.name = name;
+    this.firstName = name;
+    this.isNamed = origin !== 'random';
+    this.schedule = new CallSchedule(settings.clock, () => this.call());
+    const listener = {
+      missed: (problem: StoreProblem) => this.tell(problem),
+      breaker: (isOpen: boolean) => this.breaker(isOpen),
       connected: () => void this.schedule.call(),
-    });
+    };
+    // A store that comes back empty learns for one lease: by then every replica must have called.
+    this.link = new StoreLink(store, settings, this.where, listener, settings.refreshInterval);
+  }
+
+  private get where(): string {
+    return `pool "${this.settings.pool}"`;
   }
 
   get figures(): LinkFigures {
@@ -141,7 +141,7 @@ export class LeaseClient {
   }
 
   private ended(): void {
-    const { refreshMs, random, clock } = this.settings;
+    const { refreshInterval: refreshMs, random, clock } = this.settings;
     this.schedule.over(this.link.retryInMs);
     if (this.isClosed) return;
     const nowMs = clock.now();
@@ -152,13 +152,13 @@ export class LeaseClient {
   }
 
   private argumentsFor(leases: readonly CapacityLease[], operation: 'call' | 'leave'): string[] {
-    const { incarnation, refreshMs, leaseMs, drainMs, forgetMs, clock } = this.settings;
-    const numbers = [Number(this.isNamed), refreshMs, leaseMs, drainMs, forgetMs];
-    const args = [this.name, incarnation, ...numbers.map(String), operation];
+    const { refreshInterval, leaseDuration, drainDuration, forgetAfter, clock } = this.settings;
+    const spans = [refreshInterval, leaseDuration, drainDuration, forgetAfter].map((ms) => Math.min(ms, longestMs));
+    const args = [this.name, this.incarnation, ...[Number(this.isNamed), ...spans].map(String), operation];
     const nowMs = clock.now();
     for (const lease of leases) {
       // The store may have forgotten a replica that was silent for so long.
-      const isRemembered = nowMs < lease.expiresAtMs + drainMs;
+      const isRemembered = nowMs < lease.expiresAtMs + drainDuration;
       // Whoever asks for the demand of one may let requests go under another: each is asked and told in one step.
       const told = lease.tell(nowMs, lease.demand(), isRemembered);
       for (const number of [this.sequence, ...told]) args.push(String(Math.ceil(number)));
@@ -168,8 +168,7 @@ export class LeaseClient {
 
   /** Takes a reply of any call, a late one too. Undefined when it is not a valid one. */
   private takeReply(reply: unknown): true | undefined {
-    const { incarnation, clock } = this.settings;
-    const { asked } = this;
+    const { asked, incarnation } = this;
     if (asked === undefined || this.isClosed) return true;
     if (sequenceIn(reply, incarnation) < this.sequence) return true;
     const answers = grantsOf(reply, incarnation, asked);
@@ -179,7 +178,7 @@ export class LeaseClient {
     if (rivals >= 0) this.meetRival(asked[rivals] as CapacityLease, hasLost);
     if (answers.some(isRepeated)) return true;
     this.asked = undefined;
-    const nowMs = clock.now();
+    const nowMs = this.settings.clock.now();
     let hasRisen = false;
     for (const [index, lease] of asked.entries()) {
       const answer = answers[index] as Grant;
@@ -195,10 +194,9 @@ export class LeaseClient {
 
   /** Another process has the name. The one that had it before goes on under a name of its own. */
   private meetRival(lease: CapacityLease, hasLost: boolean): void {
-    const { where, incarnation, name } = this.settings;
-    this.tell(nameConflict(where, lease.key, name.name));
+    this.tell(nameConflict(this.where, lease.key, this.firstName));
     if (!hasLost) return;
-    this.name = `${name.name}~${incarnation}`;
+    this.name = `${this.firstName}~${this.incarnation}`;
     this.isNamed = false;
     for (const each of this.leases.values()) each.rename();
     this.isUrgent = true;
@@ -216,7 +214,7 @@ export class LeaseClient {
       this.epochChanges++;
       this.events.emit('epoch', { key, epoch: answer.epoch, before: last.epoch });
     }
-    if (answer.limit !== answer.largestLimit) this.tell(mismatch(this.settings.where, key, answer));
+    if (answer.limit !== answer.largestLimit) this.tell(mismatch(this.where, key, answer));
     if (answer.grant !== last?.grant)
       this.events.emit('granted', { key, grant: answer.grant, before: last?.grant ?? 0, answer });
   }
@@ -230,15 +228,9 @@ export class LeaseClient {
     if (lease.cap(nowMs) > before) this.listeners.announce();
   }
 
-  /** A timer may be early by a millisecond: it is set anew. */
-  private expireIn(delayMs: number): void {
-    const { clock } = this.settings;
-    clock.clearTimeout(this.expiryTimer);
-    this.expiryTimer = letProcessEnd(clock.setTimeout(() => this.expire(), Math.max(0, delayMs) + 1));
-  }
-
   private expire(): void {
-    const nowMs = this.settings.clock.now();
+    const { clock } = this.settings;
+    const nowMs = clock.now();
     let nextMs = Infinity;
     let hasEnded = false;
     for (const lease of this.leases.values()) {
@@ -250,7 +242,11 @@ export class LeaseClient {
         this.events.emit('expired', { key: lease.key, limit: lease.cap(nowMs) });
       }
     }
-    if (Number.isFinite(nextMs)) this.expireIn(nextMs);
+    if (nextMs < Infinity) {
+      clock.clearTimeout(this.expiryTimer);
+      // A timer may be early by a millisecond.
+      this.expiryTimer = letProcessEnd(clock.setTimeout(() => this.expire(), nextMs + 1));
+    }
     if (hasEnded) this.listeners.announce();
   }
 

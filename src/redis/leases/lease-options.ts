@@ -1,10 +1,9 @@
 /** The options of the leases of a pool, and their checks. */
 import * as s from '../../base/schema/schema.js';
 import { type ConfigIssue, type Duration, FlowConfigError, type Schema } from '../../index.js';
-import { keyName, newReplicaId, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
-import type { LeaseFallback } from './capacity-lease.js';
-import type { LeaseClientSettings } from './lease-client.js';
-import type { ReplicaName } from './replica-name.js';
+import { keyName, type StoreOptions, type StoreSettings, storeShape } from '../store/store-options.js';
+
+export type LeaseFallback = 'safe' | 'closed' | number;
 
 export interface LeaseOptions extends StoreOptions {
   /** All replicas with this name share one limit. */
@@ -35,6 +34,13 @@ export interface LeaseOptions extends StoreOptions {
   forgetAfter?: Duration | undefined;
 }
 
+export interface SharedConcurrencyOptions extends LeaseOptions {
+  /** Requests in flight of all replicas at which the pool, or an endpoint of weight 1, is full. This or `maxTokens`. */
+  maxConcurrency?: number | undefined;
+  /** Tokens in flight at which it is full; each replica may exceed it by its last request. */
+  maxTokens?: number | undefined;
+}
+
 const words = s.oneOf('safe', 'closed');
 const fallback: Schema<LeaseFallback> = s.element((given, report) => {
   if (typeof given !== 'number') return s.readBy(words, given, (expected) => report(`${expected}, or a limit`));
@@ -45,12 +51,14 @@ const fallback: Schema<LeaseFallback> = s.element((given, report) => {
 /** The options with their defaults and units resolved. */
 export interface ParsedLeaseOptions
   extends StoreSettings,
-    Readonly<Pick<LeaseOptions, 'pool' | 'replica' | 'maxShare' | 'replicas'>>,
+    Readonly<
+      Pick<SharedConcurrencyOptions, 'pool' | 'replica' | 'maxShare' | 'replicas' | 'maxConcurrency' | 'maxTokens'>
+    >,
     Readonly<Record<'weight' | 'refreshInterval' | 'leaseDuration' | 'drainDuration' | 'forgetAfter', number>> {
   readonly fallback: LeaseFallback;
 }
 
-export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<ParsedLeaseOptions[K]> } = {
+export const leaseOptions: Schema<ParsedLeaseOptions> = s.object({
   ...storeShape,
   pool: keyName,
   replica: s.optional(keyName),
@@ -62,7 +70,9 @@ export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<Pa
   leaseDuration: s.optional(s.positiveDuration('5s'), 5_000),
   drainDuration: s.optional(s.duration(), 60_000),
   forgetAfter: s.optional(s.duration(), 600_000),
-};
+  maxConcurrency: s.optional(s.positiveInteger()),
+  maxTokens: s.optional(s.positiveInteger()),
+});
 
 /** A lease must outlast one lost call. */
 export function checkTiming({ refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions, where: string): void {
@@ -74,14 +84,3 @@ export function checkTiming({ refreshInterval, leaseDuration, callTimeout }: Par
   if (callTimeout > leaseDuration) issues.push({ path: 'callTimeout', expected: most, got: `${callTimeout} ms` });
   if (issues.length > 0) throw new FlowConfigError(where, issues);
 }
-
-export function leaseSettings(options: ParsedLeaseOptions, name: ReplicaName): LeaseClientSettings {
-  const { pool, clock, random, refreshInterval: refreshMs, leaseDuration: leaseMs, callTimeout: timeoutMs } = options;
-  const spans = { refreshMs, leaseMs, drainMs: finite(options.drainDuration), forgetMs: finite(options.forgetAfter) };
-  return { ...spans, timeoutMs, name, incarnation: newReplicaId(), where: `pool "${pool}"`, clock, random };
-}
-
-const longestMs = 7 * 86_400_000;
-
-/** A span that fits into the store's integers; Infinity becomes a week. */
-const finite = (ms: number): number => Math.min(ms, longestMs);

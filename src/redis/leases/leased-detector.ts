@@ -1,13 +1,12 @@
 /** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
-import type { output } from 'zod/v4/core';
 import * as s from '../../base/schema/schema.js';
 import { type Clock, FlowConfigError, type PoolView, type SaturationDetector } from '../../index.js';
 import { leaseKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
-import { CapacityLease, type LeaseDemand, type LeaseEvents, type LeaseStatus } from './capacity-lease.js';
+import { CapacityLease, type Grant, type LeaseDemand, type LeaseEvents, type LeaseStatus } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
-import { checkTiming, type LeaseOptions, leaseSettings, leaseShape, type ParsedLeaseOptions } from './lease-options.js';
+import { checkTiming, type LeaseOptions, leaseOptions, type ParsedLeaseOptions } from './lease-options.js';
 import { freeReplicaName, type ReplicaName, replicaName } from './replica-name.js';
 
 /** The part of a controller that tells how much waits. */
@@ -21,17 +20,13 @@ export interface LeasedDetector extends SaturationDetector {
   readonly status: readonly LeaseStatus[];
   /** Tells the detector whose requests wait. Without it, a full replica asks for as much as it can get. */
   attach(flow: WaitingFlow): void;
+  /** Sets the limit of all replicas together; while they disagree, the smallest is in force. @throws FlowConfigError */
+  setLimit(limit: number): void;
   /** Calls `listener` after each event; returns a function that stops this. */
   on<E extends keyof LeaseEvents>(event: E, listener: (payload: LeaseEvents[E]) => unknown): () => void;
   /** Ends the grant: running requests finish, and nothing new goes. The client stays open. Never rejects. */
   close(): Promise<void>;
 }
-
-const optionsSchema = s.object({
-  ...leaseShape,
-  maxConcurrency: s.optional(s.positiveInteger()),
-  maxTokens: s.optional(s.positiveInteger()),
-});
 
 export class HeldLeases {
   readonly unit: 'requests' | 'tokens';
@@ -49,7 +44,7 @@ export class HeldLeases {
 
   constructor(client: RedisClient | Store, options: LeaseOptions, subject: string) {
     const store = s.parse(storeSchema, client, `${subject}: client`);
-    const parsed = s.parse(optionsSchema, options, subject);
+    const parsed = s.parse(leaseOptions, options, subject);
     [this.unit, this.limit] = poolLimit(parsed, subject);
     checkTiming(parsed, subject);
     const pool = `${subject} ${parsed.prefix} ${parsed.pool}`;
@@ -57,7 +52,7 @@ export class HeldLeases {
     this.options = parsed;
     this.clock = parsed.clock;
     this.name = name;
-    this.client = new LeaseClient(store, leaseSettings(parsed, name));
+    this.client = new LeaseClient(store, parsed, name);
     this.methods = {
       subscribe: (listener) => this.client.subscribe(listener),
       attach: (flow) => {
@@ -90,10 +85,8 @@ export class HeldLeases {
   }
 
   lease(endpoint: string | undefined, limit: number, demand: () => LeaseDemand): CapacityLease {
-    const { prefix, pool: name, weight, maxShare, fallback, replicas, leaseDuration: leaseMs } = this.options;
-    const terms = { limit, weight, leaseMs, fallback, replicas };
-    const lease = new CapacityLease(leaseKey({ prefix, name }, endpoint), demand, terms);
-    if (maxShare !== undefined) lease.maxShare = maxShare;
+    const { prefix, pool: name } = this.options;
+    const lease = new CapacityLease(leaseKey({ prefix, name }, endpoint), demand, limit, this.options);
     this.client.add(lease);
     return lease;
   }
@@ -101,6 +94,7 @@ export class HeldLeases {
   statusOf(lease: CapacityLease, endpoint: string | undefined, inFlight: number): LeaseStatus {
     const { unit, name, options, client } = this;
     const { last, limit, toldWants: wants, safeShare } = lease;
+    const { grant: granted = 0, target = 0, replicas = 0, held = 0, isLearning = false }: Partial<Grant> = last ?? {};
     const nowMs = this.clock.now();
     const isExpired = nowMs >= lease.expiresAtMs;
     return {
@@ -111,16 +105,16 @@ export class HeldLeases {
       unit,
       limit,
       cap: lease.cap(nowMs),
-      granted: last?.grant ?? 0,
-      target: last?.target ?? 0,
+      granted,
+      target,
       safeShare,
-      replicas: last?.replicas ?? 0,
-      held: last?.held ?? 0,
+      replicas,
+      held,
       inFlight,
       wants,
       leaseAgeMs: nowMs - lease.answeredSentAtMs,
       isExpired,
-      isLearning: last?.isLearning === true,
+      isLearning,
       overAdmission: isExpired ? Math.max(0, inFlight - safeShare) : 0,
       epochChanges: client.epochChanges,
       store: client.figures,
@@ -129,7 +123,7 @@ export class HeldLeases {
 }
 
 /** A pool is limited in requests or in tokens. @throws FlowConfigError when there is none, or both */
-function poolLimit({ maxConcurrency, maxTokens }: output<typeof optionsSchema>, subject: string) {
+function poolLimit({ maxConcurrency, maxTokens }: ParsedLeaseOptions, subject: string) {
   if (maxConcurrency !== undefined && maxTokens === undefined) return ['requests', maxConcurrency] as const;
   if (maxTokens !== undefined && maxConcurrency === undefined) return ['tokens', maxTokens] as const;
   const got = maxConcurrency === undefined ? 'neither' : 'both';

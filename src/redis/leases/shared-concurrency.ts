@@ -4,22 +4,13 @@ import type { PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import type { LeaseDemand } from './capacity-lease.js';
-import type { LeaseOptions } from './lease-options.js';
+import type { SharedConcurrencyOptions } from './lease-options.js';
 import { HeldLeases, type LeasedDetector } from './leased-detector.js';
-
-export interface SharedConcurrencyOptions extends LeaseOptions {
-  /** Requests in flight at which the pool is full, of all replicas together. Either this or `maxTokens`. */
-  maxConcurrency?: number | undefined;
-  /** Tokens in flight at which the pool is full; each replica may exceed it by its last request. */
-  maxTokens?: number | undefined;
-}
 
 /** A detector whose limit is what this replica was granted. */
 export interface SharedConcurrency extends LeasedDetector {
   /** The limit on what this replica has in flight now. */
   readonly limit: number;
-  /** Sets the limit of all replicas together; while they disagree, the smallest is in force. @throws FlowConfigError */
-  setLimit(limit: number): void;
 }
 
 /**

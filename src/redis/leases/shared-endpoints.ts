@@ -4,20 +4,11 @@ import type { EndpointView, PoolView } from '../../index.js';
 import type { RedisClient } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import type { CapacityLease } from './capacity-lease.js';
-import type { LeaseOptions } from './lease-options.js';
+import type { SharedConcurrencyOptions } from './lease-options.js';
 import { HeldLeases, type LeasedDetector } from './leased-detector.js';
 
-export interface SharedEndpointsOptions extends LeaseOptions {
-  /** Requests in flight, over all replicas, at which an endpoint of weight 1 is full. Either this or `maxTokens`. */
-  maxConcurrency?: number | undefined;
-  /** Tokens in flight at which an endpoint of weight 1 is full. */
-  maxTokens?: number | undefined;
-}
-
-export interface SharedEndpoints extends LeasedDetector {
-  /** Sets the limit at weight 1; while replicas disagree, the smallest is in force. @throws FlowConfigError */
-  setLimit(limit: number): void;
-}
+export type SharedEndpointsOptions = SharedConcurrencyOptions;
+export type SharedEndpoints = LeasedDetector;
 
 /**
  * `sharedConcurrency` with a limit for each endpoint, times its weight; endpoints are known by their IDs, which all

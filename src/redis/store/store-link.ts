@@ -8,21 +8,9 @@
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { StoreFigures } from '../../base/lease-figures.js';
-import type { Clock } from '../../index.js';
 import type { Store, StoreScript, Texts } from './store.js';
+import type { StoreSettings } from './store-options.js';
 import { badReply, problemOf, StoreError, type StoreProblem, symptomOf } from './store-problem.js';
-
-export interface LinkSettings {
-  /** A call without an answer within this time is a miss. */
-  readonly timeoutMs: number;
-  readonly clock: Clock;
-  /** The longest time between two probes of a store that does not answer. @default 1000 */
-  readonly longestRetryMs?: number;
-  /** Source of jitter, 0…1. */
-  readonly random: () => number;
-  /** The beginning of messages, such as `pool "chat"`. */
-  readonly where: string;
-}
 
 /** Figures of the calls. */
 export interface LinkFigures extends StoreFigures {
@@ -42,7 +30,6 @@ type Read<T> = (reply: unknown) => T | undefined;
 
 const missesToOpen = 3;
 const firstRetryMs = 200;
-const defaultLongestRetryMs = 1_000;
 /** The most commands without an answer that a client may hold for us, late ones included. */
 const mostOutstanding = 256;
 
@@ -67,13 +54,24 @@ export class StoreLink {
   /** The last error of the client about its connection, since there was one. */
   private connectionError: unknown = undefined;
   private readonly held = new Set<() => void>();
-  private readonly settings: LinkSettings;
+  private readonly settings: Omit<StoreSettings, 'prefix'>;
+  private readonly where: string;
+  private readonly longestRetryMs: number;
   private readonly store: Store;
   private readonly listener: LinkListener;
   private readonly unhear: readonly ((() => void) | undefined)[];
 
-  constructor(store: Store, settings: LinkSettings, listener: LinkListener = {}) {
+  /** `where` opens messages, such as `pool "chat"`. `longestRetryMs`: between probes of a store that is silent. */
+  constructor(
+    store: Store,
+    settings: Omit<StoreSettings, 'prefix'>,
+    where: string,
+    listener: LinkListener = {},
+    longestRetryMs = 1_000,
+  ) {
     this.settings = settings;
+    this.where = where;
+    this.longestRetryMs = longestRetryMs;
     this.store = store;
     this.listener = listener;
     this.unhear = [store.onError((error) => this.lost(error)), store.onReady?.(() => this.connected())];
@@ -94,7 +92,7 @@ export class StoreLink {
     const nowMs = this.settings.clock.now();
     if (this.isOpen && nowMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
     if (this.outstanding.size + this.held.size >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
-    const { timeoutMs } = this.settings;
+    const { callTimeout: timeoutMs } = this.settings;
     const send = (leftMs: number): Promise<unknown> => this.send(script, keys, args, leftMs, onLate);
     // Nothing is wrong with a client that connects, until it says so.
     if (this.connectionError !== undefined || !this.store.isConnecting?.()) return send(timeoutMs);
@@ -108,7 +106,7 @@ export class StoreLink {
       if (late !== undefined) onLate?.(late);
     };
     const answer = read(await this.run(script, keys, args, hearLate));
-    if (answer === undefined) throw this.missed(badReply(this.settings.where, keys));
+    if (answer === undefined) throw this.missed(badReply(this.where, keys));
     return answer;
   }
 
@@ -118,7 +116,7 @@ export class StoreLink {
 
   /** The ms that are left of the time limit when the client has connected, or has failed to. */
   private connection(keys: readonly string[]): Promise<number> {
-    const { clock, timeoutMs } = this.settings;
+    const { clock, callTimeout: timeoutMs } = this.settings;
     const endsAtMs = clock.now() + timeoutMs;
     return new Promise((resolve, reject) => {
       const goOn = (): void => {
@@ -171,12 +169,12 @@ export class StoreLink {
     if (known !== undefined) return this.missed(known);
     if (symptom === 'unsent' && this.store.isConnecting?.()) return this.notAsked('connecting', keys);
     const cause = symptom === 'cut' ? 'the connection was closed' : error;
-    return this.missed(problemOf(cause, this.settings.where, keys));
+    return this.missed(problemOf(cause, this.where, keys));
   }
 
   private connectionProblem(keys: readonly string[]): StoreProblem | undefined {
     const { connectionError } = this;
-    return connectionError === undefined ? undefined : problemOf(connectionError, this.settings.where, keys);
+    return connectionError === undefined ? undefined : problemOf(connectionError, this.where, keys);
   }
 
   /** A client that has no connection says why first, and then only that it has none. */
@@ -231,22 +229,19 @@ export class StoreLink {
 
   /** Half of the time is fixed and half is jitter, so that replicas do not come back together. */
   private postponeRetry(nowMs: number): void {
-    const { random, longestRetryMs = defaultLongestRetryMs } = this.settings;
-    this.retryAtMs = nowMs + Math.min(this.retryMs, longestRetryMs) * (0.5 + 0.5 * random());
+    this.retryAtMs = nowMs + Math.min(this.retryMs, this.longestRetryMs) * (0.5 + 0.5 * this.settings.random());
     this.retryMs *= 2;
   }
 
   private timeoutProblem(keys: readonly string[]): StoreProblem {
-    const { where, timeoutMs } = this.settings;
-    const cause = `no answer within callTimeout (${timeoutMs} ms)`;
-    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise it`;
+    const cause = `no answer within callTimeout (${this.settings.callTimeout} ms)`;
+    const message = `${this.where}: ${cause} (keys ${keys.join(', ')}): see the store's load and SLOWLOG, or raise it`;
     return { code: 'timeout', message, keys, cause };
   }
 
   private notAsked(code: keyof typeof whyNotAsked, keys: readonly string[]): StoreError {
-    const { where } = this.settings;
     const cause = whyNotAsked[code];
-    return new StoreError({ code, message: `${where}: not asked, because ${cause}`, keys, cause });
+    return new StoreError({ code, message: `${this.where}: not asked, because ${cause}`, keys, cause });
   }
 }
 

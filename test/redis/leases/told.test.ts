@@ -14,23 +14,19 @@ it('a request that goes while another endpoint is asked for its demand is told, 
     // A grant of 3 at each endpoint, while others lack 2.
     return keys.flatMap(() => [args[1]!, args[8]!, ...[3, 1, 1, 0, 2, 8, 8, 6, 3, 2, 1, 0, 2].map(String)]);
   };
-  const times = { refreshMs: 1_000, leaseMs: 5_000, drainMs: 0, forgetMs: 0, timeoutMs: 50 };
-  const who = { name: { name: 'r', origin: 'given' }, incarnation: 'i', where: 'here' } as const;
-  const client = new LeaseClient({ run, onError: () => () => {} } as never, {
-    ...times,
-    ...who,
-    clock,
-    random: () => 0.5,
-  });
-  const terms = { limit: 8, weight: 1, leaseMs: 5_000, fallback: 'safe', replicas: undefined } as const;
-  const a = new CapacityLease('a', () => ({ inFlight: running, wants: running }), terms);
+  const times = { refreshInterval: 1_000, leaseDuration: 5_000, drainDuration: 0, forgetAfter: 0, callTimeout: 50 };
+  const who = { prefix: 'headgate', pool: 'here', weight: 1, fallback: 'safe' } as const;
+  const options = { ...times, ...who, clock, random: () => 0.5 };
+  const client = new LeaseClient({ run, onError: () => () => {} } as never, options, { name: 'r', origin: 'given' });
+  const a = new CapacityLease('a', () => ({ inFlight: running, wants: running }), 8, options);
   const b = new CapacityLease(
     'b',
     () => {
       if (running < a.cap(clock.now())) running++;
       return { inFlight: 0, wants: 0 };
     },
-    terms,
+    8,
+    options,
   );
   client.add(a);
   client.add(b);

@@ -16,7 +16,7 @@ function lossyLink(isLost: (call: number) => boolean) {
   let sent = 0;
   const reply = (): Promise<unknown> => (isLost(sent++) ? new Promise(() => {}) : Promise.resolve('answer'));
   const client: IoRedisClient = { evalsha: reply, eval: reply };
-  const link = new StoreLink(redisStore(client), { timeoutMs, clock, random: () => 0.5, where: 'here' });
+  const link = new StoreLink(redisStore(client), { callTimeout: timeoutMs, clock, random: () => 0.5 }, 'here');
   /** The answer, or the code of the problem. */
   async function call(): Promise<unknown> {
     const answer = link.run(script, ['key'], []).catch((error: { problem: { code: string } }) => error.problem.code);

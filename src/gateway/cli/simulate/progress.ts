@@ -2,34 +2,24 @@
 
 const intervalMs = 100;
 
-export interface ProgressOutput {
-  readonly isTTY?: boolean | undefined;
-  write(text: string): unknown;
-}
+type ProgressOutput = { readonly isTTY?: boolean | undefined; write(text: string): unknown };
+/** `done`: 0…1. */
+export type ProgressLine = { show(what: string, done: number): void; clear(): void };
 
-export class ProgressLine {
-  private readonly output: ProgressOutput;
-  private readonly now: () => number;
-  private readonly startedAtMs: number;
-  private shownAtMs = -Infinity;
-
-  constructor(output: ProgressOutput, now: () => number = () => performance.now()) {
-    this.output = output;
-    this.now = now;
-    this.startedAtMs = now();
-  }
-
-  /** `done` 0…1 */
-  show(what: string, done: number): void {
-    const nowMs = this.now();
-    if (this.output.isTTY !== true || nowMs - this.shownAtMs < intervalMs) return;
-    this.shownAtMs = nowMs;
-    const leftMs = done > 0.01 ? ((nowMs - this.startedAtMs) / done) * (1 - done) : NaN;
-    const left = Number.isNaN(leftMs) ? '' : `, about ${Math.ceil(leftMs / 1000)} s left`;
-    this.output.write(`\r\u001b[K${what} ${Math.floor(done * 100)} %${left}`);
-  }
-
-  clear(): void {
-    if (this.output.isTTY === true) this.output.write('\r\u001b[K');
-  }
+export function progressLine(output: ProgressOutput, now = (): number => performance.now()): ProgressLine {
+  const startedAtMs = now();
+  let shownAtMs = -Infinity;
+  return {
+    show(what, done) {
+      const nowMs = now();
+      if (output.isTTY !== true || nowMs - shownAtMs < intervalMs) return;
+      shownAtMs = nowMs;
+      const leftMs = done > 0.01 ? ((nowMs - startedAtMs) / done) * (1 - done) : NaN;
+      const left = Number.isNaN(leftMs) ? '' : `, about ${Math.ceil(leftMs / 1000)} s left`;
+      output.write(`\r\u001b[K${what} ${Math.floor(done * 100)} %${left}`);
+    },
+    clear() {
+      if (output.isTTY === true) output.write('\r\u001b[K');
+    },
+  };
 }

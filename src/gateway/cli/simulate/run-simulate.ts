@@ -12,7 +12,7 @@ import {
   simulateSeeds,
 } from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';
-import { ProgressLine } from './progress.js';
+import { progressLine } from './progress.js';
 import { runFind, runSweep } from './run-search.js';
 import { type NamedScenario, readScenario } from './scenario-files.js';
 
@@ -42,7 +42,7 @@ function run(given: SimulateArguments): number {
     for (const warning of warnings) process.stderr.write(`${name}: ${warning}\n`);
   const [first] = scenarios as [NamedScenario, ...NamedScenario[]];
   const seeds = Number(given.seeds ?? 1);
-  const progress = new ProgressLine(process.stderr);
+  const progress = progressLine(process.stderr);
   if (given.find !== undefined) return runFind(seeded(first, given), given, seeds, progress);
   if (given.sweep.length > 0) return runSweep(seeded(first, given), given, seeds, progress);
   const ran = scenarios.map((scenario, index) => {

@@ -1,7 +1,7 @@
 /** `headgate simulate`, as a process. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ProgressLine } from '../../../../src/gateway/cli/simulate/progress.js';
+import { progressLine } from '../../../../src/gateway/cli/simulate/progress.js';
 import { bundleCli, type Ended } from '../../support/bundled-cli.js';
 
 let cli: Awaited<ReturnType<typeof bundleCli>>;
@@ -171,7 +171,7 @@ describe('the progress line', () => {
   it('tells how far it is and how long it may take, at most ten times a second, and goes away', () => {
     const written: string[] = [];
     let nowMs = 0;
-    const line = new ProgressLine({ isTTY: true, write: (text) => written.push(text) }, () => nowMs);
+    const line = progressLine({ isTTY: true, write: (text) => written.push(text) }, () => nowMs);
     line.show('a', 0);
     nowMs = 50;
     line.show('a', 0.1);
@@ -183,7 +183,7 @@ describe('the progress line', () => {
 
   it('is not there where nobody watches', () => {
     const written: string[] = [];
-    const line = new ProgressLine({ write: (text) => written.push(text) }, () => 0);
+    const line = progressLine({ write: (text) => written.push(text) }, () => 0);
     line.show('a', 0.5);
     line.clear();
     expect(written).toEqual([]);

@@ -7,7 +7,7 @@ import { count, rate, share, time } from './figures.js';
 
 function showTenant(row: HTMLElement, tenant: FrameTenant): void {
   const { cap, receivedShare, owedShare, oldestWaitMs, isStarving } = tenant;
-  const shares = sharesText(tenant);
+  const shares = receivedShare === null || owedShare === null ? '' : `${share(receivedShare)} of ${share(owedShare)}`;
   fill(row, {
     name: tenant.name,
     priority: tenant.priority,
@@ -35,10 +35,6 @@ function capText(cap: FrameTenant['cap']): string {
   const ofRequests = maxRequests === null ? [] : [`${count(requests)} of ${count(maxRequests)} requests`];
   const ofTokens = maxTokens === null ? [] : [`${count(tokens)} of ${count(maxTokens)} tokens`];
   return [...ofRequests, ...ofTokens].join(', ');
-}
-
-function sharesText({ receivedShare, owedShare }: FrameTenant): string {
-  return receivedShare === null || owedShare === null ? '' : `${share(receivedShare)} of ${share(owedShare)}`;
 }
 
 /** One sentence: who starves, and who has most of the band meanwhile. */
