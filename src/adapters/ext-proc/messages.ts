@@ -29,14 +29,15 @@ export interface Struct {
   readonly fields?: Readonly<Record<string, Value>> | undefined;
 }
 
+/** The parts of an exchange. */
+type Parts<Headers, Body> = { readonly [Part in 'requestHeaders' | 'responseHeaders']?: Headers } & {
+  readonly [Part in 'requestBody' | 'responseBody']?: Body;
+} & { readonly [Part in 'requestTrailers' | 'responseTrailers']?: object | null };
+
+type HttpHeaders = { readonly headers?: HeaderMap | null; readonly endOfStream?: boolean };
+
 /** What a proxy sends: one of the parts of an exchange, and what it knows beside it. */
-export interface ProcessingRequest {
-  readonly requestHeaders?: { readonly headers?: HeaderMap | null; readonly endOfStream?: boolean } | null;
-  readonly responseHeaders?: { readonly headers?: HeaderMap | null; readonly endOfStream?: boolean } | null;
-  readonly requestBody?: BodyPiece | null;
-  readonly responseBody?: BodyPiece | null;
-  readonly requestTrailers?: object | null;
-  readonly responseTrailers?: object | null;
+export interface ProcessingRequest extends Parts<HttpHeaders | null, BodyPiece | null> {
   readonly metadataContext?: { readonly filterMetadata?: Readonly<Record<string, Struct>> } | null;
   /** In the first message only: how the proxy sends bodies. */
   readonly protocolConfig?: { readonly requestBodyMode?: number; readonly responseBodyMode?: number } | null;
@@ -56,13 +57,7 @@ interface CommonResponse {
 type PartResponse = { readonly response?: CommonResponse | undefined };
 
 /** The answer to one part, or to the whole. */
-export interface ProcessingResponse {
-  readonly requestHeaders?: PartResponse;
-  readonly responseHeaders?: PartResponse;
-  readonly requestBody?: PartResponse;
-  readonly responseBody?: PartResponse;
-  readonly requestTrailers?: object;
-  readonly responseTrailers?: object;
+export interface ProcessingResponse extends Parts<PartResponse, PartResponse> {
   readonly immediateResponse?: {
     readonly status: { readonly code: number };
     readonly headers: HeaderMutation;

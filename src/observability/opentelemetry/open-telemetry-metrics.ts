@@ -71,21 +71,18 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   });
 
   const { queueDurationBuckets } = options;
-  const { name: durationName, ...durationOptions } = instruments.queueDuration;
-  const { name: requestsName, ...requestsOptions } = instruments.requests;
-  const durations = meter.createHistogram(durationName, {
-    ...durationOptions,
+  const durations = meter.createHistogram(instruments.queueDuration.name, {
+    ...instruments.queueDuration,
     ...(queueDurationBuckets && { advice: { explicitBucketBoundaries: [...queueDurationBuckets] } }),
   });
-  const requests = meter.createCounter(requestsName, requestsOptions);
+  const requests = meter.createCounter(instruments.requests.name, instruments.requests);
   const settled = (fairnessId: string, priority: number, outcome: string, queuedMs: number, drop?: Drop): void => {
     const ending: Attributes = { [attributes.outcome]: outcome, ...(drop && { [attributes.reason]: drop.reason }) };
     durations.record(queuedMs / 1000, { ...flowAttributes(fairnessId, priority), ...ending });
     requests.add(1, { ...bandAttributes(priority), ...ending });
   };
 
-  const { name: firstTokenName, ...firstTokenOptions } = instruments.timeToFirstToken;
-  const firstTokens = meter.createHistogram(firstTokenName, firstTokenOptions);
+  const firstTokens = meter.createHistogram(instruments.timeToFirstToken.name, instruments.timeToFirstToken);
   const models = new BoundedLabel(mostModels);
   const modelOf: (request: never) => string | undefined = options.modelOf ?? modelIn;
   /** The payload of a request may be gone when its first token comes. */

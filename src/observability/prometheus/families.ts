@@ -1,6 +1,7 @@
 /** Every metric: name without the prefix, type, labels, and source of samples. docs/metrics.md is held against it. */
 import type { Described, Figure } from '../metrics/catalogue.js';
 import * as catalogue from '../metrics/catalogue.js';
+import { counterLags } from '../metrics/labelled-flows.js';
 import type { FlowReadings, InFlightRow } from './flow-meter.js';
 import type { Family, Labels, Sample } from './scraped-metric.js';
 
@@ -105,14 +106,15 @@ export const families: readonly Family<FlowReadings>[] = [
       for (const durations of [...tally.series('enqueueDurations')]) yield* durations.samples(name);
     },
   },
-  {
-    name: 'flow_control_stage_saturation',
-    type: 'gauge',
-    help: 'Saturation of each stage of disaggregated serving; absent where a detector does not judge stages apart.',
-    labels: ['stage', 'inference_pool'],
-    aggregator: 'max',
-    samples: stageSaturation,
-  },
+  rows(
+    'flow_control_stage_saturation',
+    {
+      kind: 'max',
+      help: 'Saturation of each stage of disaggregated serving; absent where a detector does not judge stages apart.',
+    },
+    ['stage', 'inference_pool'],
+    stageSaturation,
+  ),
   {
     name: 'flow_control_requests_total',
     type: 'counter',
@@ -148,17 +150,21 @@ export const families: readonly Family<FlowReadings>[] = [
   rows('program_aware_jains_fairness_index', catalogue.fairnessIndex, [], ({ figures, poolIfNamed }) =>
     one(poolIfNamed, catalogue.fairnessIndex.read(figures)),
   ),
-  rows('flow_control_service_cost_total', catalogue.serviceCost, fewFlowLabels, (flow) => flow.serviceRows()),
-  rows('flow_control_fairness_counter_lag', catalogue.counterLag, fewFlowLabels, (flow) => flow.lagRows()),
+  rows('flow_control_service_cost_total', catalogue.serviceCost, fewFlowLabels, (flow) =>
+    flow.samplesOf(flow.services.read(flow.figures.bands)),
+  ),
+  rows('flow_control_fairness_counter_lag', catalogue.counterLag, fewFlowLabels, (flow) =>
+    flow.samplesOf(counterLags(flow.figures.bands, flow.fairnessIds)),
+  ),
   ...inFlight('flow_control_flow_in_flight', fewFlowLabels, 'flow; absent while it has none', (flow) =>
-    flow.inFlightRows(),
+    flow.rowsOf(flow.figures.stats.inFlightByFlow, Infinity),
   ),
   // Under the names of the reference, without its labels of Kubernetes.
   ...inFlight(
     'inflight',
     ['endpoint_name', ...fewFlowLabels],
     'endpoint and flow; absent while there are none',
-    (flow) => flow.endpointRows(),
+    (flow) => flow.rowsOf(flow.figures.inFlightByEndpoint(), flow.maxSeries),
   ),
   ...catalogue.figures.map(ofCatalogue),
 ];

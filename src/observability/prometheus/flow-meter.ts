@@ -3,7 +3,7 @@ import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
 import { queueDurationBuckets as defaultBuckets, revocationBuckets } from '../metrics/duration-buckets.js';
-import { counterLags, eachLabelledFlow, type LabelledValue, type ObservedFlow } from '../metrics/labelled-flows.js';
+import { eachLabelledFlow, type LabelledValue, type ObservedFlow } from '../metrics/labelled-flows.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FlowCounters, type QueueRow } from './flow-counters.js';
@@ -41,11 +41,12 @@ export class FlowMeter<R extends FlowRequest> {
   private readonly models: ModelLabels<R>;
   /** The rows of waiting requests, where models are named. Weak: a Map would keep requests as `LinkedList` says. */
   private readonly rowsOfItems = new WeakMap<ItemView, QueueRow>();
-  private readonly fairnessIds: BoundedLabel | undefined;
+  /** Undefined where fairness IDs are not told: no series has the label `fairness_id`. */
+  readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
-  private readonly maxSeries: number;
-  private readonly services: ServiceTotals;
+  readonly maxSeries: number;
+  readonly services: ServiceTotals;
   private taken: ControllerFigures | undefined;
 
   constructor(flow: ObservedFlow<R>, options: Omit<PrometheusMetricsOptions<R>, 'register'>) {
@@ -113,27 +114,8 @@ export class FlowMeter<R extends FlowRequest> {
     return this.tally.rows();
   }
 
-  /** Cost of the requests that ended; without the label `fairness_id` where fairness IDs are not told. */
-  serviceRows(): Sample[] {
-    return this.services.read(this.figures.bands).map((total) => this.sampleOf(total));
-  }
-
-  /** How far fairness IDs that wait, and have a label, are ahead of those that go next. */
-  lagRows(): Sample[] {
-    return counterLags(this.figures.bands, this.fairnessIds).map((lag) => this.sampleOf(lag));
-  }
-
-  /** Running requests, by flow as the labels tell flows apart. */
-  inFlightRows(): Iterable<InFlightRow> {
-    return this.rowsOf(this.figures.stats.inFlightByFlow);
-  }
-
-  /** The same at each endpoint. What exceeds `maxSeries` is in one row for each priority, `other`. */
-  endpointRows(): Iterable<InFlightRow> {
-    return this.rowsOf(this.figures.inFlightByEndpoint(), this.maxSeries);
-  }
-
-  private rowsOf(running: Iterable<Running>, most = Infinity): Iterable<InFlightRow> {
+  /** Running requests by their labels. What exceeds `most` is in one row for each priority, `other`. */
+  rowsOf(running: Iterable<Running>, most: number): Iterable<InFlightRow> {
     const rows = new Map<string, InFlightRow>();
     for (const { fairnessId, priority, endpoint, inFlight, inFlightTokens } of running) {
       const own = this.fairnessIds?.of(fairnessId) ?? '';
@@ -148,8 +130,8 @@ export class FlowMeter<R extends FlowRequest> {
     return rows.values();
   }
 
-  private sampleOf({ priority, label, value }: LabelledValue): Sample {
-    return { labels: this.labelsOf(priority, label), value };
+  samplesOf(values: readonly LabelledValue[]): Sample[] {
+    return values.map(({ priority, label, value }) => ({ labels: this.labelsOf(priority, label), value }));
   }
 
   private labelsOf(priority: number, label: string): Labels {
