@@ -2,6 +2,7 @@
 import { didYouMean } from '../base/faults/did-you-mean.js';
 import { configError } from '../base/faults/flow-config-error.js';
 import type { Problems } from '../base/problems.js';
+import { put } from '../base/put.js';
 import { below, joinPath } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
 import { asKind, FlowConfigError, nounOf, type PluginRegistry, type Schema, standsFor } from '../index.js';
@@ -70,10 +71,8 @@ export class DeclaredPlugins implements PluginReferences {
     const { type, name = type, parameters } = verdict.value;
     if (this.instances.has(name))
       return () => this.problems.add(`${at}.name`, 'a name that no other plugin has', JSON.stringify(name));
-    const kind = this.registry.kindOf(type);
-    if (kind === undefined) foreignTypes.add(type);
-    const instance: Instance = { type, kind, parameters, at, plugin: undefined, state: 'declared' };
-    this.instances.set(name, instance);
+    const instance = this.add(name, type, parameters, at);
+    if (instance.kind === undefined) foreignTypes.add(type);
     return () => this.make(instance);
   }
 
@@ -115,14 +114,15 @@ export class DeclaredPlugins implements PluginReferences {
 
   /** A plugin that is not declared; a file that is silent is not warned of it. */
   private imply(name: string, isDefault: boolean): Instance | undefined {
-    const kind = this.registry.kindOf(name);
-    if (kind === undefined) return undefined;
+    if (this.registry.kindOf(name) === undefined) return undefined;
     if (!isDefault && !defaultTypes.includes(name))
       this.problems.warn(this.at, `plugins: ${name} is not declared, and gets its default parameters`);
-    const at = `${this.at}plugins`;
-    const instance: Instance = { type: name, kind, parameters: undefined, at, plugin: undefined, state: 'declared' };
-    this.instances.set(name, instance);
-    return instance;
+    return this.add(name, name, undefined, `${this.at}plugins`);
+  }
+
+  private add(name: string, type: string, parameters: unknown, at: string): Instance {
+    const kind = this.registry.kindOf(type);
+    return put(this.instances, name, { type, kind, parameters, at, plugin: undefined, state: 'declared' });
   }
 
   private make(instance: Instance): Plugins[ConfigurableKind] | undefined {

@@ -17,11 +17,7 @@ export type Lints = Generator<string, void, undefined>;
 type Objectives = ReadonlyMap<string, number>;
 
 export function* flowLints(options: Resolved, objectives: Objectives): Lints {
-  yield* limitLints(options);
-  yield* ttlLints(options);
-  yield* bandLints(options, objectives);
-  yield* headroomLints(options, objectives);
-  yield* groupLints(options);
+  for (const lints of [limitLints, ttlLints, bandLints, headroomLints, groupLints]) yield* lints(options, objectives);
 }
 
 function* limitLints({ limits, bands }: Resolved): Lints {
