@@ -3,3 +3,10 @@ export function put<K, V>(map: { set(key: K, value: V): unknown }, key: K, value
   map.set(key, value);
   return value;
 }
+
+/** Puts a value last; of more than `most` the one goes that was put longest ago. */
+export function putLatest<K, V>(map: Map<K, V>, key: K, value: V, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > most) map.delete(map.keys().next().value as K);
+}

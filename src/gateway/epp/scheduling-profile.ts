@@ -1,4 +1,5 @@
 /** Which server is best for a request: the weighted scorers of a scheduling profile, as llm-d's router has them. */
+import { putLatest } from '../../base/put.js';
 import type { EndpointPicker, EndpointView, ItemView } from '../../index.js';
 
 /** What scorers know of a request. */
@@ -93,11 +94,7 @@ export class SchedulingProfile {
 
   /** The request went there: what begins as it does is in that server's cache now. */
   went({ prefixKey }: ScoredRequest, { id }: EndpointView): void {
-    if (prefixKey === undefined) return;
-    this.served.delete(prefixKey);
-    this.served.set(prefixKey, id);
-    const [oldest] = this.served.size > mostPrefixes ? this.served.keys() : [];
-    if (oldest !== undefined) this.served.delete(oldest);
+    if (prefixKey !== undefined) putLatest(this.served, prefixKey, id, mostPrefixes);
   }
 }
 

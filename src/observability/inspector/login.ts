@@ -1,6 +1,7 @@
 /** A login that every browser knows: 401 makes it ask for name and password, and send them with all that follows. */
 import { GcraWindow } from '../../base/gcra-window.js';
 import { headerText } from '../../base/headers/header-source.js';
+import { putLatest } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import { type Clock, realClock } from '../../index.js';
 import type { InspectorRequest } from './options.js';
@@ -99,10 +100,7 @@ class LoginAttempts {
     if (waitMs > 0) return waitMs;
     own.take(1, nowMs);
     this.ofAll.take(1, nowMs);
-    this.byAddress.delete(address);
-    this.byAddress.set(address, own);
-    const [longestUntouched] = this.byAddress.keys();
-    if (this.byAddress.size > mostAddresses) this.byAddress.delete(longestUntouched as string);
+    putLatest(this.byAddress, address, own, mostAddresses);
     return 0;
   }
 

@@ -3,6 +3,7 @@
  * ticket, known by name, is settled once: if its answer is lost, its end gives the grant back, or prevents it.
  */
 import { letProcessEnd } from '../../base/clock.js';
+import { putLatest } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
@@ -249,11 +250,7 @@ function fallbackShares(settings: BudgetSettings): (payer: string, costs: readon
     const waitMs = Math.max(nowMs, ...roomAtMs) - nowMs;
     if (waitMs > 0) return Math.ceil(waitMs);
     for (const [index, share] of ofRates.entries()) share.take(costs[index] as number, nowMs);
-    byPayer.delete(payer);
-    byPayer.set(payer, { part, ofRates });
-    // The payer that has not paid for the longest time is removed first.
-    const [oldest] = byPayer.keys();
-    if (oldest !== undefined && byPayer.size > maxPayers) byPayer.delete(oldest);
+    putLatest(byPayer, payer, { part, ofRates }, maxPayers);
     return 0;
   };
 }

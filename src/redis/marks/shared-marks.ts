@@ -1,5 +1,4 @@
 /** Replicas tell which servers refuse. Invariant: a mark is not sent on, and runs out: a lost one costs a refusal. */
-import type { output } from 'zod/v4/core';
 import * as s from '../../base/schema/schema.js';
 import { parseJson } from '../../base/stream/content-pieces.js';
 import { type EndpointPool, type EndpointView, realClock } from '../../index.js';
@@ -28,6 +27,7 @@ const longestMs = 600_000;
 const sameMs = 50;
 
 const optionsSchema = s.object({ name: keyName, prefix: storeShape.prefix });
+const markSchema = s.openObject({ from: s.text(), endpoint: s.text(), forMs: s.aboveZero() });
 
 /** Shares a pool's overload marks by IDs that are alike everywhere: a message a refusal. @throws FlowConfigError */
 export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMarksOptions): SharedMarks {
@@ -56,21 +56,15 @@ export function sharedMarks(store: Store, pool: EndpointPool, options: SharedMar
   });
 
   function receive(message: string): void {
-    const mark = readMark(message);
-    const endpoint = mark && mark.from !== self ? pool.get(mark.endpoint) : undefined;
-    if (mark === undefined || endpoint === undefined) return;
+    const read = s.validate(markSchema, parseJson(message));
+    const endpoint = read.ok && read.value.from !== self ? pool.get(read.value.endpoint) : undefined;
+    if (!read.ok || endpoint === undefined) return;
+    const forMs = Math.min(read.value.forMs, longestMs);
     marks.received++;
-    fromElsewhere.set(endpoint, pool.now() + mark.forMs);
-    pool.markOverloaded(endpoint, mark.forMs);
+    fromElsewhere.set(endpoint, pool.now() + forMs);
+    pool.markOverloaded(endpoint, forMs);
   }
 
   const stopListening = keepListening(messages, channel, receive, realClock);
   return marks;
-}
-
-const markSchema = s.openObject({ from: s.text(), endpoint: s.text(), forMs: s.aboveZero() });
-
-function readMark(message: string): output<typeof markSchema> | undefined {
-  const read = s.validate(markSchema, parseJson(message));
-  return read.ok ? { ...read.value, forMs: Math.min(read.value.forMs, longestMs) } : undefined;
 }

@@ -7,6 +7,7 @@
  * Invariant: after the end of a worker nothing that it has sent is done; a late call would take its share once more.
  */
 import { type CallPort, calls } from '../../base/calls.js';
+import { putLatest } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { type Store, type StoreScript, storeScripts } from '../index.js';
@@ -54,13 +55,8 @@ export function serveStore(store: Store, port: CallPort, name = 'store'): () => 
   async function run({ name: wanted, keys = [], args = [] }: StoreQuestion): Promise<unknown> {
     const script = storeScripts.find((each) => each.name === wanted);
     if (script === undefined) throw new Error(`no script "${wanted}" here: workers need the same version of headgate`);
-    if (script.farewell !== undefined) {
-      const call = JSON.stringify([wanted, args[0], keys]);
-      held.delete(call);
-      held.set(call, { script, keys, args });
-      const [oldest = ''] = held.keys();
-      if (held.size > mostHeld) held.delete(oldest);
-    }
+    if (script.farewell !== undefined)
+      putLatest(held, JSON.stringify([wanted, args[0], keys]), { script, keys, args }, mostHeld);
     return given.run(script, keys, args);
   }
   async function answer(question: StoreQuestion): Promise<unknown> {

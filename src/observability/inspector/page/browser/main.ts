@@ -14,22 +14,14 @@ let retry: number | undefined;
 let isPaused = false;
 let latest: InspectorFrame | undefined;
 let told = { verdict: 'open', atMs: -quietMs };
+const queues = [showShadow, showGate, showTenants, showBands, showQuotasAndSessions, showShared];
+const parts = [...queues, showWaits, showChart, showTotals, showEndpoints, announce];
 
 function show(): void {
   const frame = latest;
   latest = undefined;
   if (frame === undefined) return;
-  showShadow(frame);
-  showGate(frame);
-  showTenants(frame);
-  showBands(frame);
-  showQuotasAndSessions(frame);
-  showShared(frame);
-  showWaits(frame);
-  showChart(frame);
-  showTotals(frame);
-  showEndpoints(frame);
-  announce(frame);
+  for (const showPart of parts) showPart(frame);
   const { dataset } = document.body;
   dataset.frames = String(Number(dataset.frames ?? 0) + 1);
 }
