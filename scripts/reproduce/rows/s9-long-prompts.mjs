@@ -37,7 +37,7 @@ export const row = {
       `${ms(p99)} at ${digits(service)}/s (${digits(100 * preempted, 1)} % preempted)`;
     const ours = [];
     let holds = true;
-    for (const [name, rates] of Object.entries(mixes))
+    for (const [name, rates] of Object.entries(mixes).slice(kit.isShort ? 2 : 0))
       for (const load of kit.isShort ? loads.slice(1, 2) : loads) {
         const offered = rates.map((rate) => rate * load);
         const tuned = limits
