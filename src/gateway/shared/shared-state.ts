@@ -114,20 +114,14 @@ function hasQuotas(constraint: Constraint): constraint is QuotaDetector {
 }
 
 function quotasOf({ leases }: SharedStateConfig, store: Store, detector: LeasedDetector | undefined): SharedQuotas {
-  const { pool: name, prefix, replicas: expected = 2, refreshInterval, callTimeout, fallback } = leases;
-  let seen = 0;
+  const { pool: name, prefix, replicas: expected = 2, refreshInterval, callTimeout } = leases;
+  const fallback = leases.fallback === 'closed' ? 'closed' : 'share';
+  let replicas = expected;
   detector?.on('granted', ({ answer }) => {
-    seen = answer.replicas;
+    replicas = Math.max(expected, answer.replicas);
   });
-  const replicas = (): number => Math.max(expected, seen);
-  return sharedQuotas(store, {
-    name,
-    prefix,
-    replicas,
-    refreshInterval,
-    callTimeout,
-    fallback: fallback === 'closed' ? 'closed' : 'share',
-  });
+  const options = { name, prefix, refreshInterval, callTimeout, fallback } as const;
+  return sharedQuotas(store, { ...options, replicas: () => replicas });
 }
 
 function detectorOf({ limits, limit, leases }: SharedStateConfig, store: Store): LeasedDetector | undefined {

@@ -1,16 +1,7 @@
 /** `headgate simulate`: what would this configuration do with that traffic? */
 import { writeFileSync } from 'node:fs';
 import { FlowConfigError } from '../../../index.js';
-import type { HeldTime, SimulationResult } from '../../../simulator/index.js';
-import {
-  comparisonTable,
-  distrust,
-  heldAgainstLog,
-  heldTable,
-  htmlReport,
-  resultTable,
-  simulateSeeds,
-} from '../../../simulator/index.js';
+import * as simulator from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';
 import { progressLine } from './progress.js';
 import { runFind, runSweep } from './run-search.js';
@@ -48,13 +39,13 @@ function run(given: SimulateArguments): number {
   const ran = scenarios.map((scenario, index) => {
     const { name, options, recorded } = seeded(scenario, given);
     const onProgress = (done: number): void => progress.show(name, (index + done) / scenarios.length);
-    const results = simulateSeeds(options, seeds, { onProgress });
-    return { name, results, held: results.map((result) => heldAgainstLog(result, recorded)) };
+    const results = simulator.simulateSeeds(options, seeds, { onProgress });
+    return { name, results, held: results.map((result) => simulator.heldAgainstLog(result, recorded)) };
   });
   progress.clear();
   print(ran, given);
   if (first.isFitted && !given.json) process.stdout.write(`\nServers as fitted: ${fittedServers(first)}\n`);
-  const doubt = first.isFitted ? distrust(ran.flatMap(({ held }) => held)[0] ?? []) : undefined;
+  const doubt = first.isFitted ? simulator.distrust(ran.flatMap(({ held }) => held)[0] ?? []) : undefined;
   if (doubt !== undefined) process.stderr.write(`${first.name}: ${doubt}\n`);
   return 0;
 }
@@ -84,16 +75,16 @@ function fittedServers({ source }: NamedScenario): string {
 
 interface Ran {
   readonly name: string;
-  readonly results: readonly SimulationResult[];
+  readonly results: readonly simulator.SimulationResult[];
   /** Beside each result: its times and those of the log. */
-  readonly held: readonly (readonly HeldTime[])[];
+  readonly held: readonly (readonly simulator.HeldTime[])[];
 }
 
 function print(ran: readonly Ran[], { json, html, seeds }: SimulateArguments): void {
   const [only] = ran;
   if (html !== undefined) {
     const first = ran.flatMap(({ name, results }) => results.slice(0, 1).map((result) => ({ ...result, name })));
-    writeFileSync(html, htmlReport(first, ran.map(({ name }) => name).join(' and ')));
+    writeFileSync(html, simulator.htmlReport(first, ran.map(({ name }) => name).join(' and ')));
     process.stderr.write(`wrote ${html}\n`);
   }
   if (json) {
@@ -102,6 +93,8 @@ function print(ran: readonly Ran[], { json, html, seeds }: SimulateArguments): v
     );
     process.stdout.write(`${JSON.stringify(all)}\n`);
   } else if (ran.length === 1 && seeds === undefined)
-    process.stdout.write(`${resultTable(only?.results[0] as SimulationResult)}${heldTable(only?.held[0] ?? [])}`);
-  else process.stdout.write(comparisonTable(ran));
+    process.stdout.write(
+      `${simulator.resultTable(only?.results[0] as simulator.SimulationResult)}${simulator.heldTable(only?.held[0] ?? [])}`,
+    );
+  else process.stdout.write(simulator.comparisonTable(ran));
 }
