@@ -3,6 +3,7 @@ import { pluginOfShape } from '../base/plugin-shape.js';
 import { type Definition, define } from '../base/policy-definition.js';
 import * as s from '../base/schema/schema.js';
 import { type AdmissionPolicy, admissionPolicyShape } from './admission-policy.js';
+import { allOf } from './all-of.js';
 
 /** The share of the capacity that each tenant may hold. */
 export interface TenantBudgetsOptions {
@@ -45,32 +46,26 @@ export function tenantBudgets<R = unknown>(
   for (const [tenant, share] of Object.entries(budgets))
     ofTenant.set(tenant, { maxRequests: Math.round(share * capacity * 1e6) / 1e6, held: 0 });
 
-  return {
+  const own: TenantBudgets<R> = {
     type: 'tenant-budgets',
     held: (fairnessId) => ofTenant.get(fairnessId)?.held ?? 0,
-    admit(request, key, view) {
-      const budget = ofTenant.get(key.fairnessId);
-      if (budget !== undefined && key.priority < 0) {
-        const { held, maxRequests } = budget;
-        const isUsedUp = counting === 'blis' ? held > maxRequests : held >= maxRequests;
-        // The text has no fairness ID, because a client may read it.
-        if (isUsedUp) return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
-      }
-      let answer: ReturnType<AdmissionPolicy['admit']> | undefined;
-      try {
-        answer = inner?.admit(request, key, view) ?? 'admit';
-      } finally {
-        // An inner policy that throws has admitted, as far as the controller is concerned.
-        if (budget !== undefined && (answer === 'admit' || answer === undefined)) budget.held++;
-      }
-      return answer === 'admit' || inner === undefined ? answer : { ...answer, policy: answer.policy ?? inner.type };
+    admit(_request, { fairnessId, priority }) {
+      const budget = ofTenant.get(fairnessId);
+      if (budget === undefined) return 'admit';
+      const { held, maxRequests } = budget;
+      const isUsedUp = counting === 'blis' ? held > maxRequests : held >= maxRequests;
+      // The text has no fairness ID, because a client may read it.
+      if (priority < 0 && isUsedUp)
+        return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
+      budget.held++;
+      return 'admit';
     },
-    released(request, key, usage, nowMs) {
-      const budget = ofTenant.get(key.fairnessId);
+    released(_request, { fairnessId }) {
+      const budget = ofTenant.get(fairnessId);
       if (budget !== undefined && budget.held > 0) budget.held--;
-      inner?.released?.(request, key, usage, nowMs);
     },
   };
+  return inner === undefined ? own : { ...own, ...allOf(own, inner), type: own.type };
 }
 
 export const tenantBudgetsPlugin: Definition<AdmissionPolicy> = define('tenant-budgets', parameters, (given) =>
