@@ -3,6 +3,7 @@ import { type AdapterGate, type Classification, controlHeaders, type PlacementHi
 import { bodyBytes, isReplayable } from '../base/request-body.js';
 import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
 import { type FlowRequest, type Outcome, tokenEstimator } from '../index.js';
+import { type Cause, inSeatOf, noSeat, seatOfCause } from './reentrant.js';
 
 type BodyFacts = NonNullable<ReturnType<typeof fieldsOf>>;
 const noFacts: BodyFacts = {};
@@ -137,17 +138,26 @@ export interface CallFacts extends Pick<FlowRequest, 'byteSize' | 'signal'> {
 /** Asks whenever called. Tokens are those that the host names, else those of `estimate`, else the call's. */
 export function turnFor<R extends FlowRequest & PlacementHints>(
   flow: AdapterGate<R>,
-  named: Classification,
+  named: Classification & Cause,
   call: Omit<R, keyof Classification> & CallFacts,
   estimate: (() => number | undefined) | undefined,
+  reentrant: 'share' | 'reject' | undefined,
 ): () => Promise<Outcome> {
-  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = named;
+  const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = named;
+  const { parentSessionId, group } = named;
+  const held = seatOfCause(flow, named);
+  const maxWaitMs = held === undefined ? named.maxWaitMs : 0;
   const { maxOutputTokens } = call;
   const inputTokens = tokens === undefined && estimate === undefined ? call.inputTokens : undefined;
   const booked =
     inputTokens === undefined ? (tokens ?? estimate?.()) : estimateTokens({ inputTokens, maxOutputTokens });
-  const hints = { ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset };
+  const hints = { ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, parentSessionId, group, endpointSubset };
   const request = { ...call, ...hints, inputTokens, tokens: booked } as unknown as R;
   const key = { fairnessId, priority };
-  return async () => flow.enter?.(request, key) ?? flow.enqueue(request, key);
+  return async () => {
+    if (held !== undefined && reentrant === 'share') return inSeatOf(held);
+    const outcome = await (flow.enter?.(request, key) ?? flow.enqueue(request, key));
+    if (held === undefined || outcome.type !== 'EvictedTTL') return outcome;
+    return { ...outcome, type: 'RejectedCapacity', reason: 'refused', detail: noSeat };
+  };
 }

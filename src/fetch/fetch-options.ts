@@ -4,6 +4,7 @@ import { describeValue } from '../base/faults/flow-config-error.js';
 import * as s from '../base/schema/schema.js';
 import { type Clock, type Duration, type EndpointView, FlowConfigError, realClock, type Schema } from '../index.js';
 import type { FetchCall } from './fetch-call.js';
+import type { Cause } from './reentrant.js';
 
 /** The signature that every fetch has. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -14,7 +15,7 @@ export interface ContextStorage<T> {
 }
 
 /** What a host leaves in `context`: the flow, and when calls stop. The adapters' `context` leaves all of it. */
-export interface CallContext extends Partial<Classification> {
+export interface CallContext extends Partial<Classification>, Cause {
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -48,6 +49,8 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
   /** An `AsyncLocalStorage` with tenant, priority, signal, such as an adapter's `context`. */
   context?: ContextStorage<CallContext> | undefined;
+  /** Calls of a request with a seat of this controller: at once or not at all, or in its seat. @default 'reject' */
+  reentrant?: 'share' | 'reject' | undefined;
   /** True for calls without a lease: they go to `fetch` at once, with all headers. @default none does */
   skip?: ((call: FetchCall) => boolean) | undefined;
   /** Tokens to book; undefined books none. @default a JSON body's prompt at four bytes a token, and its answer */
@@ -106,6 +109,7 @@ export const optionsSchema: Schema<FetchSettings> = s.object({
   fetch: s.optional(s.callable<Fetch>()),
   classify: s.optional(s.callable<NonNullable<FlowFetchOptions['classify']>>()),
   context: contextOption,
+  reentrant: s.optional(s.oneOf('share', 'reject')),
   skip: s.optional(s.callable<NonNullable<FlowFetchOptions['skip']>>()),
   estimate: s.optional(s.callable<NonNullable<FlowFetchOptions['estimate']>>()),
   usage: s.optional(s.flag(), true),

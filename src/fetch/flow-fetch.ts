@@ -146,8 +146,8 @@ function turnOf(flow: AdapterGate<FetchRequest>, call: FetchCall, settings: Fetc
   const { byteSize, signal, model, maxOutputTokens, body } = call;
   const inputTokens = model === undefined || typeof body !== 'string' ? undefined : promptTokens(body, byteSize);
   const facts = { byteSize, signal, model, inputTokens, maxOutputTokens, req: call };
-  const { estimate } = settings;
-  return turnFor(flow, classified(call, settings, context), facts, estimate && (() => estimate(call)));
+  const { estimate, reentrant } = settings;
+  return turnFor(flow, classified(call, settings, context), facts, estimate && (() => estimate(call)), reentrant);
 }
 
 function classified(call: FetchCall, { classify }: FetchSettings, context: CallContext | undefined): Classification {

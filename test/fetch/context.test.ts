@@ -3,6 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Hono } from 'hono';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { flowControl, type RequestContext } from '../../src/adapters/hono/index.js';
+import { families } from '../../src/adapters/http/index.js';
 import { flowFetch } from '../../src/fetch/index.js';
 import { concurrencyDetector, FlowController } from '../../src/index.js';
 import { until } from '../integration/support/until.js';
@@ -73,6 +74,67 @@ describe('a call inside a request', () => {
     own.abort(new Error('a limit of the handler'));
     expect(await (await answer).text()).toBe('Error: a limit of the handler');
     expect(flow.stats().inFlight).toBe(0);
+  });
+});
+
+describe('a call inside a request that has a seat of the same controller', () => {
+  /** `own` is in front of the handler, and asked again by what the handler calls. */
+  async function reentrant(
+    options: { reentrant?: 'share' | 'reject'; maxConcurrency?: number; byFamily?: boolean } = {},
+  ) {
+    const { maxConcurrency = 1, byFamily = false, ...given } = options;
+    const server = await startModelServer();
+    const context = new AsyncLocalStorage<RequestContext>();
+    const flow = new FlowController({ maxConcurrency });
+    const agents = families();
+    const gate = byFamily ? agents.gate(flow) : flow;
+    const fetch = flowFetch(gate as typeof flow, { context, ...given });
+    const app = new Hono();
+    const answers: Response[] = [];
+    const classify = () => ({ fairnessId: 'acme', sessionId: 's' });
+    app.post('/', flowControl(byFamily ? agents.gate(flow) : flow, { context, classify }), async () => {
+      const answer = await fetch(`${server.url}/v1/chat/completions`, chat);
+      answers.push(answer);
+      return new Response(await answer.text(), { status: answer.status });
+    });
+    return { app, flow, context, fetch, url: server.url };
+  }
+
+  it('is told at once that it might wait for itself, by whichever gate', async () => {
+    for (const byFamily of [false, true]) {
+      const { app, flow } = await reentrant({ byFamily });
+      const answer = await app.request('/', chat);
+      expect(answer.status).toBe(429);
+      expect(await answer.text()).toContain('it is part of a request that holds a seat already');
+      await until('no seat is taken', () => flow.stats().inFlight === 0);
+    }
+  });
+
+  it('goes where there is a seat now', async () => {
+    const { app, flow } = await reentrant({ maxConcurrency: 2 });
+    expect((await app.request('/', chat)).status).toBe(200);
+    expect(flow.stats().dispatched).toBe(2);
+  });
+
+  it('goes in the seat of its request with reentrant: share, and leaves that seat alone', async () => {
+    const { app, flow } = await reentrant({ reentrant: 'share' });
+    expect(await (await app.request('/', chat)).json()).toMatchObject({ object: 'chat.completion' });
+    expect(flow.stats()).toMatchObject({ dispatched: 1, waiting: 0 });
+    await until('no seat is taken', () => flow.stats().inFlight === 0);
+  });
+
+  it('waits as any other once its request has given the seat back', async () => {
+    const { flow, context, fetch, url } = await reentrant();
+    const held = await flow.enqueue({ byteSize: 1 }, { fairnessId: 'acme' });
+    const other = await Promise.race([flow.enqueue({ byteSize: 1 }, { fairnessId: 'acme' }), held]);
+    if (held.type !== 'Dispatched' || other !== held) throw new Error('two seats');
+    const { lease } = held;
+    lease.release();
+    const cause = { fairnessId: 'acme', priority: 0, lease, gate: flow, signal: new AbortController().signal };
+    const asked = context.run(cause, () => fetch(`${url}/v1/chat/completions`, chat));
+    await until('it waits', () => flow.stats().waiting === 1);
+    await flow.close();
+    expect((await asked).status).toBe(500);
   });
 });
 

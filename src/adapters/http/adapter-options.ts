@@ -2,7 +2,7 @@
 import { isAsyncFunction } from '../../base/async-function.js';
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import * as s from '../../base/schema/schema.js';
-import type { FlowGate, FlowKey, FlowRequest, Outcome, Schema } from '../../index.js';
+import type { FlowGate, FlowKey, FlowRequest, Lease, Outcome, Schema } from '../../index.js';
 import { FlowConfigError } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { WaitingOptions } from './life-signs.js';
@@ -13,6 +13,8 @@ export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGa
   enter?(request: R, key: FlowKey, waiting?: () => R): Outcome | Promise<Outcome>;
   /** For the option `bandHeadroom`: how many requests more may wait in the band; undefined without such a limit. */
   bandHeadroom?(priority: number): number | undefined;
+  /** The controller behind a gate that stands before one. @default the gate itself is one */
+  readonly controller?: object | undefined;
 }
 
 /** Fields that pickers and filters of endpoints read. */
@@ -21,6 +23,10 @@ export interface PlacementHints {
   readonly affinityKey?: string | undefined;
   /** For `sessionLimit()`: the session whose turn the request is. */
   readonly sessionId?: string | undefined;
+  /** For `families()`: the session that began this one. */
+  readonly parentSessionId?: string | undefined;
+  /** For `lastChildFirst` of `families()`: the requests of its family that their caller awaits together; how many. */
+  readonly group?: { readonly id: string; readonly of: number } | undefined;
   /** For `subsetHint()`: the only endpoints that the request may go to. */
   readonly endpointSubset?: readonly string[] | string | undefined;
 }
@@ -40,6 +46,9 @@ export interface Classification
 export interface RequestContext extends PlacementHints {
   readonly fairnessId: string;
   readonly priority: number;
+  /** Its seat, and who gave it: a call that waits for the same gate may wait for this seat. */
+  readonly lease?: Lease | undefined;
+  readonly gate?: object | undefined;
   /** Aborts when the client leaves, and at an eviction. */
   readonly signal: AbortSignal;
 }

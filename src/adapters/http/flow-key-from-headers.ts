@@ -3,6 +3,8 @@ import {
   endpointSubsetHeader,
   fairnessIdHeader,
   objectiveHeader,
+  parentSessionHeader,
+  sessionHeader,
   sloTtftHeader,
   waitHeader,
 } from '../../base/headers/header-names.js';
@@ -38,6 +40,8 @@ export interface HeaderFlowKey {
   readonly maxWaitMs: number | undefined;
   /** The endpoints that a load balancer in front allows, as it wrote them; empty text allows none, undefined all. */
   readonly endpointSubset: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly parentSessionId?: string | undefined;
 }
 
 /** Reads the flow headers. Without a fairness ID: `sessionHeaders`, or the default flow; without an objective: 0. */
@@ -53,6 +57,8 @@ export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOption
     sloTtftMs: sloTtftMsFromHeaders(headers),
     maxWaitMs: maxWaitMsFromHeaders(headers),
     endpointSubset: headerText(headers, endpointSubsetHeader),
+    sessionId: headerValue(headers, [sessionHeader]),
+    parentSessionId: headerValue(headers, [parentSessionHeader]),
   };
 }
 

@@ -89,9 +89,7 @@ export class HttpFlowControl<Subject, Req> {
       const response = tooLargeResponse(maxRequestBytes, this.options.body);
       return { type: 'reject', response: this.closing(response, exchange, false) };
     }
-    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } =
-      classification;
-    const told = { tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset };
+    const { fairnessId, priority, ...told } = classification;
     const request: HttpFlowRequest<Req> = { ...told, byteSize, signal: undefined, req: exchange.req };
     return this.ask(request, { fairnessId, priority }, exchange, subject);
   }
@@ -154,7 +152,7 @@ export class HttpFlowControl<Subject, Req> {
     if (lifetime.isOver) return gone;
     if (this.uploads !== undefined && isBodyComing(exchange)) this.watchUpload(lifetime, this.uploads);
     exchange.proceed?.();
-    const context = this.context === undefined ? undefined : leasedContext(lease, hints);
+    const context = this.context === undefined ? undefined : leasedContext(lease, this.gate, hints);
     const headroom = this.headroom?.(lease.priority);
     return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, headroom, context, this.options.body) };
   }

@@ -24,6 +24,7 @@ export type {
   PlacementHints,
   RequestContext,
 } from './adapter-options.js';
+export { type AgentSession, agentSession } from './agent-session.js';
 export {
   type BusyThresholdHandler,
   type BusyThresholdHandlerOptions,
@@ -35,6 +36,7 @@ export type { DemandHandler, DemandHandlerOptions, DemandSource, WireDemand } fr
 export { demandHandler } from './demand-handler.js';
 export { dynamoBody, type ErrorBody, type ErrorObject, type FormattedBody, type ProblemDetails } from './error-body.js';
 export { dynamoContract, dynamoOverloadStatus, type ErrorContract, type HttpErrorMapping } from './error-contract.js';
+export { type Families, type FamiliesOptions, families } from './families.js';
 export * from './flow-key-from-headers.js';
 export { isOverloadRefusal, refusalWaitMs, type WorkerAnswer } from './overload-refusal.js';
 export type { ErrorResponseOptions, HttpErrorResponse } from './to-http-response.js';

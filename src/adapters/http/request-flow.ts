@@ -18,20 +18,13 @@ export class RequestFlow {
   /** @internal The option `body`, for whatever else answers the request with an error. */
   readonly errorBody: ErrorBody | undefined;
 
-  constructor(
-    lease: Lease,
-    queuedMs: number,
-    gate: object,
-    bandHeadroom?: number | undefined,
-    context?: RequestContext | undefined,
-    errorBody?: ErrorBody | undefined,
-  ) {
+  constructor(lease: Lease, queuedMs: number, gate: object, room?: number, context?: RequestContext, body?: ErrorBody) {
     this.lease = lease;
     this.queuedMs = queuedMs;
     this.gate = gate;
-    this.bandHeadroom = bandHeadroom;
+    this.bandHeadroom = room;
     this.context = context;
-    this.errorBody = errorBody;
+    this.errorBody = body;
   }
 
   /** Aborts when the client leaves, or when the work must stop for another reason: pass it to the upstream call. */
@@ -44,12 +37,14 @@ export class RequestFlow {
 export type WithFlow<T> = T & { flow?: RequestFlow };
 
 /** What the option `context` holds while a request runs. Invariant: it makes no signal that nobody asks for. */
-export function leasedContext(lease: Lease, hints: PlacementHints): RequestContext {
+export function leasedContext(lease: Lease, gate: RequestContext['gate'], hints: PlacementHints): RequestContext {
   const { fairnessId, priority } = lease;
   const { affinityKey, sessionId, endpointSubset } = hints;
   return {
     fairnessId,
     priority,
+    lease,
+    gate,
     affinityKey,
     sessionId,
     endpointSubset,

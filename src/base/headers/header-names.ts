@@ -18,6 +18,10 @@ export const modelNameRewriteHeader: HeaderNames = ['x-llm-d-model-name-rewrite'
 /** The endpoints that a load balancer in front allows, see `subsetHint()`. */
 export const endpointSubsetHeader = 'x-gateway-destination-endpoint-subset';
 
+/** The session whose turn a request is, and the one that began it: headgate's own names, believed of trusted senders. */
+export const sessionHeader = 'x-headgate-session-id';
+export const parentSessionHeader = 'x-headgate-parent-session-id';
+
 /** Response header: why a request was dropped. */
 export const droppedReasonHeader = 'x-llm-d-request-dropped-reason';
 /** Response header: time spent in flow control, whole ms. */
@@ -43,6 +47,8 @@ export const controlHeaders: ReadonlySet<string> = new Set([
   ...sloTpotHeader,
   ...modelNameRewriteHeader,
   waitHeader,
+  sessionHeader,
+  parentSessionHeader,
   'x-llm-d-video-fps',
   'x-llm-d-video-duration-seconds',
   'x-llm-d-video-resolution',

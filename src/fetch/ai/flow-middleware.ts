@@ -30,6 +30,8 @@ export interface FlowMiddlewareOptions extends ErrorResponseOptions {
   classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
   /** An `AsyncLocalStorage` with tenant, priority, signal, such as an adapter's `context`. */
   context?: ContextStorage<CallContext> | undefined;
+  /** As in `flowFetch`. @default 'reject' */
+  reentrant?: 'share' | 'reject' | undefined;
   /** Tokens to book for a call. @default the prompt at four letters a token, and the answer */
   estimate?: ((params: CallParams) => number | undefined) | undefined;
   /** How often an evicted or put-off call waits again, an integer from 0 up. @default 1 */
@@ -61,6 +63,7 @@ export interface StreamCall<P, R> {
 const optionsSchema = s.object({
   classify: s.optional(s.callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
   context: contextOption,
+  reentrant: s.optional(s.oneOf('share', 'reject')),
   estimate: s.optional(s.callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
   maxRetries: s.optional(s.integer({ from: 0 }), 1),
   idleTimeout: s.optional(s.durationAboveZero('5m'), longestIdleMs),
@@ -79,7 +82,7 @@ const optionsSchema = s.object({
 export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMiddlewareOptions = {}): FlowMiddleware {
   checkGate(flow, 'flowMiddleware');
   const settings = s.parse(optionsSchema, options, 'flowMiddleware options');
-  const { classify, context, estimate, maxRetries, idleTimeout: idleMs } = settings;
+  const { classify, context, reentrant, estimate, maxRetries, idleTimeout: idleMs } = settings;
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {
@@ -90,7 +93,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       ...classify?.(params, model),
     };
     const facts = { ...factsOf(params), signal, model: model.modelId, provider: model.provider };
-    return turnFor(flow, named, facts, estimate && (() => estimate(params)))();
+    return turnFor(flow, named, facts, estimate && (() => estimate(params)), reentrant)();
   }
 
   /** Runs `work` with a lease, once more where it can wait again. The answer of `work` then holds the lease. */

@@ -93,6 +93,8 @@ export function* gatewayLints(config: GatewayConfig, options: Resolved, text: st
   yield* senderLints(config, options);
   yield* timeLints(config);
   yield* sharedLints(config, text);
+  if (config.families && options.flows.size > 0)
+    yield 'families is on: what the file sets for single tenants does not hold for the families that they have';
 }
 
 /** Limits that each replica has for itself, and so multiply with the replicas. */

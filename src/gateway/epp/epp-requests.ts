@@ -2,7 +2,7 @@
 import type { parse } from '@marcbachmann/cel-js';
 import type { AnswerReader, ExtProcOptions, ExtProcRequest, Struct } from '../../adapters/ext-proc/index.js';
 import type { Classification, HttpErrorResponse } from '../../adapters/http/index.js';
-import { agentIdentity, flowKeyFromHeaders, headerValue, modelNameRewriteHeader } from '../../adapters/http/index.js';
+import { agentSession, flowKeyFromHeaders, headerValue, modelNameRewriteHeader } from '../../adapters/http/index.js';
 import type { EndpointPool, EndpointView, Lease } from '../../index.js';
 import { usageReader } from '../../upstream/index.js';
 import type { GenerationBody } from '../bodies/generation-body.js';
@@ -129,9 +129,9 @@ export class EppRequests {
     const note = noteOf(request);
     if (note !== undefined) Object.assign(note, { fairnessId: named.fairnessId, priority: named.priority });
     const { size, prefixKey } = note ?? {};
-    const sessionId = agentIdentity(headers);
+    const { sessionId, parentSessionId } = agentSession(headers, settings.trust);
     const tokens = size && size.inputTokens + size.outputTokens;
-    return { ...named, tokens, sessionId, affinityKey: sessionId ?? prefixKey };
+    return { ...named, tokens, sessionId, parentSessionId, affinityKey: sessionId ?? prefixKey };
   }
 
   private scores(request: ExtProcRequest): Struct {

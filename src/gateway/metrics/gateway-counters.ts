@@ -101,7 +101,9 @@ export class GatewayCounters {
     if (size !== undefined && promptTokens > 0) this.onReport?.(promptTokens / Math.max(size.inputTokens, 1), state);
   }
 
-  private consumed({ fairnessId, usage }: Lease): void {
+  /** Of the tenant, also where its families are flows. */
+  private consumed({ fairnessId: id, usage }: Lease): void {
+    const [fairnessId = id] = id.split('/@', 1);
     const { promptTokens, completionTokens, cachedPromptTokens = 0 } = usage;
     if (promptTokens > 0) this.tokens.add(promptTokens, fairnessId, 'prompt');
     if (completionTokens > 0) this.tokens.add(completionTokens, fairnessId, 'completion');

@@ -7,8 +7,9 @@
 import type { Agent } from 'undici';
 import { HttpFlowControl, type Verdict } from '../../adapters/http/http-flow-control.js';
 import {
-  agentIdentity,
+  agentSession,
   droppedReasonHeader,
+  families,
   flowKeyFromHeaders,
   headerValue,
   modelNameRewriteHeader,
@@ -66,6 +67,7 @@ export interface HandlerParts {
 export class RequestHandler {
   private readonly parts: HandlerParts;
   private readonly gate: ReturnType<typeof gateOf>;
+  private readonly agents = families({ onCycle: ({ tenant: _, ...told }) => this.parts.log('warn', 'cycle', told) });
   private readonly models = new ModelsRoute();
   private readonly sizes = new PromptSizes();
   private readonly refused: RefusalTracker;
@@ -150,10 +152,12 @@ export class RequestHandler {
     } else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
   }
 
-  private makeControl({ contract, bandHeadroom, waiting: { enabled, position, ...signs } }: GatewayConfig) {
+  private makeControl(config: GatewayConfig) {
+    const { contract, bandHeadroom, waiting } = config;
+    const { enabled, position, ...signs } = waiting;
     const hasEndpoints = (): boolean => this.parts.upstreams.pool.endpoints.length > 0;
     const { flow, counters } = this.parts;
-    return new HttpFlowControl<RequestState, NodeRequest>(this.gate, {
+    return new HttpFlowControl<RequestState, NodeRequest>(config.families ? this.agents.gate(this.gate) : this.gate, {
       waiting: enabled
         ? {
             ...signs,
@@ -253,11 +257,11 @@ export class RequestHandler {
     const { objectives } = this.setup.config;
     const named = flowKeyFromHeaders(req.headers, { trust: trusted, defaultFairnessId: tenant, objectives });
     const tokens = size && size.inputTokens + size.outputTokens;
-    const sessionId = agentIdentity(req.headers);
+    const { sessionId, parentSessionId } = agentSession(req.headers, trusted);
     const affinityKey = sessionId ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
     const priority = hasObjective ? named.priority : this.askedPriority(sender, body);
-    return { ...named, priority, tokens, affinityKey, sessionId };
+    return { ...named, priority, tokens, affinityKey, sessionId, parentSessionId };
   }
 
   /** As `service_tier` or an agent's hint asks: any client for less, up to its `maxPriority` for more. */

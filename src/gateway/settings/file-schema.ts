@@ -286,6 +286,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     log: row('What is logged.', s.orEmpty(log)),
     contract: option('How drops are answered.', s.oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api'),
     bandHeadroom: row('Answers say how many more may wait in their band.', offByDefault),
+    families: row('Agents of one family are one flow, `tenant/@session`.', offByDefault),
     sharedState: option('Limits of all replicas; without it each has its own.', sharedState),
     plugins: row('As in an EndpointPickerConfig, and modules of your own.', s.anything(plugins)),
     saturationDetector: row('The older place for `flowControl.saturationDetector`.', s.anything(saturationDetector)),

@@ -116,6 +116,7 @@ export interface GatewayConfig {
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
   readonly bandHeadroom: boolean;
+  readonly families: boolean;
   /** The state that this gateway shares with its replicas; undefined: every limit is its own. */
   readonly sharedState?: SharedStateConfig | undefined;
   /** For the controller, without the pool. */

@@ -87,6 +87,17 @@ describe('check', () => {
     expect([status, stdout]).toEqual([1, expect.stringContaining('ENOENT')]);
   });
 
+  it('warns that what is set for a tenant does not hold for its families', () => {
+    const file = (flows: string): string => `families: true
+upstreams: [{ id: a, url: "http://10.0.0.1:8000" }]
+listen: { port: 8080 }
+flowControl: { ${flows} }
+`;
+    const warning = 'families is on: what the file sets for single tenants does not hold';
+    expect(checkSource(file('flows: { acme: { maxInFlight: 2 } }')).warnings.join()).toContain(warning);
+    expect(checkSource(file('')).warnings.join()).not.toContain(warning);
+  });
+
   it.each([
     'band 100 may hold 500 requests, but all bands together only 100 (maxRequests)',
     'band 100 lets requests wait 20 min',

@@ -24,6 +24,7 @@ describe('a gateway file', () => {
     expect(config.listen).toEqual({ host: '127.0.0.1', port: 8080 });
     expect(config.upstreams).toMatchObject([{ id: 'a', url: 'http://10.0.0.1:8000', weight: 1, labels: {} }]);
     expect(config.scrape).toBeUndefined();
+    expect(config.families).toBe(false);
     expect(config.auth).toEqual({ keys: [], anonymous: { tenant: 'default-flow', priority: 0, trusted: false } });
     expect(config.flow.limits?.maxBytes).toBe(2 ** 30);
     expect(config.timeouts).toEqual({
