@@ -3,7 +3,7 @@
  * sessions within a tenant, so that a client can mislead nobody else: they need no trust.
  *
  * Sources: Dynamo, `lib/llm/src/protocols/agents.rs`, for its own and all others; Codex, `codex-rs/core/src/
- * responses_metadata.rs`; opencode, `packages/opencode/src/session/llm/request.ts`. `x-openai-subagent` names no parent.
+ * responses_metadata.rs`; opencode, `packages/opencode/src/session/llm/request.ts`. `x-openai-subagent` tells none.
  */
 import { type HeaderNames, parentSessionHeader, sessionHeader } from '../../base/headers/header-names.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
@@ -31,7 +31,7 @@ const harnesses: readonly Harness[] = [
 
 /**
  * The session of an agent's request and its parent: Dynamo's headers, Claude Code's, Codex's, opencode's, else what
- * `agentIdentity` finds. With `trust`, headgate's own come first: `x-headgate-session-id`, `x-headgate-parent-session-id`.
+ * `agentIdentity` finds. With `trust`, our own come first: `x-headgate-session-id`, `x-headgate-parent-session-id`.
  */
 export function agentSession(headers: HeaderSource, trust = false): AgentSession {
   for (const { session, agent, parent } of trust ? [own, ...harnesses] : harnesses) {

@@ -20,7 +20,7 @@ import { type AgentSession, agentSession } from './agent-session.js';
 export interface FamiliesOptions {
   /** How long a session is remembered that sends nothing. @default '30m' */
   inactivity?: Duration | undefined;
-  /** Sessions that are remembered, from 1 up; of more, those that were silent longest are forgotten. @default 100_000 */
+  /** Sessions that are remembered, from 1 up; of more, those silent longest are forgotten. @default 100_000 */
   maxSessions?: number | undefined;
   /** Is told of a parent that is ignored because it would close a circle. @default nobody */
   onCycle?: ((cycle: AgentSession & { readonly tenant: string }) => void) | undefined;
@@ -130,7 +130,7 @@ export class Families {
 
   /**
    * An order within a family: the child goes whose siblings wait for it. That is the last of its `group`, else the one
-   * with the fewest siblings in the queue while its parent is idle. Ties, and each ninth turn, by arrival. O(32) a turn.
+   * with the fewest siblings in the queue while its parent is idle. Ties, each ninth turn: by arrival. O(32) a turn.
    */
   readonly lastChildFirst: OrderingPolicy = {
     ...fcfs(),
@@ -246,7 +246,7 @@ function groupOf(request: unknown, family: string): PlacementHints['group'] {
 }
 
 /**
- * A table of the families of agents: each is one flow in its tenant, for fairness, caps of flows, `sessionLimit({ by })`.
+ * A table of the families of agents: each is one flow in its tenant: for fairness, caps, `sessionLimit({ by })`.
  * `hierarchical()`, with one level more than tenants have, shares a tenant between its families. A request says its
  * `sessionId` and `parentSessionId`; else `agentSession` reads its `req`. What is set for single fairness IDs, or `by:
  * 'flow'`, holds for each family: `by: 'path'` holds for the tenant, too. @throws FlowConfigError

@@ -18,7 +18,7 @@ export const modelNameRewriteHeader: HeaderNames = ['x-llm-d-model-name-rewrite'
 /** The endpoints that a load balancer in front allows, see `subsetHint()`. */
 export const endpointSubsetHeader = 'x-gateway-destination-endpoint-subset';
 
-/** The session whose turn a request is, and the one that began it: headgate's own names, believed of trusted senders. */
+/** The session whose turn a request is, and the one that began it: our own names, believed of trusted senders. */
 export const sessionHeader = 'x-headgate-session-id';
 export const parentSessionHeader = 'x-headgate-parent-session-id';
 
