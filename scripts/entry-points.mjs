@@ -11,6 +11,7 @@ const folders = {
   web: 'adapters/web',
   'ext-proc': 'adapters/ext-proc',
   undici: 'adapters/undici',
+  ws: 'adapters/ws',
   fetch: 'fetch',
   ai: 'fetch/ai',
   client: 'client',

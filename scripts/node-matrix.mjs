@@ -13,7 +13,7 @@ import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lines = ['20', '22', '24'].filter((line) => !process.version.startsWith(`v${line}.`));
-const adapters = ['node', 'express', 'koa', 'fastify', 'hono', 'web', 'undici'];
+const adapters = ['node', 'express', 'koa', 'fastify', 'hono', 'web', 'undici', 'ws'];
 const suites = ['test/integration/', 'test/fetch/', ...adapters.map((name) => `test/adapters/${name}/`)];
 /** What goes out through undici: the adapter, and the gateway. */
 const undiciSuites = [

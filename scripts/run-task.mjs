@@ -39,6 +39,7 @@ export const tasks = {
   torture: {
     torture: [`${bundled} test/property/torture.ts`],
     fetch: [`${bundled} test/fetch/torture.ts`],
+    sockets: [`${bundled} test/adapters/ws/torture.ts`],
     redis: ['node scripts/torture-redis.mjs'],
   },
   check: {

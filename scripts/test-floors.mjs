@@ -15,6 +15,7 @@ const suites = [
   'test/adapters/fastify',
   'test/adapters/hono/flow-control.test.ts',
   'test/adapters/undici/flow-control.test.ts',
+  'test/adapters/ws',
   'test/fetch/ai/releases.test.ts',
   'test/gateway/hostile-clients.test.ts',
   'test/gateway/proxy.test.ts',

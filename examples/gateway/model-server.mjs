@@ -102,5 +102,8 @@ const server = createServer((req, res) => {
 });
 // Longer than the gateway keeps its connections, or it would now and then write into one that is being closed.
 server.keepAliveTimeout = 120_000;
+// Without the package `ws` it has no sockets.
+const sockets = await import('./sockets.mjs').catch(() => undefined);
+sockets?.serveSockets(server, { name: model, engine, wake, tokens: answerTokens });
 obeyParent();
 server.listen(0, '127.0.0.1', () => announce(server));

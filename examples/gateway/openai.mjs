@@ -77,7 +77,7 @@ export function parseGeneration(isChat, text) {
  * @param {any} prompt
  * @returns {number}
  */
-function countTokens(prompt) {
+export function countTokens(prompt) {
   if (typeof prompt === 'number') return 1;
   if (Array.isArray(prompt)) return prompt.reduce((sum, part) => sum + countTokens(part), 0) || 1;
   const text = typeof prompt === 'string' ? prompt : (prompt?.content ?? prompt?.text ?? '');

@@ -18,6 +18,7 @@ const guides = [
   'capacity',
   'gateway',
   'envoy',
+  'sockets',
   'deployment',
   'scale-out',
   'client',

@@ -1,6 +1,6 @@
 /** The controller of a gateway, and what its policies see of a request. */
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
-import type { EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
+import type { EndpointFilter, EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
 import { FlowController, labelFilter, leastLoaded } from '../index.js';
 import type { Upstreams } from './forwarding/upstreams.js';
 import { knownStateOf, type RequestState, stateOf } from './request-state.js';
@@ -26,17 +26,25 @@ type Options = FlowControllerOptions<GatewayRequest>;
 type Estimate = NonNullable<Options['estimate']>;
 
 /** The file's options. If servers say by a label which models they have, requests go to those that have theirs. */
-export function flowOptions(config: Pick<GatewayConfig, 'flow' | 'upstreams'>): Options {
+export function flowOptions(config: Pick<GatewayConfig, 'flow' | 'upstreams'>, hasSockets = false): Options {
   const { upstreams } = config;
   const given = config.flow as Options;
   const { estimate, endpointPicker = leastLoaded() } = given;
   const options = { ...given, estimate: estimate && logged(estimate), endpointPicker: elsewhere(endpointPicker) };
-  if (upstreams.every(({ labels }) => labels.model === undefined)) return options;
+  if (!hasSockets && upstreams.every(({ labels }) => labels.model === undefined)) return options;
   const byModel = labelFilter<GatewayRequest>({ label: 'model', of: ({ model }) => model, allowsNoLabel: true });
   const { endpointFilters = [], holBlocking = 'none' } = options;
+  const own = hasSockets ? [byModel, bySocket] : [byModel];
   // A model whose servers are full must not hold back the others.
-  return { ...options, endpointFilters: [...endpointFilters, byModel], holBlocking };
+  return { ...options, endpointFilters: [...endpointFilters, ...own], holBlocking };
 }
+
+/** Turns of a socket go to its server. */
+const bySocket: EndpointFilter<GatewayRequest> = {
+  type: 'socket-filter',
+  classOf: ({ request }) => knownStateOf(request.req)?.pinnedTo,
+  keep: (endpoints, pinnedTo) => endpoints.filter(({ id }) => id === pinnedTo),
+};
 
 /** The host's estimate, which log and metrics tell in place of the gateway's own. */
 function logged(estimate: Estimate): Estimate {

@@ -37,12 +37,13 @@ import {
 } from './operators/operator-routes.js';
 import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handler.js';
+import { type TurnSockets, turnSockets } from './requests/turn-sockets.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
 import { ApiError } from './shared/api-error.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
 import type { GatewayWorkers } from './shared/gateway-workers.js';
 import { modelsOf } from './shared/model-label.js';
-import { loadOpenTelemetry, loadPromClient, loadUndici } from './shared/optional-peers.js';
+import { loadOpenTelemetry, loadPromClient, loadUndici, loadWs } from './shared/optional-peers.js';
 import { SharedState } from './shared/shared-state.js';
 
 export interface GatewayOptions {
@@ -85,10 +86,10 @@ export async function createGateway(
   { log: given = () => {}, workers }: GatewayOptions & { readonly workers?: GatewayWorkers | undefined } = {},
 ): Promise<Gateway> {
   const log = contained(given);
-  const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
+  const [undici, promClient, ws] = await Promise.all([loadUndici(), loadPromClient(), loadWs()]);
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = await SharedState.connect(config.sharedState, log, workers);
-  const running = new RunningGateway(config, log, undici, promClient, shared);
+  const running = new RunningGateway(config, log, undici, promClient, shared, ws);
   try {
     if (telemetry !== undefined) running.tell(telemetry);
     await running.listen();
@@ -116,6 +117,7 @@ class RunningGateway implements Gateway {
   private readonly handler: RequestHandler;
   private readonly operators: OperatorRoutes;
   private readonly server: Server;
+  private readonly sockets: TurnSockets | undefined;
   private readonly adminServer: Server | undefined;
   private config: GatewayConfig;
   private agent: Agent;
@@ -131,6 +133,7 @@ class RunningGateway implements Gateway {
     undici: RunningGateway['undici'],
     promClient: PromClient | undefined,
     shared: SharedState | undefined,
+    ws: typeof import('ws') | undefined,
   ) {
     this.config = config;
     this.shared = shared;
@@ -183,9 +186,15 @@ class RunningGateway implements Gateway {
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new RequestState(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
+    const onSocket = (): void => this.reconfigureFlow(this.config, this.config);
+    this.sockets = ws && turnSockets(this.server, this.handler, ws, onSocket);
     forPublic(this.server, config.limits.maxConnections);
     if (config.admin.listen === undefined) return;
-    this.adminServer = createServer((req, res) => this.serveOperator(new RequestState(req, res)));
+    this.adminServer = createServer((req, res) => {
+      const state = new RequestState(req, res);
+      if (this.isOfOperators(state)) void this.answerOperator(state);
+      else this.handler.fail(state, nothingAt(state));
+    });
     forPublic(this.adminServer, config.limits.maxConnections);
   }
 
@@ -268,7 +277,7 @@ class RunningGateway implements Gateway {
       this.flow.reconfigure({
         endpointFilters: undefined,
         holBlocking: undefined,
-        ...sharing(flowOptions(config), this.shared),
+        ...sharing(flowOptions(config, this.sockets?.isUsed), this.shared),
       });
     } catch (error) {
       this.shared?.shareQuotas(before.constraints, config.constraints);
@@ -286,6 +295,7 @@ class RunningGateway implements Gateway {
   private async shutDown(delayMs: number): Promise<FlowStats> {
     if (delayMs > 0) await this.announce(delayMs);
     const { waiting, streams } = this.config.drain;
+    this.sockets?.drain();
     this.page?.inspector.close(); // its streams would keep their connections
     const isGone = new Promise<void>((resolve) => this.server.close(() => resolve()));
     // Connections that become idle now are not needed any more.
@@ -294,6 +304,7 @@ class RunningGateway implements Gateway {
     const deadline = setTimeout(() => {
       this.log('warn', 'streams-broken-off', { inFlight: this.flow.stats().inFlight });
       this.server.closeAllConnections();
+      this.sockets?.terminate();
     }, streams);
     await isGone;
     clearTimeout(deadline);
@@ -341,11 +352,6 @@ class RunningGateway implements Gateway {
   private serve(state: RequestState): void {
     if (this.adminServer === undefined && this.isOfOperators(state)) void this.answerOperator(state);
     else this.handler.handle(state);
-  }
-
-  private serveOperator(state: RequestState): void {
-    if (this.isOfOperators(state)) void this.answerOperator(state);
-    else this.handler.fail(state, nothingAt(state));
   }
 
   private isOfOperators({ path }: RequestState): boolean {

@@ -60,6 +60,8 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
   modelRewrite: string | undefined = undefined;
   /** It is kept, because the headers that it was read from are gone when it is needed again. */
   classification: Classification | undefined = undefined;
+  /** The server of the socket whose turn it is. */
+  pinnedTo: string | undefined = undefined;
   /** Servers that it was sent to; the next attempt goes to another one if it can. */
   readonly attempts: string[] = [];
   /** The lease of the attempt that its server put off, until the request waits again. */

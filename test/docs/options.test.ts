@@ -5,6 +5,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { checkAdapter } from '../../src/adapters/http/adapter-options.js';
+import { flowTurns } from '../../src/adapters/ws/index.js';
 import { object } from '../../src/base/schema/element.js';
 import { batchDispatcher, retryBudget, retrying } from '../../src/client/index.js';
 import { flowControlTable } from '../../src/config/flow-control-section.js';
@@ -54,6 +55,17 @@ const parts: readonly Part[] = [
         title: '`flowControl(flow, options)`',
         options: 'FlowControlOptions',
         read: (options) => checkAdapter(gate, options),
+      },
+    ],
+  },
+  {
+    heading: 'Sockets',
+    why: '[Turns on sockets](sockets.md)',
+    sets: [
+      {
+        title: '`flowTurns(flow, socket, options)`',
+        options: 'FlowTurnsOptions',
+        read: (options) => flowTurns(given(gate), given({}), given(options)),
       },
     ],
   },

@@ -278,7 +278,7 @@ describe('TypeScript', () => {
 });
 
 describe('declarations', () => {
-  const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'gateway', 'ext-proc'].map(
+  const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'ws', 'gateway', 'ext-proc'].map(
     (name) => `headgate/${name}`,
   );
 

@@ -50,6 +50,10 @@ const adapterParts = [
   'adapters/node/node-exchange.ts',
   'adapters/node/on-response-end.ts',
   'adapters/node/respond.ts',
+  'adapters/http/life-signs.ts',
+  'adapters/ws/turn.ts',
+  'adapters/ws/turn-events.ts',
+  'adapters/ws/turn-socket.ts',
 ];
 
 const belowIndex = layers

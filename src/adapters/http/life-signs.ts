@@ -27,6 +27,8 @@ export interface LifeSigns {
   readonly afterMs: number;
   readonly everyMs: number;
   sign(): string;
+  /** Where the request stands, if that is told. */
+  place(): Place | undefined;
   /** What to write for the body of an answer that cannot go on as it comes; undefined if it can. Tells of failures. */
   instead(status: number, headerOf: (name: string) => unknown): ((body: string) => string) | undefined;
   tell(what: 'begun' | 'sign' | 'failed'): void;
@@ -38,6 +40,8 @@ export interface Asked {
   readonly asked?: { readonly url?: string | undefined; readonly body?: unknown } | undefined;
 }
 
+type Place = { readonly position: number; readonly estimated_wait_ms: number | undefined };
+type Fields = Readonly<Record<string, unknown>>;
 type Dialect = 'openai' | 'responses' | 'anthropic';
 
 /** Undefined where the request gets none. `begun` is called once its answer has begun. */
@@ -63,7 +67,8 @@ export function lifeSigns<Subject>(
     kind,
     afterMs: after,
     everyMs: every,
-    sign: () => (kind === 'events' ? signOf(dialect, place?.(subject)) : ' '),
+    place: () => placeOf(place?.(subject)),
+    sign: () => (kind === 'events' ? signOf(dialect, placeOf(place?.(subject))) : ' '),
     instead(status, headerOf) {
       const isPlain = (headerOf('content-encoding') ?? 'identity') === 'identity';
       if (!isPlain || status >= 400) onSign?.('failed');
@@ -85,21 +90,31 @@ function dialectOf(url: string): Dialect {
 }
 
 /** Comments, which every reader of events leaves out; Anthropic's clients know an event for it. */
-function signOf(dialect: Dialect, wait: WaitExplanation | undefined): string {
+function signOf(dialect: Dialect, place: Place | undefined): string {
   const ping = dialect === 'anthropic' ? 'event: ping\ndata: {"type": "ping"}\n\n' : '';
-  if (wait === undefined) return ping || ': waiting\n\n';
-  const { ahead = 0, aheadInOtherFlows, inHigherBands, estimatedWaitMs } = wait;
-  const eta = estimatedWaitMs === undefined ? '' : ` eta=${Math.ceil(estimatedWaitMs / 1000)}s`;
-  return `: waiting position=${ahead + aheadInOtherFlows + inHigherBands + 1}${eta}\n\n${ping}`;
+  if (place === undefined) return ping || ': waiting\n\n';
+  const { position, estimated_wait_ms: ms } = place;
+  return `: waiting position=${position}${ms === undefined ? '' : ` eta=${Math.ceil(ms / 1000)}s`}\n\n${ping}`;
 }
 
-function eventsOf(dialect: Dialect, status: number, retry_after_ms: number | undefined, text: string): string {
+function placeOf(wait: WaitExplanation | undefined): Place | undefined {
+  if (wait === undefined) return undefined;
+  const { ahead = 0, aheadInOtherFlows, inHigherBands, estimatedWaitMs } = wait;
+  return { position: ahead + aheadInOtherFlows + inHigherBands + 1, estimated_wait_ms: estimatedWaitMs };
+}
+
+/** The error object of an answer, with what its head would have told. */
+export function errorOf(status: number, wait: number | undefined, text: string, body: Fields | undefined): Fields {
+  const message = body?.detail ?? (text || `status ${status}`);
+  const given = fieldsOf(body?.error) ?? { message, code: String(status) };
+  return { type: 'server_error', param: null, ...given, status, retry_after_ms: wait };
+}
+
+function eventsOf(dialect: Dialect, status: number, retryAfterMs: number | undefined, text: string): string {
   // Who asked for a stream and is answered in whole gets it as one event.
   if (status < 400) return `${text.replace(/^/gm, 'data: ')}\n\n`;
   const body = fieldsOf(parseJson(text));
-  const message = body?.detail ?? (text || `status ${status}`);
-  const given = fieldsOf(body?.error) ?? { message, code: String(status) };
-  const error = { type: 'server_error', param: null, ...given, status, retry_after_ms };
+  const error = errorOf(status, retryAfterMs, text, body);
   if (dialect === 'openai') return eventOf({ ...body, error });
   if (dialect === 'responses') return eventOf({ sequence_number: 0, ...error, error, type: 'error' }, 'error');
   const isOverload = status === 429 || status === 503 || status === 529;

@@ -264,16 +264,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** Detectors are told of the time to the first token. */
   private read(usage: UsageReader, chunk: Buffer): void {
     usage.push(chunk);
-    if (this.hasToken || usage.firstTokenAtMs === undefined) return;
-    this.hasToken = true;
-    const { state, lease } = this;
-    state.ttftMs = usage.firstTokenAtMs - state.startedAtMs;
-    const ttftMs = Math.max(usage.firstTokenAtMs - lease.dispatchedAtMs, 0);
-    const promptTokens = usage.usage.promptTokens ?? state.size?.inputTokens;
-    for (const detector of this.options.detectors) detector.observe({ ttftMs, promptTokens });
+    if (!this.hasToken) this.hasToken = tellFirstToken(this.state, usage, this.options.detectors);
   }
 
   private resultOf(error: unknown): AttemptResult {
@@ -309,6 +302,18 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
+/** False before there is one. Detectors are told of the time to it. */
+export function tellFirstToken(state: RequestState, usage: UsageReader, to: AttemptOptions['detectors']): boolean {
+  const { firstTokenAtMs } = usage;
+  const { lease, size, startedAtMs } = state;
+  if (firstTokenAtMs === undefined || lease === undefined) return false;
+  state.ttftMs = firstTokenAtMs - startedAtMs;
+  const ttftMs = Math.max(firstTokenAtMs - lease.dispatchedAtMs, 0);
+  const promptTokens = usage.usage.promptTokens ?? size?.inputTokens;
+  for (const detector of to) detector.observe({ ttftMs, promptTokens });
+  return true;
+}
+
 function abortBy(lease: Lease, Timeout: new () => Error): void {
   lease.abort(new Timeout());
 }
@@ -321,13 +326,13 @@ const isIdentity = ({ 'content-encoding': encoding }: IncomingHttpHeaders): bool
 
 const codeOf = (error: unknown): string => String(Object(error).code ?? '');
 
-function nothingWasSent(error: unknown): boolean {
+export function nothingWasSent(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(nothingWasSent);
   return unconnectedCodes.includes(codeOf(error));
 }
 
 /** What it means when a server cannot be reached, does not answer in time, or breaks off. */
-function failureOf(error: unknown, upstream: string): ApiError {
+export function failureOf(error: unknown, upstream: string): ApiError {
   const code = codeOf(error);
   if (/^UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT$/.test(code))
     return new ApiError(504, 'upstream_timeout', `${upstream} did not answer in time.`);

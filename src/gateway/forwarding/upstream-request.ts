@@ -40,7 +40,7 @@ export function requestOf(
 }
 
 /** The client's body, with the name of the model and the rank that the server knows. */
-function bodyFor(state: RequestState, upstream: UpstreamConfig): Buffer {
+export function bodyFor(state: RequestState, upstream: UpstreamConfig): Buffer {
   const { bytes = noBytes, body, model, targetModel } = state;
   if (body === undefined) return bytes;
   const rank = rankFields(state, upstream);

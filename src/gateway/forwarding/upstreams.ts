@@ -46,12 +46,12 @@ export class Upstreams {
 
   /** Whether a server is left that a request was not sent to yet, and that serves its model. */
   hasOther({ attempts, targetModel }: Pick<RequestState, 'attempts' | 'targetModel'>): boolean {
-    return this.pool.endpoints.some(
-      (endpoint) =>
-        endpoint.state === 'ready' &&
-        !attempts.includes(endpoint.id) &&
-        (targetModel === undefined || mayHave(endpoint, targetModel)),
-    );
+    return this.ready(targetModel).some(({ id }) => !attempts.includes(id));
+  }
+
+  /** Those that may serve a model now. */
+  ready(model: string | undefined): EndpointView[] {
+    return this.pool.endpoints.filter((each) => each.state === 'ready' && mayHave(each, model));
   }
 
   private put(upstream: UpstreamConfig): void {

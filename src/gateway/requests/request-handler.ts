@@ -34,11 +34,13 @@ import type { GatewayConfig, SenderConfig } from '../settings/gateway-config.js'
 import { ApiError, sendError, sendJson, uploadEnds } from '../shared/api-error.js';
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
+import { mayHave } from '../shared/model-label.js';
 import { isSafePath } from '../shared/safe-path.js';
 import { PromptSizes } from '../sizes/prompt-sizes.js';
 import { ModelsRoute } from './models-route.js';
 import { requestLogLine } from './request-log-line.js';
 import { Senders } from './senders.js';
+import { TurnState } from './turn-state.js';
 
 /** A request with more headers is rejected. */
 export const mostHeaders = 200;
@@ -65,13 +67,13 @@ export interface HandlerParts {
 }
 
 export class RequestHandler {
-  private readonly parts: HandlerParts;
+  readonly parts: HandlerParts;
   private readonly gate: ReturnType<typeof gateOf>;
   private readonly agents = families({ onCycle: ({ tenant: _, ...told }) => this.parts.log('warn', 'cycle', told) });
   private readonly models = new ModelsRoute();
   private readonly sizes = new PromptSizes();
-  private readonly refused: RefusalTracker;
-  private setup: Setup;
+  readonly refused: RefusalTracker;
+  setup: Readonly<Setup>;
 
   constructor(parts: HandlerParts, config: GatewayConfig, agent: Agent) {
     const { flow, upstreams } = parts;
@@ -104,6 +106,42 @@ export class RequestHandler {
     return isSame ? undefined : 'its API key was revoked while it waited';
   }
 
+  /** The server's name of a model. @throws ApiError 404 for one that none has */
+  targetOf(model: string): string {
+    const { aliases } = this.setup.config.models;
+    const target = (Object.hasOwn(aliases, model) ? aliases[model] : undefined) ?? model;
+    if (!this.parts.upstreams.serves(target)) throw noModel(model);
+    return target;
+  }
+
+  /** A turn of a socket: as the body of a request, if `isBody`, and to the server that it is connected to. */
+  enterTurn(state: TurnState, isBody: boolean, pinned: EndpointView | undefined): void {
+    this.tellEnd(state);
+    try {
+      this.identify(state);
+      state.pinnedTo = pinned?.id;
+      if (isBody) {
+        const { bytes = Buffer.from('{}') } = state;
+        const reader = new GenerationBodyReader(this.setup.rankFields);
+        reader.push(bytes);
+        this.route(state, reader.end(bytes));
+      }
+      if (pinned !== undefined && !mayHave(pinned, state.targetModel)) throw otherServer;
+      this.askFlowControl(state);
+    } catch (error) {
+      this.fail(state, error);
+    }
+  }
+
+  /** Has its end counted and logged. */
+  tellEnd(state: RequestState): void {
+    state.onEnd((isSent) => {
+      // A client that leaves ends its response before flow control hears of it.
+      if (isSent) this.ended(state, true);
+      else setImmediate(() => this.ended(state, false));
+    });
+  }
+
   /** Never throws. */
   handle(state: RequestState): void {
     const { req, res, path } = state;
@@ -111,11 +149,7 @@ export class RequestHandler {
       if (req.rawHeaders.length > 2 * mostHeaders) throw tooManyHeaders;
       if (!path.startsWith('/v1/')) throw nothingAt(state);
       state.watch();
-      state.onEnd((isSent) => {
-        // A client that leaves ends its response before flow control hears of it.
-        if (isSent) this.ended(state, true);
-        else setImmediate(() => this.ended(state, false));
-      });
+      this.tellEnd(state);
       const { cors } = this.setup.config;
       state.ownsCors = cors !== undefined;
       allowOrigin(cors, req, res);
@@ -125,6 +159,7 @@ export class RequestHandler {
       if (req.method === 'OPTIONS') return void answerOptions(cors, req, res, methods);
       this.identify(state);
       if (!methods.split(', ').includes(req.method ?? '')) {
+        if (req.headers.upgrade === 'websocket') throw noSockets;
         const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
         throw new ApiError(405, 'method_not_allowed', message, { allow: methods });
       }
@@ -161,7 +196,7 @@ export class RequestHandler {
       waiting: enabled
         ? {
             ...signs,
-            isStream: ({ body }) => body?.isStream === true,
+            isStream: (state) => state instanceof TurnState || state.body?.isStream === true,
             place: position ? ({ req }) => explainWait(flow, (asked) => asked.req === req) : undefined,
             onSign: (what) => void counters.signs.add(1, what),
           }
@@ -179,7 +214,8 @@ export class RequestHandler {
     });
   }
 
-  private identify(state: RequestState): void {
+  /** @throws ApiError 401 */
+  identify(state: RequestState): void {
     state.sender = this.setup.senders.identify(state.req.headers);
     if (state.sender !== undefined) {
       const isAnonymous = this.setup.senders.isAnonymous(state.sender);
@@ -223,15 +259,13 @@ export class RequestHandler {
   private route(state: RequestState, body: GenerationBody): void {
     state.body = body;
     state.model = body.model;
-    const { aliases, pictures } = this.setup.config.models;
+    const { pictures } = this.setup.config.models;
     const named = state.modelRewrite ?? state.model;
-    const target = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
+    const target = named === undefined ? undefined : this.targetOf(named);
     state.targetModel = target;
     const model = target ?? '';
     const formula = Object.hasOwn(pictures, model) ? pictures[model] : pictures['*'];
     state.size = this.sizes.estimate(model, body.prompt, formula, outputOf(state, body));
-    if (target !== undefined && !this.parts.upstreams.serves(target))
-      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
   }
 
   /** It is called again when a server has refused. */
@@ -304,7 +338,9 @@ export class RequestHandler {
         counters: this.parts.counters,
         closesConnection: this.parts.isDraining(),
       };
-      new Attempt(state, lease, options, (result) => this.forwarded(state, lease, endpoint, result)).start();
+      const tell = (result: AttemptResult): void => this.forwarded(state, lease, endpoint, result);
+      if (state instanceof TurnState) state.take(state, options, tell);
+      else new Attempt(state, lease, options, tell).start();
     } catch (error) {
       this.fail(state, error);
     }
@@ -331,8 +367,7 @@ export class RequestHandler {
     const one = models.get(wanted);
     if (wanted === '') sendJson(res, 200, json);
     else if (one !== undefined) sendJson(res, 200, one);
-    else
-      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
+    else throw noModel(wanted);
   }
 
   private ended(state: RequestState, isSent: boolean): void {
@@ -363,6 +398,13 @@ function outputOf({ sender }: RequestState, { maxOutputTokens, hints }: Generati
 
 const isAdaptive = (detector: SaturationDetector): detector is AdaptiveDetector =>
   'observe' in detector && typeof detector.observe === 'function';
+
+function noModel(name: string | undefined): ApiError {
+  return new ApiError(404, 'model_not_found', `The model ${JSON.stringify(name?.slice(0, 100))} does not exist.`);
+}
+
+const otherServer = new ApiError(400, 'model_of_another_server', 'This model needs another socket.');
+const noSockets = new ApiError(501, 'websockets_not_installed', 'WebSockets need `npm install ws` beside headgate.');
 
 /** Node silently leaves out headers beyond the limit; the request would be served without its last headers. */
 const headersTaken = `A request may have at most ${mostHeaders} headers.`;

@@ -128,6 +128,7 @@ const timeouts = s.object({
   firstByte: row('To the head of the answer.', span('5m')),
   idle: row('Between two pieces of an answer.', span('60s')),
   total: row('From the seat to the end of the answer.', span('30m')),
+  socket: row('Silence of a socket without a turn.', span('15m')),
 });
 
 const limits = s.object({
@@ -136,6 +137,7 @@ const limits = s.object({
   maxHeaderBytes: row('The headers of a request.', bytes('16Ki')),
   minUploadRate: row('Bytes a second; slower clients are cut.', bytes('4Ki')),
   maxConnections: option('Open connections; more are closed.', count, 16_384),
+  maxSockets: option('Open sockets of a sender.', count, 1_024),
 });
 
 const retry = s.object({

@@ -59,7 +59,7 @@ export interface HealthConfig extends Numbers<'interval' | 'timeout' | 'failures
   readonly whenAllSilent: 'keep' | 'ill';
 }
 
-export interface TimeoutsConfig extends Numbers<'connect' | 'firstByte' | 'upload' | 'idle' | 'total'> {
+export interface TimeoutsConfig extends Numbers<'connect' | 'firstByte' | 'upload' | 'idle' | 'total' | 'socket'> {
   /** A stream without a content token after that long is asked of another server; undefined: it may take its time. */
   readonly firstToken?: number | undefined;
   readonly firstTokenByModel: Readonly<Record<string, number>>;
@@ -100,7 +100,7 @@ export interface GatewayConfig {
   readonly health: HealthConfig;
   readonly timeouts: TimeoutsConfig;
   readonly limits: Numbers<
-    'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'
+    'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections' | 'maxSockets'
   >;
   readonly waiting: Numbers<'after' | 'every'> &
     Flags<'enabled' | 'position' | 'informational'> & { readonly json?: 'whitespace' | undefined };

@@ -20,15 +20,14 @@ export function allowOrigin(cors: Cors, req: IncomingMessage, res: ServerRespons
   // The answer differs by origin, also for those that may not read it.
   if (cors.origins !== '*') res.setHeader('vary', 'origin');
   const { origin } = req.headers;
-  if (origin === undefined || !isAllowed(cors, origin)) return;
+  if (origin === undefined || (cors.origins !== '*' && !cors.origins.includes(origin))) return;
   res.setHeader('access-control-allow-origin', cors.origins === '*' ? '*' : origin);
   res.setHeader('access-control-expose-headers', exposed);
 }
 
-/** Answers OPTIONS: with what an allowed origin may do, and with the methods of the path in any case. */
+/** Answers OPTIONS: with what an origin may do that was allowed, and with the methods of the path in any case. */
 export function answerOptions(cors: Cors, req: IncomingMessage, res: ServerResponse, allow: string): void {
-  const { origin } = req.headers;
-  if (cors !== undefined && origin !== undefined && isAllowed(cors, origin)) {
+  if (cors !== undefined && res.hasHeader('access-control-allow-origin')) {
     const asked = req.headers['access-control-request-headers'];
     res.setHeader('access-control-allow-methods', allow);
     if (asked !== undefined) res.setHeader('access-control-allow-headers', asked);
@@ -36,5 +35,3 @@ export function answerOptions(cors: Cors, req: IncomingMessage, res: ServerRespo
   }
   res.writeHead(204, { allow }).end();
 }
-
-const isAllowed = ({ origins }: CorsConfig, origin: string): boolean => origins === '*' || origins.includes(origin);

@@ -42,7 +42,7 @@ export interface WorkerPlace {
 /** What of a configuration each worker has a part of. */
 interface Divided {
   readonly flow: object;
-  readonly limits: { readonly maxConnections: number };
+  readonly limits: { readonly maxConnections: number; readonly maxSockets: number };
   readonly sharedState?: SharedStateConfig | undefined;
 }
 
@@ -86,13 +86,14 @@ export class GatewayWorkers {
   /** The settings of the file, with the parts of this worker, which is a replica of its own. */
   settings<C extends Divided>(config: C): C {
     const { limits, flow, sharedState } = config;
+    const { maxConnections, maxSockets } = limits;
     const { worker, count } = this.place;
     const { replica = env.HEADGATE_REPLICA, replicas } = sharedState?.leases ?? {};
     const own = { replica: replica && `${replica}.${worker}`, replicas: replicas && replicas * count };
     return Object({
       ...config,
       flow: this.withParts(flow),
-      limits: { ...limits, ...this.parts({ maxConnections: limits.maxConnections }) },
+      limits: { ...limits, ...this.parts({ maxConnections, maxSockets }) },
       sharedState: sharedState && { ...sharedState, leases: { ...sharedState.leases, ...own } },
     });
   }

@@ -8,5 +8,5 @@ export function modelsOf({ labels }: Labelled): string[] {
 }
 
 /** True without the label: such a server may have any model. */
-export const mayHave = (server: Labelled, model: string): boolean =>
-  server.labels.model === undefined || modelsOf(server).includes(model);
+export const mayHave = (server: Labelled, model: string | undefined): boolean =>
+  server.labels.model === undefined || model === undefined || modelsOf(server).includes(model);

@@ -14,6 +14,9 @@ export async function loadPromClient(): Promise<typeof import('prom-client') | u
   return (await ifInstalled('prom-client', () => import('prom-client')))?.default;
 }
 
+/** Undefined when it is not installed: the gateway then has no sockets. */
+export const loadWs = (): Promise<typeof import('ws') | undefined> => ifInstalled('ws', () => import('ws'));
+
 /** @throws FlowConfigError that says how to install it */
 export async function loadOpenTelemetry(): Promise<
   typeof import('../../observability/opentelemetry/index.js') & Pick<typeof import('@opentelemetry/api'), 'trace'>

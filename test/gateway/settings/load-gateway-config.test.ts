@@ -34,6 +34,7 @@ describe('a gateway file', () => {
       firstByte: 300_000,
       idle: 60_000,
       total: 1_800_000,
+      socket: 900_000,
     });
   });
 
