@@ -158,7 +158,7 @@ export class LeaseClient {
     const nowMs = clock.now();
     for (const lease of leases) {
       // The store may have forgotten a replica that was silent for so long.
-      const isRemembered = nowMs < lease.expiresAtMs + drainDuration;
+      const isRemembered = nowMs < lease.expiresAtMs + Math.min(drainDuration, longestMs);
       // Whoever asks for the demand of one may let requests go under another: each is asked and told in one step.
       const told = lease.tell(nowMs, lease.demand(), isRemembered);
       for (const number of [this.sequence, ...told]) args.push(String(Math.ceil(number)));
