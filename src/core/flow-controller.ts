@@ -107,7 +107,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     let outcome = await this.enqueue(request, key);
     let thrown: unknown;
     for (;;) {
-      if (outcome.type !== 'Dispatched') throw withCause(new FlowControlError(outcome), thrown);
+      if (outcome.type !== 'Dispatched')
+        throw Object.assign(new FlowControlError(outcome), thrown === undefined ? {} : { cause: thrown });
       const { lease } = outcome;
       try {
         if (lease.isEvicted) {
@@ -208,9 +209,4 @@ function isShadow(mode: ResolvedOptions['mode']): mode is ShadowMaker {
 function standing<R extends FlowRequest>(given: FlowControllerOptions<R>, { saturationDetector }: ResolvedOptions) {
   const standing = saturationDetector === noDetector ? undefined : saturationDetector;
   return { ...given, maxConcurrency: undefined, saturationDetector: standing };
-}
-
-function withCause(error: FlowControlError, cause: unknown): FlowControlError {
-  if (cause !== undefined) error.cause = cause;
-  return error;
 }

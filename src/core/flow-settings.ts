@@ -60,11 +60,6 @@ export function askedFlows(
     return known?.profile;
   }
 
-  function forgetOldest(): void {
-    const oldest = answers.keys().next();
-    if (oldest.done !== true) answers.delete(oldest.value);
-  }
-
   return {
     size: Infinity,
     mayCap: true,
@@ -72,7 +67,8 @@ export function askedFlows(
       const known = answers.get(fairnessId);
       if (known?.isFresh === true) return known.profile;
       const profile = answerFor(fairnessId, known);
-      if (known === undefined && answers.size >= most) forgetOldest();
+      const [oldest = ''] = answers.keys();
+      if (known === undefined && answers.size >= most) answers.delete(oldest);
       answers.set(fairnessId, { profile, isFresh: true });
       return profile;
     },

@@ -3,6 +3,7 @@ import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { Clock } from '../base/clock.js';
 import type { EndpointGroup } from '../base/endpoint-turns.js';
 import type { Duration } from '../base/schema/duration.js';
+import type { Filled } from '../base/schema/element.js';
 import type { Quantity } from '../base/schema/quantity.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
@@ -236,23 +237,19 @@ export interface ResolvedEviction extends EvictorSettings {
   readonly maker: Eviction;
 }
 
+type FilledOption =
+  | ('constraints' | 'usageLimitPolicy' | 'mode' | 'headroom' | 'holBlocking' | 'maxDispatchesPerTurn')
+  | ('maxLeaseMs' | 'overdueLeases' | 'traceLeases' | 'clock');
+
 /** Every option with its unit resolved and its default filled in. Plugins see requests as `unknown` from here on. */
-export interface ResolvedOptions extends BandRegistrySettings {
+export interface ResolvedOptions extends BandRegistrySettings, Filled<Pick<FlowControllerOptions, FilledOption>> {
   readonly saturationDetector: SaturationDetector;
-  readonly constraints: readonly Constraint[];
-  readonly seatListener: SeatListener | undefined;
-  readonly gate: {
-    readonly closeAt: number;
-    readonly openAt: number;
-    readonly failValue: number;
-    readonly recheckIntervalMs: number;
-  };
-  readonly usageLimitPolicy: UsageLimitPolicy;
-  readonly mode: 'queue' | 'admission' | Shadow;
+  readonly seatListener?: SeatListener | undefined;
+  readonly gate: Filled<GateOptions>;
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
-  readonly onDispatch: ((item: ItemView) => string | undefined) | undefined;
-  readonly estimate: ((request: unknown) => TokenEstimate | undefined) | undefined;
+  readonly onDispatch?: ((item: ItemView) => string | undefined) | undefined;
+  readonly estimate?: ((request: unknown) => TokenEstimate | undefined) | undefined;
   /** @internal */
   readonly bandOrder: BandOrder;
   /** @internal */
@@ -265,15 +262,7 @@ export interface ResolvedOptions extends BandRegistrySettings {
   readonly noEndpointRequestTtlMs: number;
   /** True when the host gave `noEndpointRequestTtl`. */
   readonly hasOwnNoEndpointTtl: boolean;
-  readonly pool: EndpointPool | undefined;
+  readonly pool?: EndpointPool | undefined;
   readonly endpointPicker: EndpointPicker;
   readonly endpointFilters: readonly EndpointFilter[];
-  readonly headroom: 'preferred' | 'required';
-  readonly holBlocking: HolBlocking;
-  readonly maxDispatchesPerTurn: number;
-  /** Infinity: leases are not watched. */
-  readonly maxLeaseMs: number;
-  readonly overdueLeases: 'warn' | 'release';
-  readonly traceLeases: boolean;
-  readonly clock: Clock;
 }

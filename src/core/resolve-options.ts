@@ -18,7 +18,7 @@ import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { readSeatListener } from '../gate/seat-listener.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
-import { RankedOrder } from '../tiers/1-priority/ranked-order.js';
+import { rankedOrder } from '../tiers/1-priority/ranked-order.js';
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
@@ -44,12 +44,7 @@ const noFilters: readonly EndpointFilter[] = [];
 const limits = s.object({ maxRequests: s.optional(s.quantity('1k')), maxBytes: s.optional(s.quantity('10Gi')) });
 
 /** At least one: a cap of nothing would hold for ever. */
-const atLeastOne = s.element<number>((given, report) => {
-  const verdict = s.validate(s.quantity('8'), given);
-  if (verdict.ok && verdict.value >= 1) return verdict.value;
-  report('an integer from 1 up, Infinity, or a quantity like "16k"');
-  return NaN;
-});
+const atLeastOne = s.fromOne('an integer from 1 up, Infinity, or a quantity like "16k"');
 const capParts = s.object({ requests: s.optional(atLeastOne), tokens: s.optional(atLeastOne) });
 const inFlight = s.element<InFlightCap>((given, report) => {
   const isObject = typeof given === 'object' && given !== null;
@@ -196,12 +191,9 @@ export function resolveOptions<R extends FlowRequest>(
   return {
     ...parsed,
     saturationDetector,
-    seatListener: parsed.seatListener,
     gate: { ...gate, openAt: gate.openAt ?? gate.closeAt },
     admission: parsed.admission ?? (mode === 'admission' ? gaieLegacy() : undefined),
     eviction: resolveEviction(parsed, saturationDetector),
-    onDispatch: parsed.onDispatch,
-    estimate: parsed.estimate,
     bandOrder: orderOf(parsed),
     flows: profiles,
     limits: fill(parsed.limits, defaultLimits),
@@ -213,7 +205,6 @@ export function resolveOptions<R extends FlowRequest>(
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     hasOwnNoEndpointTtl: parsed.noEndpointRequestTtl !== undefined,
-    pool: parsed.pool,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
     endpointFilters:
       bySession.length > 0 ? [...(endpointFilters ?? noFilters), ...bySession] : (endpointFilters ?? noFilters),
@@ -274,7 +265,7 @@ function resolveEviction({ eviction: maker }: Parsed, detector: SaturationDetect
 }
 
 function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {
-  if (typeof bandOrder === 'object') return bandOrder.strict === true ? strictOrder : new RankedOrder(bandOrder);
+  if (typeof bandOrder === 'object') return bandOrder.strict === true ? strictOrder : rankedOrder(bandOrder);
   return { strict: strictOrder, fifo: fifoOrder, aging: agingOrder(bandPromotion) }[bandOrder];
 }
 

@@ -10,7 +10,7 @@ import { keepsSome } from './guarded-detector.js';
 import { guardOf, type ScopedPart } from './parts.js';
 import type { CapacityFigure, QuotaFigures, SessionFigures } from './reported-figures.js';
 import { readCapacity, readQuotas, readSessions, sumOfQuotas, sumOfSessions } from './reported-figures.js';
-import { Subscription } from './subscription.js';
+import { type Subscription, subscribed } from './subscription.js';
 
 /** A constraint, the endpoints at which it judges, and the bands whose requests it judges. */
 export interface ConstraintTerms extends ScopedPart<Constraint> {
@@ -38,7 +38,7 @@ class GuardedConstraint {
   constructor(terms: ConstraintTerms, errors: PluginErrorSink, onAnnounced: () => void) {
     this.terms = terms;
     this.guard = guardOf(terms.plugin, errors);
-    this.subscription = new Subscription(this.guard, terms.plugin, onAnnounced);
+    this.subscription = subscribed(this.guard, terms.plugin, onAnnounced);
   }
 
   judges(band: PriorityBand | undefined): boolean {

@@ -25,7 +25,7 @@ export interface GateOptions {
   /** Judges the bands that have no detector of their own. */
   readonly saturationDetector: SaturationDetector;
   readonly constraints: readonly Constraint[];
-  readonly seatListener: SeatListener | undefined;
+  readonly seatListener?: SeatListener | undefined;
   readonly usageLimitPolicy: UsageLimitPolicy;
   readonly bands: readonly (DetectedBand & { readonly priority: number })[];
   readonly defaultBand: DetectedBand;
@@ -59,7 +59,7 @@ export class Gate {
   private readonly bands: BandRegistry;
   private readonly errors: PluginErrorSink;
   private readonly onAnnounced: () => void;
-  private readonly ceilings: Ceilings;
+  private ceilings: Ceilings;
   private options: GateOptions;
   private shared: GuardedDetector;
   /** Detectors that judge single bands; undefined while no band has its own. */
@@ -88,7 +88,7 @@ export class Gate {
   /** `running`: the seats that are taken. */
   configure(options: GateOptions, running: Iterable<SeatView>): void {
     this.options = options;
-    this.ceilings.configure(options.usageLimitPolicy);
+    this.ceilings = new Ceilings(this.bands, this.errors, options.usageLimitPolicy);
     const before = this.detectors();
     this.shared = this.guarded(options.saturationDetector, before);
     this.install(before, running);

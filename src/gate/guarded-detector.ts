@@ -5,7 +5,7 @@ import { PluginGuard, type Question, question, wrong, yesOrNo } from '../base/fa
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import { guardOf, isDetector, partsOf, type ScopedPart } from './parts.js';
 import type { SaturationDetector } from './saturation-detector.js';
-import { Subscription } from './subscription.js';
+import { type Subscription, subscribed } from './subscription.js';
 import { hasSameMembers, isPartOf, VisiblePart } from './visible-part.js';
 
 export interface GuardedDetectorSettings {
@@ -66,7 +66,7 @@ export class GuardedDetector {
     };
     this.subscriptions = this.parts.flatMap(({ plugin }) =>
       isDetector(plugin) && memberOf(plugin, 'parts') === undefined
-        ? new Subscription(guardOf(plugin, errors), plugin, listener)
+        ? subscribed(guardOf(plugin, errors), plugin, listener)
         : [],
     );
     this.isSubscribed = this.subscriptions.every(({ isOpen }) => isOpen);

@@ -2,33 +2,31 @@
 import type { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { Constraint } from './constraint.js';
 
-export class Subscription {
+export interface Subscription {
   /** False where nothing is announced. */
-  isOpen = false;
-  private unsubscribe: (() => void) | undefined = undefined;
-  private readonly guard: PluginGuard;
+  readonly isOpen: boolean;
+  stop(): void;
+}
 
-  constructor(guard: PluginGuard, announcer: Pick<Constraint, 'subscribe'>, listener: () => void) {
-    this.guard = guard;
-    try {
-      if (announcer.subscribe === undefined) return;
-      // A function of its own: who knows listeners by identity would lose that of a later subscription with this one.
-      const unsubscribe: unknown = announcer.subscribe(() => listener());
-      this.isOpen = typeof unsubscribe === 'function';
-      if (this.isOpen) this.unsubscribe = unsubscribe as () => void;
-      else guard.violated('subscribe must return a function', unsubscribe);
-    } catch (error) {
-      guard.failed(error);
-    }
+export function subscribed(
+  guard: PluginGuard,
+  announcer: Pick<Constraint, 'subscribe'>,
+  listener: () => void,
+): Subscription {
+  let unsubscribe: (() => void) | undefined;
+  try {
+    // A function of its own: who knows listeners by identity would lose that of a later subscription with this one.
+    const answer = announcer.subscribe === undefined ? undefined : announcer.subscribe(() => listener());
+    if (typeof answer === 'function') unsubscribe = answer;
+    else if (announcer.subscribe !== undefined) guard.violated('subscribe must return a function', answer);
+  } catch (error) {
+    guard.failed(error);
   }
-
-  stop(): void {
-    try {
-      this.guard.ignored(this.unsubscribe?.());
-    } catch (error) {
-      this.guard.failed(error);
-    }
-    this.unsubscribe = undefined;
-    this.isOpen = false;
-  }
+  return {
+    isOpen: unsubscribe !== undefined,
+    stop() {
+      guard.tell({ unsubscribe }, 'unsubscribe');
+      unsubscribe = undefined;
+    },
+  };
 }

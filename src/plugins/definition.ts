@@ -1,6 +1,6 @@
 /** How a plugin gets a type name, so that configuration files can ask for it. */
 import { configError, FlowConfigError } from '../base/faults/flow-config-error.js';
-import { noteOrigin } from '../base/plugin-origin.js';
+import { noteOrigin, type PluginOrigin } from '../base/plugin-origin.js';
 import { below } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './kinds.js';
@@ -79,10 +79,46 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
       };
       const plugin = createInside(definition, verdict.value, named);
       const made = s.parse(product, plugin, `${type}: create must return ${nounOf(kind)}`);
-      noteOrigin(made, { definition, parameters: verdict.value, references: found });
+      noteOrigin(made, new FileOrigin(definition, verdict.value, found));
       return made;
     },
   };
+}
+
+class FileOrigin implements PluginOrigin {
+  private readonly definition: object;
+  /** As its schema read them, defaults filled in. */
+  private readonly parameters: unknown;
+  /** The plugins that its parameters name. */
+  private readonly references: readonly object[];
+
+  constructor(definition: object, parameters: unknown, references: readonly object[]) {
+    this.definition = definition;
+    this.parameters = parameters;
+    this.references = references;
+  }
+
+  isLike(other: PluginOrigin): boolean {
+    if (!(other instanceof FileOrigin) || other.definition !== this.definition) return false;
+    // Nothing but the object itself: a kept policy would go on asking a detector that is not in force any more.
+    const isEach = other.references.every((reference, i) => reference === this.references[i]);
+    return isEach && other.references.length === this.references.length && isEqual(other.parameters, this.parameters);
+  }
+}
+
+/** Values as files have them: of everything but lists and plain objects, only one and the same value is equal. */
+function isEqual(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
+}
+
+function isPlain(candidate: unknown): candidate is Record<string, unknown> {
+  if (typeof candidate !== 'object' || candidate === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(candidate);
+  return prototype === Object.prototype || prototype === Array.prototype || prototype === null;
 }
 
 /** The plugin; problems that its factory reports get paths below `parameters`. */

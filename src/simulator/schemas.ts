@@ -19,12 +19,6 @@ export function some<T>(schema: Schema<readonly T[]>): Schema<readonly T[]> {
   });
 }
 
-/** Keys that may be left out, and are read alike. */
-export function optionals<T, K extends string>(schema: Schema<T>, ...keys: readonly K[]): Optionals<T, K> {
-  return Object.fromEntries(keys.map((key) => [key, s.optional(schema)])) as Optionals<T, K>;
-}
-type Optionals<T, K extends string> = Readonly<Record<K, Schema<T | undefined>>>;
-
 export const hooks: Schema<object> = s.object({
   onProgress: s.optional(s.callable<(done: number) => void>('a function of the part that is done')),
 });

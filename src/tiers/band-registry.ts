@@ -122,10 +122,6 @@ export class BandRegistry {
     this.highestWaiting = this.parked === 0 ? this.waiting[0] : this.waiting.find(isCompeting);
   }
 
-  get lowestWaiting(): PriorityBand | undefined {
-    return this.waiting[this.waiting.length - 1];
-  }
-
   /** Every waiting request, oldest first. O(waiting · log). */
   waitingItems(): WaitingItem[] {
     return this.waiting.flatMap((band) => band.waitingItems()).sort((a, b) => a.sequence - b.sequence);

@@ -52,7 +52,6 @@ describe('defaults', () => {
       flowIdleTimeoutMs: 300_000,
       bandIdleTimeoutMs: 600_000,
       noEndpointRequestTtlMs: 60_000,
-      pool: undefined,
       endpointPicker: { type: 'least-loaded-picker' },
       clock: realClock,
     });

@@ -75,9 +75,13 @@ function withDefault(sentence: string, otherwise: string): Pick<Row, 'sentence' 
 }
 
 /** What a list or a record consists of, how the places in it are written, and in words. */
-function insideOf({ element, json }: Definition): { schema: Schema<unknown>; at: string; words: string } | undefined {
+function insideOf({
+  element,
+  shape,
+  json,
+}: Definition): { schema: Schema<unknown>; at: string; words: string } | undefined {
   if (element !== undefined) return { schema: element, at: '[]', words: 'a list, each ' };
-  if (typeof json !== 'function') return undefined;
+  if (typeof json !== 'function' || shape !== undefined) return undefined;
   let schema: Schema<unknown> | undefined;
   const keywords = json((entry: Schema<unknown>) => {
     schema = entry;

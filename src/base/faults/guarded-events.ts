@@ -1,5 +1,6 @@
 /** Emitters that call each listener inside a guard, so that a failing listener does not silence the next. */
-import { EventEmitter } from 'eventemitter3';
+import { Listeners } from '../listeners.js';
+import { put } from '../put.js';
 import { expectedWord } from './did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from './flow-config-error.js';
 import { disown } from './foreign-values.js';
@@ -7,7 +8,7 @@ import { UnheardFaults } from './warn-operator.js';
 
 export abstract class GuardedEmitter<Events> {
   protected readonly unheard: UnheardFaults = new UnheardFaults();
-  private readonly emitter = new EventEmitter();
+  private readonly listeners = new Map<string, Listeners<[payload: never]>>();
 
   protected abstract get names(): readonly string[];
 
@@ -25,16 +26,15 @@ export abstract class GuardedEmitter<Events> {
         failed(error);
       }
     };
-    this.emitter.on(event, guarded);
-    return () => void this.emitter.off(event, guarded);
+    return (this.listeners.get(event) ?? put(this.listeners, event, new Listeners())).subscribe(guarded);
   }
 
   emit<E extends keyof Events & string>(event: E, payload: Events[E]): void {
-    this.emitter.emit(event, payload);
+    this.listeners.get(event)?.announce(payload as never);
   }
 
   protected isHeard(event: keyof Events & string): boolean {
-    return this.emitter.listenerCount(event) > 0;
+    return this.listeners.get(event)?.areAny === true;
   }
 }
 

@@ -81,7 +81,7 @@ export class PluginGuard {
   }
 
   tell<H extends string>(
-    plugin: { readonly [K in H]?: AnyContract['hook'] },
+    plugin: { readonly [K in H]?: AnyContract['hook'] | undefined },
     hook: H,
     a?: unknown,
     b?: unknown,

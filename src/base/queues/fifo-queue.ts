@@ -3,6 +3,7 @@
  *
  *     front │ early, backwards │ rest, whose first places are free        most flows have one waiting, and no arrays
  */
+import { placesBefore } from '../places-before.js';
 import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
 
 /** Free places that an array may keep, whatever its length. */
@@ -116,24 +117,12 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     this.early ??= [];
     this.rest ??= [];
     const { front, early, rest, free } = this;
-    const place = this.placeOf(member);
+    const place = placesBefore(this.behind, (each) => (this.at(each) as T).sequence < member.sequence);
     if (front !== undefined && front.sequence > member.sequence) {
       early.push(front);
       this.front = member;
     } else if (place < early.length) early.splice(early.length - place, 0, member);
     else rest.splice(free + place - early.length, 0, member);
-  }
-
-  /** How many behind the front came before it. O(log n). */
-  private placeOf({ sequence }: T): number {
-    let low = 0;
-    let high = this.behind;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.at(middle) as T).sequence < sequence) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   /** Takes the first behind the front. The array is made anew when most of it is free, which is O(1) amortized. */

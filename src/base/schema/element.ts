@@ -1,12 +1,12 @@
 /**
  * Options are read by zod schemas. This façade gives them our words: each element says what it expects, completing
  * "expected …; got …", and its JSON Schema. Objects, lists and records are made of elements; `parse` tells of every
- * problem with its path. All are of zod's core, because the methods of zod and zod/mini would be bytes in each bundle.
+ * problem with its path. All are checks of zod's core, because its own kinds would be bytes in each bundle.
  * The functions that make schemas say that they have no side effects, so that bundlers drop those of unused policies.
  */
 import * as zod from 'zod/v4/core';
-import { closest } from '../faults/did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../faults/flow-config-error.js';
+import { expectedKeys, keysBelow, keysIn, mayBeAbsent } from './known-keys.js';
 import { joinPath, valueAt } from './path.js';
 
 /** A zod schema that reads a `T`. */
@@ -26,12 +26,11 @@ export type Keywords = Readonly<Record<string, unknown>>;
   read: (value: unknown, report: Report) => T | undefined,
   json?: Json,
 ): Schema<T> {
-  const check = checkBy((payload) => {
+  const check = (payload: zod.ParsePayload): void => {
     const { value: given } = payload;
     payload.value = read(given, reportTo(payload)) ?? given;
-  });
-  const def = { type: 'unknown' as const, checks: [check], json };
-  return typed(new zod.$ZodUnknown(def));
+  };
+  return schemaBy(check, { json });
 }
 
 /** The schema with its type: zod's constructors are not generic. */
@@ -39,14 +38,27 @@ export type Keywords = Readonly<Record<string, unknown>>;
   return schema as Schema<T>;
 }
 
-/** A check of zod's, which may replace the value. With `when` it runs on these, also if other problems are known. */
-/* @__NO_SIDE_EFFECTS__ */ function checkBy(
-  check: (payload: zod.ParsePayload) => void,
-  when?: (payload: zod.ParsePayload) => boolean,
-): zod.$ZodCheck<never> {
-  const made = new zod.$ZodCheck({ check: 'custom', when });
+/** What others read of a schema: keys of an object, entries of a list, the schema of a value that may be left out. */
+interface Notes {
+  readonly json?: Json | undefined;
+  readonly shape?: Shape;
+  readonly element?: Schema<unknown>;
+  readonly innerType?: Schema<unknown>;
+  readonly defaultValue?: unknown;
+}
+
+/** A schema of one check, which may replace the value. */
+/* @__NO_SIDE_EFFECTS__ */ function schemaBy<T>(check: (payload: zod.ParsePayload) => void, notes: Notes): Schema<T> {
+  const made = new zod.$ZodCheck({ check: 'custom' });
   made._zod.check = check;
-  return made;
+  return typed(new zod.$ZodUnknown({ type: 'unknown', checks: [made], ...notes }));
+}
+
+/** The value of a part, with its problems at their place among those of the whole. */
+function readPart(schema: Schema<unknown>, value: unknown, issues: zod.$ZodRawIssue[], ...at: PropertyKey[]): unknown {
+  const read = run(schema, value);
+  issues.push(...read.issues.map((issue) => ({ ...issue, path: [...at, ...(issue.path ?? [])] })));
+  return read.value;
 }
 
 export function reportTo({ value, issues }: zod.ParsePayload): Report {
@@ -88,9 +100,28 @@ export function reportTo({ value, issues }: zod.ParsePayload): Report {
 export function optional<T>(schema: Schema<T>): Schema<T | undefined>;
 export function optional<T>(schema: Schema<T>, otherwise: T): Schema<T>;
 /* @__NO_SIDE_EFFECTS__ */ export function optional<T>(innerType: Schema<T>, otherwise?: T): Schema<T | undefined> {
-  if (otherwise === undefined) return typed(new zod.$ZodOptional({ type: 'optional', innerType }));
-  return typed(new zod.$ZodDefault({ type: 'default', innerType, defaultValue: otherwise }));
+  return absent(innerType, otherwise, false);
 }
+
+/** What stands for a value that is left out: as it is, or as the schema reads it. */
+/* @__NO_SIDE_EFFECTS__ */ function absent<T>(
+  innerType: Schema<unknown>,
+  defaultValue: unknown,
+  isRead: boolean,
+): Schema<T> {
+  const check = (payload: zod.ParsePayload): void => {
+    const { value: given = defaultValue, issues } = payload;
+    const isKnown = payload.value === undefined && !isRead;
+    payload.value = isKnown ? given : readPart(innerType, given, issues);
+  };
+  const json: Json = (of) => ({ ...of(innerType), ...(defaultValue !== undefined && { default: defaultValue }) });
+  return schemaBy(check, { json, innerType, defaultValue });
+}
+
+/** Options with a value each; those that have no default may be undefined. */
+export type Filled<O, Absent extends keyof O = never> = {
+  readonly [K in Exclude<keyof O, Absent>]-?: NonNullable<O[K]>;
+} & Pick<O, Absent>;
 
 type OptionalKeys<S extends Shape> = { [K in keyof S]: undefined extends zod.output<S[K]> ? K : never }[keyof S];
 type Flat<T> = { [K in keyof T]: T[K] };
@@ -108,25 +139,44 @@ export type Rule<T> = (value: T, report: Report) => void;
   shape: S,
   ...rules: readonly Rule<Output<S>>[]
 ): Schema<Output<S>> {
-  const catchall = new zod.$ZodNever({ type: 'never' });
-  return typed(new zod.$ZodObject({ type: 'object', shape, catchall, checks: [leaveOut(), ...rules.map(checkOf)] }));
-}
-
-/** Zod keeps the keys of what was given as undefined, which is the same as left out. */
-/* @__NO_SIDE_EFFECTS__ */ function leaveOut(): zod.$ZodCheck<never> {
-  return checkOfObject(({ value }) => {
-    const fields = value as Record<string, unknown>;
-    for (const key of Object.keys(fields)) if (fields[key] === undefined) delete fields[key];
+  return fields(shape, (given, read, report) => {
+    for (const key of Object.keys(given))
+      if (!Object.hasOwn(shape, key)) report(expectedKeys(key, keysIn(shape)), [key], 'an unknown key');
+    for (const rule of rules) rule(read, report);
   });
 }
 
-function checkOf<T>(rule: Rule<T>): zod.$ZodCheck<never> {
-  return checkOfObject((payload) => rule(payload.value as T, reportTo(payload)));
+type Fields = Readonly<Record<string, unknown>>;
+
+/* @__NO_SIDE_EFFECTS__ */ function fields<S extends Shape>(
+  shape: S,
+  look?: (given: Fields, read: Output<S>, report: Report) => void,
+): Schema<Output<S>> {
+  const check = (payload: zod.ParsePayload): void => {
+    const { value: given, issues } = payload;
+    if (!isObject(given)) return void issues.push({ code: 'invalid_type', expected: 'object', input: given });
+    const parts = Object.entries(shape).map(
+      ([key, schema]) => [key, readPart(schema, given[key], issues, key)] as const,
+    );
+    const read = Object.fromEntries(parts.filter(([, value]) => value !== undefined)) as Output<S>;
+    payload.value = read;
+    look?.(given, read, reportTo(payload));
+  };
+  const json: Json = (of) => {
+    const properties = Object.fromEntries(Object.entries(shape).map(([key, schema]) => [key, of(schema)]));
+    const required = Object.keys(shape).filter((key) => !mayBeAbsent(shape[key]));
+    return {
+      type: 'object',
+      properties,
+      ...(required.length > 0 && { required }),
+      ...(look && { additionalProperties: false }),
+    };
+  };
+  return schemaBy(check, { json, shape });
 }
 
-/** It runs also if fields failed. */
-/* @__NO_SIDE_EFFECTS__ */ function checkOfObject(check: (payload: zod.ParsePayload) => void): zod.$ZodCheck<never> {
-  return checkBy(check, ({ value }) => typeof value === 'object' && value !== null && !Array.isArray(value));
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A shape and more keys. Not a spread, which bundlers take for a side effect, so that unused schemas stay. */
@@ -137,9 +187,17 @@ function checkOf<T>(rule: Rule<T>): zod.$ZodCheck<never> {
   return { ...shape, ...more };
 }
 
+/** Keys that may be left out, and are read alike. */
+/* @__NO_SIDE_EFFECTS__ */ export function optionals<T, K extends string>(
+  schema: Schema<T>,
+  ...keys: readonly K[]
+): Readonly<Record<K, Schema<T | undefined>>> {
+  return Object.fromEntries(keys.map((key) => [key, optional(schema)])) as Record<K, Schema<T | undefined>>;
+}
+
 /** An object with these keys. Other keys are neither checked nor in the result. */
 /* @__NO_SIDE_EFFECTS__ */ export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {
-  return typed(new zod.$ZodObject({ type: 'object', shape, checks: [leaveOut()] }));
+  return fields(shape);
 }
 
 /** An object whose keys may all be left out: leaving out the object is the same as `{}`. */
@@ -149,12 +207,16 @@ function checkOf<T>(rule: Rule<T>): zod.$ZodCheck<never> {
 
 /** A value that may be left out, which is the same as writing `given`. */
 /* @__NO_SIDE_EFFECTS__ */ export function otherwise<T>(innerType: Schema<T>, given: unknown): Schema<T> {
-  return typed(new zod.$ZodPrefault({ type: 'prefault', innerType, defaultValue: given }));
+  return absent(innerType, given, true);
 }
 
-/* @__NO_SIDE_EFFECTS__ */ export function list<T>(entry: Schema<T>, expected?: string): Schema<T[]> {
-  const words = expected !== undefined && { error: () => expected };
-  return typed(new zod.$ZodArray({ type: 'array', element: entry, ...words }));
+/* @__NO_SIDE_EFFECTS__ */ export function list<T>(entry: Schema<T>, expected = 'an array'): Schema<T[]> {
+  const check = (payload: zod.ParsePayload): void => {
+    const { value: given, issues } = payload;
+    if (!Array.isArray(given)) return void reportTo(payload)(expected);
+    payload.value = Array.from(given, (item, i) => readPart(entry, item, issues, i));
+  };
+  return schemaBy(check, { json: (of) => ({ type: 'array', items: of(entry) }), element: entry });
 }
 
 /* @__NO_SIDE_EFFECTS__ */ export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
@@ -200,49 +262,35 @@ export function validate<T>(schema: Schema<T>, value: unknown, at = '', words: W
 
 /** The parsed value. With problems, which are reported, it is undefined. */
 export function readBy<T>(schema: Schema<T>, value: unknown, report: Report, words: Words = shapeWords): T | undefined {
-  // Only here does zod hand out the schema of an issue, so the keys that it knows are noted.
-  const askedOf = new Map<unknown, unknown>();
-  const result = zod.safeParse(schema, value, {
-    error: (issue) => {
-      if (issue.code === 'unrecognized_keys') askedOf.set(issue.keys, issue.inst);
-      return words(issue);
-    },
-  });
-  if (result.success) return result.data;
-  for (const issue of result.error.issues) {
-    const got = issue.code === 'custom' ? (issue.params?.got as string | undefined) : undefined;
-    if (issue.code !== 'unrecognized_keys') report(issue.message, issue.path, got);
+  const read = run(schema, value, words);
+  for (const issue of read.issues) {
+    const got = issue.code === 'custom' ? issue.params?.got : undefined;
+    if (issue.code !== 'unrecognized_keys') report(messageOf(issue) ?? words(issue), issue.path, got);
     else
       for (const key of issue.keys)
-        report(expectedKeys(key, askedOf.get(issue.keys)), [...issue.path, key], 'an unknown key');
+        report(expectedKeys(key, keysBelow(issue.inst)), [...(issue.path ?? []), key], 'an unknown key');
   }
-  return undefined;
+  return read.issues.length === 0 ? (read.value as T) : undefined;
+}
+
+function run(schema: Schema<unknown>, value: unknown, error: Words = shapeWords): zod.ParsePayload {
+  const read = schema._zod.run({ value, issues: [] }, { async: false, error });
+  if (read instanceof Promise) throw new zod.$ZodAsyncError();
+  return read;
+}
+
+type Said = string | { readonly message: string } | null | undefined;
+type Issue = { readonly message?: string | undefined } & { readonly [Of in 'inst' | 'schema']?: Speaker | undefined };
+type Speaker = { readonly _zod: { readonly def: { readonly error?: { say(issue: Issue): Said }['say'] | undefined } } };
+
+/** The words of an issue, of its check or of its schema, in zod's own order; undefined where none of them has any. */
+function messageOf(issue: Issue): string | undefined {
+  const told: Said = issue.message ?? issue.inst?._zod.def.error?.(issue) ?? issue.schema?._zod.def.error?.(issue);
+  return typeof told === 'object' ? told?.message : told;
 }
 
 /** What an issue expects, where it does not say so itself. */
 export type Words = (issue: zod.$ZodRawIssue) => string;
 
-/** What objects and lists expect; elements bring words of their own. */
-function shapeWords(issue: zod.$ZodRawIssue): string {
-  return issue.code === 'invalid_type' && issue.expected === 'array' ? 'an array' : 'an object';
-}
-
-/** The known keys, and the one that an unknown key was probably meant to be: of the object itself, or further down. */
-function expectedKeys(key: string, schema: unknown): string {
-  const known = keysBelow(schema);
-  const keys = known.filter((path) => !path.includes('.'));
-  if (keys.length === 0) return 'no keys';
-  const leafOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
-  const leaf = closest(key, keys) ?? closest(key, [...new Set(known.map(leafOf))]);
-  const suggestion = known.find((path) => path === leaf) ?? known.find((path) => leafOf(path) === leaf);
-  return `one of the keys ${keys.join(', ')}${suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`}`;
-}
-
-type Inside = { readonly _zod: { readonly def: { readonly shape?: object; readonly innerType?: unknown } } };
-
-/** The keys of an object schema, and below them those of the objects inside, as `limits.maxRequests`. */
-function keysBelow(schema: unknown): string[] {
-  const { shape = {}, innerType } = (schema as Inside)._zod.def;
-  if (innerType !== undefined) return keysBelow(innerType);
-  return Object.entries(shape).flatMap(([key, inner]) => [key, ...keysBelow(inner).map((path) => `${key}.${path}`)]);
-}
+/** What objects expect; elements and lists bring words of their own. */
+const shapeWords = (): string => 'an object';

@@ -7,6 +7,7 @@
  * unless the allowance of this turn is spent. A request that no endpoint can take holds back its band, its flow or its
  * class, as `holBlocking` says.
  */
+import { OneTimer } from '../../base/one-timer.js';
 import { isTooLate } from '../../gate/constraint.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
@@ -16,7 +17,6 @@ import type { EventHub } from '../event-hub.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Backlog } from './backlog.js';
 import { type Drops, overQuota } from './drops.js';
-import { GatePoller } from './gate-poller.js';
 import type { Operation } from './operation.js';
 import type { Parts } from './parts.js';
 import type { Placement } from './placement.js';
@@ -154,7 +154,8 @@ export class Wakeups {
   isOn = false;
   /** True when this turn has dispatched as many waiting requests as it may; false again in the next turn. */
   isPaused = false;
-  readonly poller: GatePoller;
+  /** Looks at a closed gate again when nothing announces a change. */
+  readonly poller: OneTimer;
   private dispatchedInTurn = 0;
   private mostInTurn: number;
   private recheckIntervalMs: number;
@@ -170,7 +171,10 @@ export class Wakeups {
     this.engine = engine;
     this.mostInTurn = maxDispatchesPerTurn;
     this.recheckIntervalMs = gate.recheckIntervalMs;
-    this.poller = new GatePoller(clock, () => this.lookAgain());
+    this.poller = new OneTimer(clock, () => {
+      if (!engine.operation.tellsTurns) this.renewAllowance();
+      engine.operation.wake();
+    });
   }
 
   configure({ gate, maxDispatchesPerTurn }: ResolvedOptions): void {
@@ -241,12 +245,6 @@ export class Wakeups {
     const mayStop = this.hasWalked && this.poller.isSet;
     this.hasWalked = false;
     if (mayStop || delayMs < Infinity) this.poller.in(delayMs, nowMs);
-  }
-
-  private lookAgain(): void {
-    const { operation } = this.engine;
-    if (!operation.tellsTurns) this.renewAllowance();
-    operation.wake();
   }
 
   private renewAllowance(): void {

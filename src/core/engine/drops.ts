@@ -16,6 +16,14 @@ export type DropDetails = Pick<Drop, 'limit' | 'policy' | 'detail' | 'retryAfter
 
 const noDetails: DropDetails = {};
 
+interface DropsParts {
+  readonly operation: Operation;
+  readonly backlog: Backlog;
+  readonly parking: Parking;
+  readonly gate: Gate;
+  readonly parts: Parts;
+}
+
 export class Drops {
   readonly counts: Record<DropType, number> = {
     RejectedCapacity: 0,
@@ -28,19 +36,11 @@ export class Drops {
   };
   /** The sum of `counts`. */
   total = 0;
-  private readonly operation: Operation;
-  private readonly backlog: Backlog;
-  private readonly parking: Parking;
-  private readonly gate: Gate;
-  private readonly parts: Parts;
+  private readonly engine: DropsParts;
   private readonly events: EventHub;
 
-  constructor(operation: Operation, backlog: Backlog, parking: Parking, gate: Gate, parts: Parts, events: EventHub) {
-    this.operation = operation;
-    this.backlog = backlog;
-    this.parking = parking;
-    this.gate = gate;
-    this.parts = parts;
+  constructor(engine: DropsParts, events: EventHub) {
+    this.engine = engine;
     this.events = events;
   }
 
@@ -48,16 +48,17 @@ export class Drops {
   drop(item: QueueItem, type: DropType, reason: DropReason, details: DropDetails = noDetails): Drop {
     this.counts[type]++;
     this.total++;
-    const { nowMs } = this.operation;
+    const { operation, gate, parts } = this.engine;
+    const { nowMs } = operation;
     const { fairnessId, priority } = item;
     const queuedMs = nowMs - item.enqueuedAtMs;
     const { limit, policy, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
     const lacksEndpoints = type === 'RejectedNoEndpoints' || type === 'EvictedNoEndpoints';
-    const detail = details.detail ?? (lacksEndpoints ? this.gate.whyUnavailable(nowMs) : undefined);
+    const detail = details.detail ?? (lacksEndpoints ? gate.whyUnavailable(nowMs) : undefined);
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
-    const reading = reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined;
+    const reading = reason === 'ttl-expired' ? gate.readingFor(item.band as PriorityBand) : undefined;
     const outcome = new DropOutcome(plain, reading);
-    for (const part of this.parts.dropped) part.dropped(item, nowMs);
+    for (const part of parts.dropped) part.dropped(item, nowMs);
     if (this.events.heard.dropped) this.events.emit('dropped', { item, request: item.request, outcome });
     item.releasePayload();
     return outcome;
@@ -65,33 +66,35 @@ export class Drops {
 
   /** Drops a request that waits. Those behind it may go now. */
   evict(item: QueueItem, type: DropType, reason: DropReason, details?: DropDetails): void {
-    const settle = this.backlog.discard(item, this.operation.nowMs);
-    if (item.flow?.waitsFor !== undefined) this.parking.review(item.flow);
+    const { operation, backlog, parking } = this.engine;
+    const settle = backlog.discard(item, operation.nowMs);
+    if (item.flow?.waitsFor !== undefined) parking.review(item.flow);
     settle(this.drop(item, type, reason, details));
-    this.operation.want();
+    operation.want();
   }
 
   evictExpired(): void {
-    const { expiry } = this.backlog;
-    const { nowMs } = this.operation;
+    const { backlog, operation } = this.engine;
+    const { expiry } = backlog;
+    const { nowMs } = operation;
     for (let item = expiry.due(nowMs); item !== undefined; item = expiry.due(nowMs)) this.evictOverdue(item);
   }
 
   evictOverdue(item: QueueItem): void {
-    if (this.backlog.isPoolEmpty) this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
+    if (this.engine.backlog.isPoolEmpty) this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
     else this.evict(item, 'EvictedTTL', 'ttl-expired');
   }
 
   /** The signal that these requests carry was aborted. */
   cancelled(items: readonly QueueItem[]): void {
-    this.operation.perform(() => {
+    this.engine.operation.perform(() => {
       for (const item of items) if (item.isWaiting) this.evict(item, 'EvictedContextCancelled', 'cancelled');
     });
   }
 
   /** The controller closes, and what waits has had its time. */
   evictAll(): void {
-    for (const item of this.backlog.items()) this.evict(item, 'EvictedOther', 'shutting-down');
+    for (const item of this.engine.backlog.items()) this.evict(item, 'EvictedOther', 'shutting-down');
   }
 }
 

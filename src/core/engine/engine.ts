@@ -82,7 +82,7 @@ export class Engine {
     this.selector = new BandSelector(bands, this.gate, this.placement, options.bandOrder);
     this.admission = new GuardedAdmission(options.admission, available, this.gate, events);
     this.parking = new Parking(this.backlog);
-    this.drops = new Drops(operation, this.backlog, this.parking, this.gate, this.parts, events);
+    this.drops = new Drops(this, events);
     const evictAll = (): void => operation.perform(() => this.drops.evictAll());
     this.shutdown = new Shutdown(clock, evictAll, () => this.closed(detach));
     this.wakeups = new Wakeups(this, options);

@@ -8,6 +8,7 @@
  */
 import { type Clock, letProcessEnd } from '../../base/clock.js';
 import { warnOperator } from '../../base/faults/warn-operator.js';
+import { OneTimer } from '../../base/one-timer.js';
 import type { EventHub } from '../event-hub.js';
 import type { Lease } from '../outcome/lease.js';
 
@@ -22,33 +23,28 @@ export interface WatchedLease extends Lease {
 export class LeaseWatch {
   readonly maxLeaseMs: number;
   readonly takesBack: boolean;
-  isSet = false;
-  private timer: unknown = undefined;
   private isTold = false;
-  private readonly clock: Clock;
-  private readonly onTime: () => void;
+  private readonly timer: OneTimer;
 
   /** `onTime` is called when `look` is due. */
   constructor(maxLeaseMs: number, takesBack: boolean, clock: Clock, onTime: () => void) {
     this.maxLeaseMs = maxLeaseMs;
     this.takesBack = takesBack;
-    this.clock = clock;
-    this.onTime = onTime;
+    this.timer = new OneTimer(clock, onTime);
+  }
+
+  get isSet(): boolean {
+    return this.timer.isSet;
   }
 
   /** Sets the timer that a lease of `ageMs` needs. */
   wait(ageMs: number): void {
-    this.isSet = true;
-    this.timer = this.clock.setTimeout(() => {
-      this.isSet = false;
-      this.onTime();
-    }, this.maxLeaseMs - ageMs);
-    letProcessEnd(this.timer);
+    letProcessEnd(this.timer.set(Infinity, this.maxLeaseMs - ageMs));
   }
 
   /** Stops for good: another watch takes its place, or the controller is closed. */
   stop(): void {
-    this.clock.clearTimeout(this.timer);
+    this.timer.stop();
   }
 
   /** Reports the due leases from the `oldest` on; returns how many. O(leases that are held too long). */

@@ -35,56 +35,60 @@ export interface Displacement {
 
 const nobody: readonly QueueItem[] = [];
 
-export class Overflow {
-  private readonly backlog: Backlog;
-  private readonly options: Pick<ResolvedOptions, 'overflow' | 'limits'>;
+type OverflowOptions = Pick<ResolvedOptions, 'overflow' | 'limits'>;
 
-  constructor(backlog: Backlog, options: Pick<ResolvedOptions, 'overflow' | 'limits'>) {
-    this.backlog = backlog;
-    this.options = options;
-  }
+/**
+ * Who leaves for the newcomer; undefined when that makes too little room. With 'displace' none of its own band, as no
+ * band tracks its longest queues. O(waiting bands), and O(1) for each that leaves.
+ */
+export function displacement(
+  backlog: Backlog,
+  options: OverflowOptions,
+  newcomer: Newcomer,
+  limit: LimitHit,
+): Displacement | undefined {
+  const { band, byteSize } = newcomer;
+  const own = shortage(band, band.settings.limits, byteSize);
+  const global = shortageWithoutBelow(backlog, options, newcomer);
+  const missing = { requests: Math.max(own.requests, global.requests), bytes: Math.max(own.bytes, global.bytes) };
+  const victims = isCovered(missing) ? nobody : newestOfMost(newcomer, missing);
+  return victims && { limit, own: victims };
+}
 
-  /**
-   * Who leaves for the newcomer; undefined when that makes too little room. With 'displace' none of its own band, as no
-   * band tracks its longest queues. O(waiting bands), and O(1) for each that leaves.
-   */
-  displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
-    const { band, byteSize } = newcomer;
-    const own = shortage(band, band.settings.limits, byteSize);
-    const global = this.shortageWithoutBelow(newcomer);
-    const missing = { requests: Math.max(own.requests, global.requests), bytes: Math.max(own.bytes, global.bytes) };
-    const victims = isCovered(missing) ? nobody : newestOfMost(newcomer, missing);
-    return victims && { limit, own: victims };
+/** The next request to leave lower bands; undefined when `byteSize` fits the global limits. O(waiting bands). */
+export function nextBelow(
+  backlog: Backlog,
+  { overflow, limits }: OverflowOptions,
+  { priority, byteSize }: QueueItem,
+): QueueItem | undefined {
+  const { bands } = backlog;
+  const hit = exceededLimit('global', backlog, limits, byteSize);
+  if (hit === undefined) return undefined;
+  if (overflow === 'displace') return bands.allWaiting().at(-1)?.arrivals?.last() as QueueItem | undefined;
+  const waiting = bands.allWaiting();
+  for (let i = waiting.length - 1; i >= 0; i--) {
+    const { longestQueues, priority: lower } = waiting[i] as PriorityBand;
+    if (lower >= priority) return undefined;
+    const victim = longestQueues && newestOf(longestQueues, hit.resource);
+    if (victim !== undefined) return victim as QueueItem;
   }
+  return undefined;
+}
 
-  /** The next request to leave lower bands; undefined when `byteSize` fits the global limits. O(waiting bands). */
-  nextBelow(priority: number, byteSize: number): QueueItem | undefined {
-    const { bands } = this.backlog;
-    const hit = exceededLimit('global', this.backlog, this.options.limits, byteSize);
-    if (hit === undefined) return undefined;
-    if (this.options.overflow === 'displace') return bands.lowestWaiting?.arrivals?.last() as QueueItem | undefined;
-    const waiting = bands.allWaiting();
-    for (let i = waiting.length - 1; i >= 0; i--) {
-      const { longestQueues, priority: lower } = waiting[i] as PriorityBand;
-      if (lower >= priority) return undefined;
-      const victim = longestQueues && newestOf(longestQueues, hit.resource);
-      if (victim !== undefined) return victim as QueueItem;
-    }
-    return undefined;
+/** What the global limits still lack for the newcomer after all that may leave have left the lower bands. */
+function shortageWithoutBelow(
+  { waiting, waitingBytes, bands }: Backlog,
+  { overflow, limits }: OverflowOptions,
+  { band, byteSize }: Newcomer,
+): Shortage {
+  const rest = { waiting, waitingBytes };
+  const isFair = overflow === 'fair';
+  for (const lower of bands.allWaiting()) {
+    if (lower.priority >= band.priority || (lower.priority >= 0 && !isFair)) continue;
+    rest.waiting -= lower.waiting;
+    rest.waitingBytes -= lower.waitingBytes;
   }
-
-  /** What the global limits still lack for the newcomer after all that may leave have left the lower bands. */
-  private shortageWithoutBelow({ band, byteSize }: Newcomer): Shortage {
-    const { waiting, waitingBytes, bands } = this.backlog;
-    const rest = { waiting, waitingBytes };
-    const isFair = this.options.overflow === 'fair';
-    for (const lower of bands.allWaiting()) {
-      if (lower.priority >= band.priority || (lower.priority >= 0 && !isFair)) continue;
-      rest.waiting -= lower.waiting;
-      rest.waitingBytes -= lower.waitingBytes;
-    }
-    return shortage(rest, this.options.limits, byteSize);
-  }
+  return shortage(rest, limits, byteSize);
 }
 
 function shortage(used: Occupancy, limits: Limits, byteSize: number): Shortage {

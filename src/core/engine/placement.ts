@@ -11,7 +11,6 @@ import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard, question, wrong } from '../../base/faults/plugin-guard.js';
 import { seededRandom } from '../../base/seeded-random.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
 import type { Endpoint, SeatPool } from '../../endpoints/seat-pool.js';
 import type { RequestWait } from '../../gate/constraint.js';
@@ -30,6 +29,9 @@ const fallbackPicker = /* @__PURE__ */ leastLoaded();
 /** Classes whose endpoints are remembered; for more classes they are computed again. */
 const rememberedClasses = 1000;
 
+const classOf = question('classOf', 'a text, or undefined', (answer) =>
+  answer === undefined || typeof answer === 'string' ? answer : wrong,
+);
 const keep = question('keep', 'an array', (answer) => (Array.isArray(answer) ? new Set<unknown>(answer) : wrong));
 
 type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
@@ -41,15 +43,16 @@ export class Placement {
   /** The one endpoint of a controller without a pool, where every request goes. */
   readonly implicitEndpoint: Endpoint | undefined;
   /** The same, where nothing is asked about single requests: then every request goes there without a question. */
-  direct: Endpoint | undefined;
+  direct: Endpoint | undefined = undefined;
   /** False while every request may go to every endpoint. */
-  tellsClasses: boolean;
+  tellsClasses = false;
   private readonly pool: SeatPool;
   private readonly implicit: readonly Endpoint[] | undefined;
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
   private options: PlacementOptions;
   private picker: PluginGuard;
+  private filters: readonly PluginGuard[] = [];
   private poolVersion = -1;
   private readonly served = new Map<string, readonly Endpoint[]>();
   private readonly random = seededRandom(1);
@@ -58,25 +61,25 @@ export class Placement {
     this.pool = pool;
     this.implicitEndpoint = pool.implicitEndpoint;
     this.implicit = pool.implicitEndpoint === undefined ? undefined : [pool.implicitEndpoint];
-    this.direct = gate.constraints.areAny ? undefined : pool.implicitEndpoint;
     this.gate = gate;
     this.errors = errors;
     this.options = options;
     this.picker = new PluginGuard('endpointPicker', options.endpointPicker, errors);
-    this.tellsClasses = options.endpointFilters.length > 0;
+    this.configure(options);
   }
 
   configure(options: PlacementOptions): void {
     this.options = options;
     this.direct = this.gate.constraints.areAny ? undefined : this.implicitEndpoint;
     this.picker = new PluginGuard('endpointPicker', options.endpointPicker, this.errors);
+    this.filters = options.endpointFilters.map((filter) => new PluginGuard('endpointFilter', filter, this.errors));
     this.tellsClasses = options.endpointFilters.length > 0;
     this.poolVersion = -1;
   }
 
   /** Sets the class of a request: those of one class may go to the same endpoints; undefined: to all. */
   classify(item: QueueItem): void {
-    const parts = this.options.endpointFilters.map((filter) => this.partOf(item, filter));
+    const parts = this.options.endpointFilters.map((filter, i) => this.filters[i]?.ask(filter, classOf, item));
     item.requestClass = parts.every((part) => part === undefined) ? undefined : JSON.stringify(parts);
   }
 
@@ -250,24 +253,9 @@ export class Placement {
     const parts: unknown[] = JSON.parse(requestClass);
     let left: readonly Endpoint[] = this.pool.endpoints;
     for (const [index, filter] of this.options.endpointFilters.entries()) {
-      const kept = typeof parts[index] === 'string' && this.guardOf(filter).ask(filter, keep, left, parts[index]);
+      const kept = typeof parts[index] === 'string' && this.filters[index]?.ask(filter, keep, left, parts[index]);
       if (kept) left = left.filter((endpoint) => kept.has(endpoint));
     }
     return left;
-  }
-
-  private partOf(item: QueueItem, filter: EndpointFilter): string | undefined {
-    try {
-      const part = filter.classOf(item);
-      if (part === undefined || typeof part === 'string') return part;
-      this.guardOf(filter).violated('classOf must return a text, or undefined', part);
-    } catch (error) {
-      this.guardOf(filter).failed(error);
-    }
-    return undefined;
-  }
-
-  private guardOf(filter: EndpointFilter): PluginGuard {
-    return new PluginGuard('endpointFilter', filter, this.errors);
   }
 }

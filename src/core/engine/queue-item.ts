@@ -30,13 +30,13 @@ class Particulars {
 
 export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
   /** Its flow, once it waits. Written by PriorityBand. */
-  flow: Flow | undefined;
+  flow: Flow | undefined = undefined;
   /** Ends the wait; undefined while the request does not wait. Written by Backlog. */
-  settle: Settle | undefined;
+  settle: Settle | undefined = undefined;
   /** The bucket that its deadline stands in. Written by CalendarQueue. */
-  deadlines: ItemQueue<QueueItem> | undefined;
+  deadlines: ItemQueue<QueueItem> | undefined = undefined;
   /** The requests that share its signal. Written by Cancellation. */
-  abortGroup: AbortGroup<QueueItem> | undefined;
+  abortGroup: AbortGroup<QueueItem> | undefined = undefined;
   /** The host's request, until the payload is released: a tombstone retains none. */
   request: FlowRequest | undefined;
   /** Undefined until its band exists. Written by Intake. */
@@ -48,7 +48,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
   readonly sequence: number;
   readonly enqueuedAtMs: number;
   readonly ttlMs: number;
-  private particulars: Particulars | undefined;
+  private particulars: Particulars | undefined = undefined;
 
   constructor(
     request: FlowRequest,
@@ -61,10 +61,6 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
     enqueuedAtMs: number,
     ttlMs: number,
   ) {
-    this.flow = undefined;
-    this.settle = undefined;
-    this.deadlines = undefined;
-    this.abortGroup = undefined;
     this.request = request;
     this.band = band;
     this.fairnessId = fairnessId;
@@ -75,7 +71,6 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
     this.enqueuedAtMs = neverUnboxed;
     this.enqueuedAtMs = enqueuedAtMs;
     this.ttlMs = ttlMs;
-    this.particulars = undefined;
   }
 
   get isWaiting(): boolean {

@@ -6,7 +6,7 @@ import type { LimitHit } from '../outcome/explanation.js';
 import type { Drop, DropType } from '../outcome/outcome.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
 import type { DispatcherParts } from './dispatcher.js';
-import { type Displacement, Overflow } from './overflow.js';
+import { type Displacement, displacement, nextBelow } from './overflow.js';
 import type { QueueItem } from './queue-item.js';
 
 type LimitsParts = Pick<DispatcherParts, 'operation' | 'backlog' | 'drops'>;
@@ -20,19 +20,14 @@ interface Found {
 export class QueueLimits {
   private readonly engine: LimitsParts;
   private options: ResolvedOptions;
-  /** Undefined while nobody leaves for a newcomer. */
-  private overflow: Overflow | undefined;
 
   constructor(engine: LimitsParts, options: ResolvedOptions) {
     this.engine = engine;
     this.options = options;
-    this.overflow = undefined;
-    this.configure(options);
   }
 
   configure(options: ResolvedOptions): void {
     this.options = options;
-    this.overflow = options.overflow === 'reject' ? undefined : new Overflow(this.engine.backlog, options);
   }
 
   /** The limit that the request exceeds; undefined when it fits. */
@@ -55,9 +50,10 @@ export class QueueLimits {
   exceeded(item: QueueItem, band: PriorityBand, found: Found): Drop | undefined {
     const limit = this.hitBy(item, band, found);
     if (limit === undefined) return undefined;
-    if (this.overflow !== undefined && this.ofFlow(item, band, found) === undefined) {
+    if (this.options.overflow !== 'reject' && this.ofFlow(item, band, found) === undefined) {
       const flow = this.flowOf(item, band, found);
-      found.displaces = this.overflow.displacement({ byteSize: item.byteSize, band, flow }, limit);
+      const newcomer = { byteSize: item.byteSize, band, flow };
+      found.displaces = displacement(this.engine.backlog, this.options, newcomer, limit);
       if (found.displaces !== undefined) return undefined;
     }
     return this.engine.drops.drop(item, this.dropType, `${limit.scope}-max-${limit.resource}`, { limit });
@@ -65,13 +61,10 @@ export class QueueLimits {
 
   /** Evicts requests of its own band, then of lower bands, until the request fits in, as it will. */
   makeRoom(item: QueueItem, { own, limit }: Displacement): void {
-    const { drops } = this.engine;
+    const { backlog, drops } = this.engine;
     for (const victim of own) drops.evict(victim, 'EvictedOther', 'displaced', { limit });
-    for (;;) {
-      const victim = this.overflow?.nextBelow(item.priority, item.byteSize);
-      if (victim === undefined) return;
-      drops.evict(victim, 'EvictedOther', 'displaced');
-    }
+    const next = (): QueueItem | undefined => nextBelow(backlog, this.options, item);
+    for (let victim = next(); victim !== undefined; victim = next()) drops.evict(victim, 'EvictedOther', 'displaced');
   }
 
   get dropType(): DropType {

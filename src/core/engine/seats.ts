@@ -294,10 +294,10 @@ class LeaseExtras {
 
 /** A lease with the bookkeeping behind it. */
 export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
-  previous: SeatLease | undefined;
-  next: SeatLease | undefined;
-  usage: Usage;
-  isReleased: boolean;
+  previous: SeatLease | undefined = undefined;
+  next: SeatLease | undefined = undefined;
+  usage: Usage = noUsage;
+  isReleased = false;
   /** It keeps its payload if an evictor or an admission policy needs that at the end. */
   readonly item: QueueItem;
   /** Set if the fairness policy of its band is told of the end. */
@@ -305,24 +305,18 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   /** The endpoint where the seat is booked. */
   seat: Endpoint;
   /** @internal How the endpoint's metrics learn of it; undefined where there are none. */
-  booking: UnsampledSeat | undefined;
+  booking: UnsampledSeat | undefined = undefined;
   readonly dispatchedAtMs: number;
   private readonly owner: LeaseOwner;
-  extras: LeaseExtras | undefined;
+  extras: LeaseExtras | undefined = undefined;
 
   constructor(owner: LeaseOwner, item: QueueItem, flow: Flow | undefined, seat: Endpoint, dispatchedAtMs: number) {
-    this.previous = undefined;
-    this.next = undefined;
-    this.usage = noUsage;
-    this.isReleased = false;
     this.item = item;
     this.flow = flow;
     this.seat = seat;
-    this.booking = undefined;
     this.dispatchedAtMs = neverUnboxed;
     this.dispatchedAtMs = dispatchedAtMs;
     this.owner = owner;
-    this.extras = undefined;
   }
 
   get fairnessId(): string {

@@ -1,18 +1,17 @@
 /** The end of a controller: open, then draining while what waits may still go, then closed when nothing waits. */
 import type { Clock } from '../../base/clock.js';
+import { OneTimer } from '../../base/one-timer.js';
 
 export class Shutdown {
   state: 'open' | 'draining' | 'closed' = 'open';
-  private timer: unknown = undefined;
-  private drainsUntilMs = Infinity;
   private readonly waiters: (() => void)[] = [];
-  private readonly clock: Clock;
+  private readonly timer: OneTimer;
   private readonly onTimeUp: () => void;
   private readonly onClosed: () => void;
 
   /** `onTimeUp` is called when what still waits has to leave, `onClosed` when nothing waits any more. */
   constructor(clock: Clock, onTimeUp: () => void, onClosed: () => void) {
-    this.clock = clock;
+    this.timer = new OneTimer(clock, onTimeUp);
     this.onTimeUp = onTimeUp;
     this.onClosed = onClosed;
   }
@@ -24,18 +23,14 @@ export class Shutdown {
   /** A later call can only shorten the time. */
   drain(drainMs: number, nowMs: number): void {
     this.state = 'draining';
-    const untilMs = nowMs + drainMs;
-    if (untilMs >= this.drainsUntilMs) return;
-    this.drainsUntilMs = untilMs;
-    this.clock.clearTimeout(this.timer);
     if (drainMs === 0) this.onTimeUp();
-    else this.timer = this.clock.setTimeout(this.onTimeUp, drainMs);
+    else if (drainMs < Infinity) this.timer.in(drainMs, nowMs);
   }
 
   finish(): void {
     this.onClosed();
     this.state = 'closed';
-    this.clock.clearTimeout(this.timer);
+    this.timer.stop();
     for (const resolve of this.waiters) resolve();
   }
 }

@@ -35,19 +35,19 @@ type Counts = { -readonly [K in keyof FlowInFlight]: FlowInFlight[K] };
 /** The flows that run something, by priority and fairness ID. */
 export type InFlightByFlow = ReadonlyMap<number, ReadonlyMap<string, FlowInFlight>>;
 
+function count(counts: Counts, { tokens }: SeatLease): void {
+  counts.inFlight++;
+  counts.inFlightTokens += tokens;
+}
+
 /** O(in flight), which the model servers bound. */
 export function countInFlight({ running }: Seats): InFlightByFlow {
   const byPriority = new Map<number, Map<string, Counts>>();
-  for (let lease: SeatLease | undefined = running.first; lease !== undefined; lease = lease.next) {
-    const { fairnessId, priority, tokens } = lease;
-    const flows = byPriority.get(priority) ?? new Map<string, Counts>();
-    if (flows.size === 0) byPriority.set(priority, flows);
-    const counts = flows.get(fairnessId);
-    if (counts === undefined) flows.set(fairnessId, { fairnessId, priority, inFlight: 1, inFlightTokens: tokens });
-    else {
-      counts.inFlight++;
-      counts.inFlightTokens += tokens;
-    }
+  for (const lease of running) {
+    const { fairnessId, priority } = lease;
+    const flows = byPriority.get(priority) ?? put(byPriority, priority, new Map<string, Counts>());
+    const none = { fairnessId, priority, inFlight: 0, inFlightTokens: 0 };
+    count(flows.get(fairnessId) ?? put(flows, fairnessId, none), lease);
   }
   return byPriority;
 }
@@ -64,14 +64,12 @@ export interface EndpointInFlight extends FlowInFlight {
 
 export function countByEndpoint({ running }: Seats): EndpointInFlight[] {
   const found = new Map<string, Counts & { readonly endpoint: string }>();
-  for (let lease: SeatLease | undefined = running.first; lease !== undefined; lease = lease.next) {
-    const { fairnessId, priority, tokens, endpoint } = lease;
+  for (const lease of running) {
+    const { fairnessId, priority, endpoint } = lease;
     if (endpoint === undefined) continue;
     const key = JSON.stringify([endpoint.id, priority, fairnessId]);
     const none = { endpoint: endpoint.id, fairnessId, priority, inFlight: 0, inFlightTokens: 0 };
-    const counts = found.get(key) ?? put(found, key, none);
-    counts.inFlight++;
-    counts.inFlightTokens += tokens;
+    count(found.get(key) ?? put(found, key, none), lease);
   }
   return [...found.values()];
 }

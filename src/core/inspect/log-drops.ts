@@ -2,7 +2,7 @@
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { type Clock, letProcessEnd, realClock } from '../../base/clock.js';
 import * as s from '../../base/schema/schema.js';
-import type { DroppedEvent, FlowEvents } from '../events.js';
+import type { FlowEvents } from '../events.js';
 
 /** Where the lines go, and how often. */
 export interface LogDropsOptions {
@@ -31,6 +31,8 @@ export interface DropSummary {
   readonly isShadow?: true;
 }
 
+type Counted = Required<Pick<DropSummary, 'reasons' | 'priorities' | 'fairnessIds'>>;
+
 const optionsSchema = s.object({
   onLine: s.callable<LogDropsOptions['onLine']>(),
   everyMs: s.optional(s.aboveZero(), 10_000),
@@ -54,22 +56,35 @@ interface Source {
  */
 export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void } {
   const { onLine, everyMs, fairnessIds, clock } = s.parse(optionsSchema, options, 'logDrops');
-  let period: Period | undefined;
+  let period: { readonly beganAtMs: number; drops: number; readonly counts: Record<keyof Counted, Counts> } | undefined;
   let timer: unknown;
 
   function tell(): void {
     if (period === undefined) return;
-    const summary = { ...period.summary(clock.now()), ...(flow.isShadow === true && { isShadow: true as const }) };
+    const { beganAtMs, drops, counts } = period;
+    const summary: DropSummary = {
+      drops,
+      periodMs: Math.round(clock.now() - beganAtMs),
+      reasons: counts.reasons.most(),
+      priorities: counts.priorities.most(),
+      ...(fairnessIds && { fairnessIds: counts.fairnessIds.most(namesTold) }),
+      ...(flow.isShadow === true && { isShadow: true }),
+    };
     period = undefined;
     onLine(lineOf(summary), summary);
   }
 
   const stopListening = flow.on('dropped', ({ outcome }) => {
     if (period === undefined) {
-      period = new Period(clock.now(), fairnessIds);
+      const counts = { reasons: new Counts(), priorities: new Counts(), fairnessIds: new Counts() };
+      period = { beganAtMs: clock.now(), drops: 0, counts };
       timer = letProcessEnd(clock.setTimeout(tell, everyMs));
     }
-    period.count(outcome);
+    const { counts } = period;
+    period.drops++;
+    counts.reasons.add(outcome.reason);
+    counts.priorities.add(String(outcome.priority));
+    if (fairnessIds) counts.fairnessIds.add(outcome.fairnessId);
   });
 
   return {
@@ -79,33 +94,6 @@ export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void
       tell();
     },
   };
-}
-
-class Period {
-  private drops = 0;
-  private readonly reasons = new Counts();
-  private readonly priorities = new Counts();
-  private readonly fairnessIds: Counts | undefined;
-  private readonly beganAtMs: number;
-
-  constructor(nowMs: number, hasFairnessIds: boolean) {
-    this.beganAtMs = nowMs;
-    this.fairnessIds = hasFairnessIds ? new Counts() : undefined;
-  }
-
-  count({ reason, priority, fairnessId }: DroppedEvent['outcome']): void {
-    this.drops++;
-    this.reasons.add(reason);
-    this.priorities.add(String(priority));
-    this.fairnessIds?.add(fairnessId);
-  }
-
-  summary(nowMs: number): DropSummary {
-    const { drops, reasons, priorities, fairnessIds } = this;
-    const periodMs = Math.round(nowMs - this.beganAtMs);
-    const told = { drops, periodMs, reasons: reasons.most(), priorities: priorities.most() };
-    return fairnessIds === undefined ? told : { ...told, fairnessIds: fairnessIds.most(namesTold) };
-  }
 }
 
 class Counts {

@@ -96,11 +96,9 @@ const bounded: Depth = { place: 1_000, shared: 1_000, unordered: 16 };
 const all = Infinity;
 const unbounded: Depth = { place: all, shared: all, unordered: all };
 
-function isBound(given: unknown): given is number | 'all' {
+const bound = s.value("a number from 0 up, or 'all'", (given): given is number | 'all' => {
   return given === 'all' || (typeof given === 'number' && given >= 0);
-}
-
-const bound = s.value("a number from 0 up, or 'all'", isBound);
+});
 const boundsSchema = s.object({ flows: s.optional(bound, 8), waits: s.optional(bound, 6) });
 
 /**

@@ -7,30 +7,21 @@ import type { UsageLimitPolicy } from './usage-limit-policy.js';
 
 export class Ceilings {
   /** True when the policy hears of dispatches. */
-  hearsDispatches = false;
+  readonly hearsDispatches: boolean;
   /** True when the policy may open a band though the saturation stays where it is. */
-  reopens = false;
+  readonly reopens: boolean;
   /** True when the ceilings depend on the priorities alone. */
-  isConstant = false;
+  readonly isConstant: boolean;
   /** The set of bands that they were computed for; -1: they hold for one judgement. */
   version = -1;
-  private policy: UsageLimitPolicy;
-  private guard: PluginGuard;
+  private readonly policy: UsageLimitPolicy;
+  private readonly guard: PluginGuard;
   private readonly bands: BandRegistry;
-  private readonly errors: PluginErrorSink;
 
   constructor(bands: BandRegistry, errors: PluginErrorSink, policy: UsageLimitPolicy) {
     this.bands = bands;
-    this.errors = errors;
     this.policy = policy;
     this.guard = new PluginGuard('usageLimit', policy, errors);
-    this.configure(policy);
-  }
-
-  configure(policy: UsageLimitPolicy): void {
-    this.policy = policy;
-    this.guard = new PluginGuard('usageLimit', policy, this.errors);
-    this.version = -1;
     this.isConstant = this.guard.read(policy, 'constant') === true;
     this.reopens = this.guard.read(policy, 'reopens') === true;
     this.hearsDispatches = this.guard.has(policy, 'dispatched');

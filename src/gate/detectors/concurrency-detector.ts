@@ -74,17 +74,16 @@ export function concurrencyDetector(
     return (endpoint) =>
       endpoint.inFlightTokens === 0 || endpoint.inFlightTokens + tokens <= tokensOf(endpoint, 1 + headroom);
   }
-  function sumUp(endpoints: readonly EndpointView[]): void {
-    summed = endpoints;
-    capacity = endpoints.reduce((sum, endpoint) => sum + (isByTokens ? tokensOf(endpoint) : seatsOf(endpoint)), 0);
-  }
 
   return {
     type,
     saturation(pool) {
       if (pool.endpoints.length === 0) return 1;
       // Another array when members or weights have changed.
-      if (pool.endpoints !== summed) sumUp(pool.endpoints);
+      if (pool.endpoints !== summed) {
+        summed = pool.endpoints;
+        capacity = summed.reduce((sum, endpoint) => sum + (isByTokens ? tokensOf : seatsOf)(endpoint), 0);
+      }
       if (concurrencyMode === 'requests') return pool.inFlightRequests / capacity;
       if (isByTokens) return pool.inFlightTokens / capacity;
       let sum = 0;

@@ -54,12 +54,12 @@ export interface SimulationOptions extends ScenarioBody {
 
 export type SimulatedFlow = Omit<FlowControllerOptions<SimRequest>, 'clock' | 'pool'>;
 
-type Filled<K extends keyof ScenarioBody> = { readonly [P in K]: NonNullable<ScenarioBody[P]> };
-
 /** Resolved: ms, and defaults filled in. */
 export interface ResolvedSimulation
-  extends Filled<'name' | 'seed' | 'servers' | 'traffic' | 'outages' | 'slowdowns' | 'usageReports' | 'onEvicted'>,
-    Pick<ScenarioBody, 'reports' | 'serviceDifference'> {
+  extends s.Filled<
+    Omit<ScenarioBody, 'duration' | 'warmUp' | 'drain' | 'bucket' | 'keepRequests'>,
+    'reports' | 'serviceDifference'
+  > {
   readonly durationMs: number;
   readonly warmUpMs: number;
   readonly drainMs: number;

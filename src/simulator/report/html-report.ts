@@ -52,21 +52,17 @@ ${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : '
     const top = Math.max(0, ...all.filter((value) => !Number.isNaN(value)));
     return drawn.map((chart) => lineChart({ ...chart, title, unit, top })).join('\n');
   });
+  const row = (inside: string, columns: number): string =>
+    `<div class="row" style="--columns:${columns}">${inside}</div>`;
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title><style>${style}</style></head>
 <body><h1>${escapeHtml(title)}</h1>
-<div class="row" style="--columns:${results.length}">${heads.join('\n')}</div>
-${rowsOfCharts(charts, results.length)}
+${row(heads.join('\n'), results.length)}
+${(results.length === 1 ? [charts.join('\n')] : charts).map((inside) => row(inside, Math.max(results.length, 2))).join('\n')}
 <footer>Made by headgate/simulator: the gateway's own controller on simulated servers and traffic.</footer>
 </body></html>
 `;
-}
-
-function rowsOfCharts(charts: readonly string[], results: number): string {
-  const row = (inside: string, columns: number): string =>
-    `<div class="row" style="--columns:${columns}">${inside}</div>`;
-  return results === 1 ? row(charts.join('\n'), 2) : charts.map((inside) => row(inside, results)).join('\n');
 }
 
 function tableOf(result: SimulationResult): string {

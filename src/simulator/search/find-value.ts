@@ -73,9 +73,18 @@ export function findValue(given: FindOptions): FoundValues {
   };
 
   for (let point = 0; point < gridPoints; point++) attempt(gridValue(from, to, point / (gridPoints - 1)));
-  refineClosest(curve, attempt, between);
-
-  const all = curve();
+  let all = curve();
+  // If no value of the grid will do, a narrow range may lie beside the value that came closest.
+  for (let round = 0; round < refinements && all.every((tried) => !(tried.miss <= 0)); round++) {
+    const best = all.reduce((index, tried, at) => (tried.miss < (all[index] as TriedValue).miss ? at : index), 0);
+    const here = all[best] as TriedValue;
+    for (const other of [all[best - 1], all[best + 1]]) {
+      const value = other && between(here.value, other.value);
+      if (value !== undefined) attempt(value);
+    }
+    if (curve().length === all.length) break;
+    all = curve();
+  }
   const closest = all.reduce((best, candidate) => (candidate.miss < best.miss ? candidate : best));
   const [longest] = rangesOf(all).sort((a, b) => b.to - b.from - (a.to - a.from));
   if (longest === undefined) return { least: undefined, greatest: undefined, others: [], closest, curve: all };
@@ -117,23 +126,4 @@ function gridValue(from: number, to: number, part: number): number {
   return from > 0 && to > 4 * from
     ? Math.exp(Math.log(from) + (Math.log(to) - Math.log(from)) * part)
     : from + (to - from) * part;
-}
-
-/** If no value of the grid will do, a narrow range may lie beside the value that came closest. */
-function refineClosest(
-  curve: () => TriedValue[],
-  attempt: (value: number) => TriedValue,
-  between: (one: number, other: number) => number | undefined,
-): void {
-  for (let round = 0; round < refinements; round++) {
-    const all = curve();
-    if (all.some(({ miss }) => miss <= 0)) return;
-    const best = all.reduce((index, { miss }, at) => (miss < (all[index] as TriedValue).miss ? at : index), 0);
-    const here = all[best] as TriedValue;
-    const open = [all[best - 1], all[best + 1]]
-      .map((other) => other && between(here.value, other.value))
-      .filter((value) => value !== undefined);
-    if (open.length === 0) return;
-    for (const value of open) attempt(value);
-  }
 }

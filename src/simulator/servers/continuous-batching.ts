@@ -12,10 +12,10 @@
  * decodeMs·decoding + kvTokenMs·resident tokens + prefillTokenMs·prompt
  * tokens`, a line fitted in `calibrate`.
  */
+import type { Filled } from '../../base/schema/element.js';
 import type { SimEvent } from '../clock/virtual-clock.js';
 import type { SimRequest } from '../requests/sim-request.js';
-import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
-import { ModelServer, TimeAverage } from './sim-server.js';
+import { ModelServer, type ServerFactory, type ServerHost, type ServerLoad, type SimServer } from './sim-server.js';
 
 export interface ContinuousBatchingOptions {
   /** Tokens that the KV cache holds. @default 60,000 */
@@ -38,7 +38,7 @@ export interface ContinuousBatchingOptions {
   readonly overheadMs?: number | undefined;
 }
 
-type Settings = { readonly [K in keyof ContinuousBatchingOptions]-?: number };
+type Settings = Filled<ContinuousBatchingOptions>;
 
 export const continuousBatchingDefaults: Settings = {
   kvTokens: 60_000,
@@ -69,10 +69,6 @@ class BatchingServer extends ModelServer implements SimServer {
   private readonly onTheWay = new Map<SimRequest, SimEvent>();
   /** In order of arrival, preempted ones in front. */
   private readonly waiting: SimRequest[] = [];
-  private readonly inBatch = new TimeAverage();
-  private readonly working = new TimeAverage();
-  private peakBlocks = 0;
-  private preemptions = 0;
   private isStepping = false;
   private readonly startStep = (): void => this.beginStep();
   private readonly endStep = (): void => this.finishStep();
@@ -138,15 +134,6 @@ class BatchingServer extends ModelServer implements SimServer {
     };
   }
 
-  use(nowMs: number): ServerUse {
-    return {
-      utilization: this.working.mean(nowMs),
-      meanRunning: this.inBatch.mean(nowMs),
-      peakKvUsage: this.peakBlocks / this.blocks,
-      preemptions: this.preemptions,
-    };
-  }
-
   private beginStep(): void {
     const { running, waiting, settings } = this;
     let tokensLeft = settings.maxBatchedTokens;
@@ -176,7 +163,7 @@ class BatchingServer extends ModelServer implements SimServer {
     this.inBatch.set(running.length, clock.now());
     this.isStepping = running.length > 0;
     this.working.set(this.isStepping ? 1 : 0, clock.now());
-    if (this.usedBlocks > this.peakBlocks) this.peakBlocks = this.usedBlocks;
+    this.peakKvUsage = Math.max(this.peakKvUsage, this.usedBlocks / this.blocks);
     if (this.isStepping) clock.after(this.durationMs(), this.endStep);
   }
 

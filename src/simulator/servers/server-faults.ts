@@ -45,14 +45,11 @@ export function slowDown(slowdowns: readonly Slowdown[], servers: readonly SimSe
       const issue = { path: `slowdowns[${index}].server`, expected, got: JSON.stringify(id) };
       throw new FlowConfigError('simulation', [issue]);
     }
-    const change = (): void => server.slowDown?.(factorAt(slowdowns, id, clock.now()));
+    const isOn = (each: Slowdown): boolean =>
+      each.server === id && each.at <= clock.now() && clock.now() < each.at + (each.for ?? Infinity);
+    const change = (): void =>
+      server.slowDown?.(slowdowns.filter(isOn).reduce((product, { factor }) => product * factor, 1));
     clock.at(at, change);
     clock.at(at + lengthMs, change);
   }
-}
-
-function factorAt(slowdowns: readonly Slowdown[], id: string, nowMs: number): number {
-  return slowdowns
-    .filter(({ server, at, for: lengthMs = Infinity }) => server === id && at <= nowMs && nowMs < at + lengthMs)
-    .reduce((product, { factor }) => product * factor, 1);
 }

@@ -2,7 +2,7 @@
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { type Distribution, distribution } from '../random/distributions.js';
-import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
+import { oneOfShapes, type Shapes } from '../schemas.js';
 import { type ContinuousBatchingOptions, continuousBatching } from './continuous-batching.js';
 import type { ServerFactory } from './sim-server.js';
 import { type SlotsOptions, slots } from './slots.js';
@@ -42,13 +42,13 @@ const shapes: Shapes<ServerSpec['model']> = {
   slots: s.object({ ...common, slots: s.positiveInteger(), serviceTime: s.optional(timeAboveZero) }),
   'continuous-batching': s.object({
     ...common,
-    ...optionals(s.positiveInteger(), 'kvTokens', 'blockTokens', 'maxSequences', 'maxBatchedTokens'),
+    ...s.optionals(s.positiveInteger(), 'kvTokens', 'blockTokens', 'maxSequences', 'maxBatchedTokens'),
     stepMs: s.optional(s.aboveZero()),
-    ...optionals(s.atLeastZero(), 'decodeMs', 'kvTokenMs', 'prefillTokenMs', 'overheadMs'),
+    ...s.optionals(s.atLeastZero(), 'decodeMs', 'kvTokenMs', 'prefillTokenMs', 'overheadMs'),
   }),
   'vtc-serving': s.object({
     ...common,
-    ...optionals(s.positiveInteger(), 'kvTokens', 'maxPromptTokens', 'stepsBetweenBatches'),
+    ...s.optionals(s.positiveInteger(), 'kvTokens', 'maxPromptTokens', 'stepsBetweenBatches'),
     timeFactor: s.optional(s.aboveZero()),
   }),
   custom: s.object({ ...common, create: s.callable<ServerFactory>() }),

@@ -62,6 +62,11 @@ export abstract class ModelServer {
   protected readonly host: ServerHost;
   /** Steps and requests that begin take so many times as long; what runs keeps its end. */
   protected slowness = 1;
+  protected readonly inBatch: TimeAverage = new TimeAverage();
+  protected readonly working: TimeAverage = new TimeAverage();
+  /** The most of the KV cache that was used, 0…1. */
+  protected peakKvUsage = 0;
+  protected preemptions = 0;
 
   constructor(id: string, host: ServerHost) {
     this.id = id;
@@ -70,6 +75,11 @@ export abstract class ModelServer {
 
   slowDown(factor: number): void {
     this.slowness = factor;
+  }
+
+  use(nowMs: number): ServerUse {
+    const { working, inBatch, peakKvUsage, preemptions } = this;
+    return { utilization: working.mean(nowMs), meanRunning: inBatch.mean(nowMs), peakKvUsage, preemptions };
   }
 }
 

@@ -7,7 +7,7 @@ import type { SimEvent } from '../clock/virtual-clock.js';
 import { type Distribution, type Random, type Sampler, samplerOf } from '../random/distributions.js';
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
-import { ModelServer, TimeAverage } from './sim-server.js';
+import { ModelServer } from './sim-server.js';
 
 export interface SlotsOptions {
   /** Requests served at a time; an integer from 1 up. */
@@ -23,7 +23,6 @@ export function slots({ slots: count, serviceTime = 1000 }: SlotsOptions): Serve
 class SlotServer extends ModelServer implements SimServer {
   private readonly slots: number;
   private readonly draw: Sampler;
-  private readonly taken = new TimeAverage();
   private readonly running = new Map<SimRequest, SimEvent>();
   private readonly waiting = new Denque<SimRequest>();
 
@@ -51,35 +50,35 @@ class SlotServer extends ModelServer implements SimServer {
   }
 
   hasRoom(): boolean {
-    return this.waiting.length === 0 && this.taken.value < this.slots;
+    return this.waiting.length === 0 && this.inBatch.value < this.slots;
   }
 
   load(): ServerLoad {
     return {
       waitingQueueSize: this.waiting.length,
       runningRequests: this.running.size,
-      kvCacheUsage: this.taken.value / this.slots,
+      kvCacheUsage: this.inBatch.value / this.slots,
     };
   }
 
-  use(nowMs: number): ServerUse {
-    const mean = this.taken.mean(nowMs);
+  override use(nowMs: number): ServerUse {
+    const mean = this.inBatch.mean(nowMs);
     return {
       utilization: mean / this.slots,
       meanRunning: mean,
-      peakKvUsage: this.taken.peak / this.slots,
+      peakKvUsage: this.inBatch.peak / this.slots,
       preemptions: 0,
     };
   }
 
   /** A request wider than the server runs alone. */
   private fits({ seats }: SimRequest): boolean {
-    return this.taken.value + Math.min(seats, this.slots) <= this.slots;
+    return this.inBatch.value + Math.min(seats, this.slots) <= this.slots;
   }
 
   private start(request: SimRequest): void {
     const { clock } = this.host;
-    this.taken.add(Math.min(request.seats, this.slots), clock.now());
+    this.inBatch.add(Math.min(request.seats, this.slots), clock.now());
     this.host.started(request);
     this.running.set(
       request,
@@ -97,7 +96,7 @@ class SlotServer extends ModelServer implements SimServer {
 
   private leave(request: SimRequest): void {
     this.running.delete(request);
-    this.taken.add(-Math.min(request.seats, this.slots), this.host.clock.now());
+    this.inBatch.add(-Math.min(request.seats, this.slots), this.host.clock.now());
   }
 
   private startWaiting(): void {

@@ -5,9 +5,9 @@
  * gateway in front cannot know whether the next one fits. Sources: Sheng et al., "Fairness in serving large language
  * models" (OSDI '24) and its artifact, slora/server/router; the times are fitted to the artifact's cost profile.
  */
+import type { Filled } from '../../base/schema/element.js';
 import type { SimRequest } from '../requests/sim-request.js';
-import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
-import { ModelServer, TimeAverage } from './sim-server.js';
+import { ModelServer, type ServerFactory, type ServerHost, type ServerLoad, type SimServer } from './sim-server.js';
 
 export interface VtcServingOptions {
   /** Tokens that the KV pool holds. @default 10,000 */
@@ -29,7 +29,7 @@ export function vtcServing(options: VtcServingOptions = {}): ServerFactory {
   return (id, host) => new VtcServer(id, host, { kvTokens, maxPromptTokens, stepsBetweenBatches, timeFactor });
 }
 
-type Settings = { readonly [K in keyof VtcServingOptions]-?: number };
+type Settings = Filled<VtcServingOptions>;
 
 /** In a request: `held` is tokens in the pool, `left` those still to come. */
 class VtcServer extends ModelServer implements SimServer {
@@ -44,9 +44,6 @@ class VtcServer extends ModelServer implements SimServer {
   private isOpen = true;
   private isBusy = false;
   private kvHeld = 0;
-  private peakKv = 0;
-  private readonly inBatch = new TimeAverage();
-  private readonly working = new TimeAverage();
   private readonly endPrefill = (): void => this.prefilled();
   private readonly endDecode = (): void => this.decoded();
 
@@ -85,15 +82,6 @@ class VtcServer extends ModelServer implements SimServer {
     };
   }
 
-  use(nowMs: number): ServerUse {
-    return {
-      utilization: this.working.mean(nowMs),
-      meanRunning: this.inBatch.mean(nowMs),
-      peakKvUsage: this.peakKv / this.settings.kvTokens,
-      preemptions: 0,
-    };
-  }
-
   /** Lets waiting requests join as far as they fit, then decides on the next step. */
   private next(): void {
     const { clock } = this.host;
@@ -125,8 +113,7 @@ class VtcServer extends ModelServer implements SimServer {
       this.door.shift();
       request.held = request.promptTokens + 1;
       request.left = request.outputTokens - 1;
-      this.kvHeld += request.held;
-      if (this.kvHeld > this.peakKv) this.peakKv = this.kvHeld;
+      this.hold(request.held);
       this.joining.push(request);
       this.joiningTokens += request.promptTokens;
       this.host.started(request);
@@ -170,10 +157,14 @@ class VtcServer extends ModelServer implements SimServer {
       request.left--;
       this.host.token(request);
     }
-    this.kvHeld += this.batch.length;
-    if (this.kvHeld > this.peakKv) this.peakKv = this.kvHeld;
+    this.hold(this.batch.length);
     this.endFinished(this.batch);
     this.afterStep();
+  }
+
+  private hold(tokens: number): void {
+    this.kvHeld += tokens;
+    this.peakKvUsage = Math.max(this.peakKvUsage, this.kvHeld / this.settings.kvTokens);
   }
 
   private endFinished(candidates: readonly SimRequest[]): void {

@@ -5,6 +5,8 @@
  *     spans      ├──2──┤   ├─1─┤            changes at      a   b   c   d
  *                    ├────3────┤            amount after    2   5   3   …
  */
+import { placesBefore } from '../../base/places-before.js';
+
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -78,11 +80,5 @@ export class LoadCourse {
 
 /** The index of the last value that is not above `most`; -1 when there is none. */
 function lastUpTo(values: Float64Array, most: number): number {
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((values[middle] ?? 0) <= most) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return placesBefore(values.length, (place) => (values[place] ?? 0) <= most) - 1;
 }

@@ -24,19 +24,12 @@ export function isFigure(column: string): column is FigureColumn {
 
 export type RowFigure = (typeof figureColumns)[FigureColumn]['of'];
 
-export type TextColumn =
-  | 'arrivalMs'
-  | 'arrivalSeconds'
-  /** Instants such as `2023-11-16 18:17:03.9799600`, or seconds or milliseconds since 1970. */
-  | 'arrivedAt'
-  | 'firstTokenAt'
-  | 'endedAt'
-  | 'tenant'
-  | 'priority'
-  | 'server'
-  /** Of the answer, by HTTP: from 400 up there was none. */
-  | 'status'
-  | 'event';
+/** Instants are such as `2023-11-16 18:17:03.9799600`, or seconds or milliseconds since 1970. */
+const instants = ['arrivedAt', 'firstTokenAt', 'endedAt'] as const;
+/** `status`: of the answer, by HTTP: from 400 up there was none. */
+const texts = ['tenant', 'priority', 'server', 'status', 'event'] as const;
+
+export type TextColumn = 'arrivalMs' | 'arrivalSeconds' | (typeof instants)[number] | (typeof texts)[number];
 
 /** The content of a column; `ignored` is known, and of no use here. */
 export type TraceColumn = FigureColumn | TextColumn | 'ignored';
@@ -57,8 +50,10 @@ export interface TraceFormat {
   readonly event?: string;
 }
 
-const ignored = (names: readonly string[]): Record<string, TraceColumn> =>
-  Object.fromEntries(names.map((name) => [name, 'ignored']));
+const as = (column: TraceColumn, names: readonly string[]): Record<string, TraceColumn> =>
+  Object.fromEntries(names.map((name) => [name, column]));
+const sameName = <C extends TraceColumn>(columns: readonly C[]): Record<string, TraceColumn> =>
+  Object.fromEntries(columns.map((column) => [column, column]));
 
 function format({
   columns,
@@ -79,19 +74,10 @@ const own = format({
   columns: {
     arrivalMs: 'arrivalMs',
     arrival: 'arrivalSeconds',
-    arrivedAt: 'arrivedAt',
-    firstTokenAt: 'firstTokenAt',
-    endedAt: 'endedAt',
-    tenant: 'tenant',
-    priority: 'priority',
-    server: 'server',
-    status: 'status',
+    ...sameName(instants),
+    ...sameName(texts.filter((column) => column !== 'event')),
     completionTokens: 'outputTokens',
-    ...Object.fromEntries(
-      Object.keys(figureColumns)
-        .filter(isFigure)
-        .map((name) => [name, name]),
-    ),
+    ...sameName(Object.keys(figureColumns).filter(isFigure)),
   },
 });
 
@@ -102,10 +88,7 @@ const traceFormats: readonly TraceFormat[] = [
     marks: ['event', 'time'],
     columns: {
       time: 'endedAt',
-      event: 'event',
-      tenant: 'tenant',
-      priority: 'priority',
-      promptTokens: 'promptTokens',
+      ...sameName(['event', 'tenant', 'priority', 'promptTokens']),
       completionTokens: 'outputTokens',
       endpoint: 'server',
       queuedMs: 'queuedMs',
@@ -128,7 +111,7 @@ const traceFormats: readonly TraceFormat[] = [
       Timestamp: 'arrivalSeconds',
       'Request tokens': 'promptTokens',
       'Response tokens': 'outputTokens',
-      ...ignored(['model', 'sessionid', 'elapsedtime', 'totaltokens', 'logtype']),
+      ...as('ignored', ['model', 'sessionid', 'elapsedtime', 'totaltokens', 'logtype']),
     },
   }),
   format({
@@ -138,7 +121,7 @@ const traceFormats: readonly TraceFormat[] = [
       timestamp: 'arrivalMs',
       input_length: 'promptTokens',
       output_length: 'outputTokens',
-      ...ignored(['hashids', 'round', 'sessionid']),
+      ...as('ignored', ['hashids', 'round', 'sessionid']),
     },
   }),
   format({

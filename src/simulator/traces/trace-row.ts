@@ -1,7 +1,6 @@
 /** One recorded request. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import { optionals } from '../schemas.js';
 
 export interface TraceRow {
   /** From the beginning of the trace, ms from 0 up. Rows are in order. */
@@ -22,9 +21,9 @@ export interface TraceRow {
 
 const traceRow: Schema<TraceRow> = s.object({
   arrivalMs: s.atLeastZero(),
-  ...optionals(s.text(), 'tenant', 'server'),
+  ...s.optionals(s.text(), 'tenant', 'server'),
   priority: s.optional(s.integer()),
-  ...optionals(s.atLeastZero(), 'promptTokens', 'outputTokens', 'serviceMs', 'queuedMs', 'ttftMs', 'totalMs'),
+  ...s.optionals(s.atLeastZero(), 'promptTokens', 'outputTokens', 'serviceMs', 'queuedMs', 'ttftMs', 'totalMs'),
 });
 
 export const someRows: Schema<readonly TraceRow[]> = s.list(traceRow);

@@ -3,7 +3,7 @@ import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
-import { oneOfShapes, optionals, type Shapes } from '../schemas.js';
+import { oneOfShapes, type Shapes } from '../schemas.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';
 
 /** When requests come. Times are ms; rates are requests per second. */
@@ -127,18 +127,18 @@ const arrivals: Schema<Arrivals> = oneOfShapes('type', arrivalShapes);
 
 const retries: Schema<RetrySpec> = s.object({
   max: s.optional(s.integer({ from: 0 })),
-  ...optionals(span, 'initial', 'longest'),
+  ...s.optionals(span, 'initial', 'longest'),
   obeysRetryAfter: s.optional(s.flag()),
   budget: s.optional(s.atLeastZero()),
 });
 
 const client: Schema<ClientSpec> = s.object({
-  ...optionals(times, 'patience', 'deadline'),
+  ...s.optionals(times, 'patience', 'deadline'),
   tellsGateway: s.optional(s.flag()),
   retries: s.optional(retries),
 });
 
-const slo: Schema<SloSpec> = s.object(optionals(span, 'ttft', 'perToken', 'total'));
+const slo: Schema<SloSpec> = s.object(s.optionals(span, 'ttft', 'perToken', 'total'));
 
 export const trafficSpec: Schema<TrafficSpec> = s.object(
   {
@@ -147,11 +147,11 @@ export const trafficSpec: Schema<TrafficSpec> = s.object(
     priority: s.optional(s.integer()),
     class: s.optional(s.text('the name of a class')),
     arrivals,
-    ...optionals(counts, 'promptTokens', 'outputTokens', 'seats'),
+    ...s.optionals(counts, 'promptTokens', 'outputTokens', 'seats'),
     serviceTime: s.optional(distribution(s.durationAboveZero('100ms'))),
     tokens: s.optional(s.oneOf('prompt', 'seats', 'total')),
     bytes: s.optional(s.integer({ from: 0 })),
-    ...optionals(times, 'ttl', 'sloTtft'),
+    ...s.optionals(times, 'ttl', 'sloTtft'),
     ttlMargin: s.optional(s.duration('10ms')),
     slo: s.optional(slo),
     client: s.optional(client),

@@ -8,7 +8,7 @@ export interface BandOrder {
   readonly needsOldest: boolean;
   choose(open: readonly PriorityBand[], all: readonly PriorityBand[], saturation: number): PriorityBand;
   /** True when `dispatched` must be called. */
-  readonly hearsDispatches?: boolean;
+  hearsDispatches?: boolean;
   dispatched?(priority: number): void;
   /** Sets the receiver of faults, for an order that is foreign code. */
   reportTo?(errors: PluginErrorSink): void;

@@ -5,19 +5,10 @@ import type { FlowView, ItemView } from '../views.js';
 import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 
 /** A flow's place in the heap, by the head it had when it was entered. */
-class Entry implements Queued {
-  isWaiting = true;
+interface Entry extends Queued {
+  isWaiting: boolean;
   readonly flow: FlowView;
   readonly head: ItemView;
-
-  constructor(flow: FlowView, head: ItemView) {
-    this.flow = flow;
-    this.head = head;
-  }
-
-  get sequence(): number {
-    return this.head.sequence;
-  }
 }
 
 /** The flow whose head comes first by `compare`, which must break its own ties. O(log flows). */
@@ -31,8 +22,9 @@ function earliestHeadSelector(compare: (a: ItemView, b: ItemView) => number): Fl
   const heap = new HeapQueue<Entry>((a, b) => compare(a.head, b.head));
 
   function enter(flow: FlowView): void {
-    if (flow.head === undefined) return;
-    const entry = new Entry(flow, flow.head);
+    const { head } = flow;
+    if (head === undefined) return;
+    const entry: Entry = { isWaiting: true, flow, head, sequence: head.sequence };
     entries.set(flow, entry);
     heap.push(entry);
   }

@@ -193,7 +193,10 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
     try {
       const selector = this.policy.createSelector(this.band);
       if (typeof selector?.pick === 'function') {
-        this.tellNearMisses(selector);
+        for (const { given, meant } of misspelledHooks(selector, selectorMethods)) {
+          const what = `the selector has a method "${given}" that is never called: the name is "${meant}"`;
+          this.guard.failed(new TypeError(what));
+        }
         return selector;
       }
       this.guard.violated('createSelector must return an object with a pick method', selector);
@@ -201,12 +204,5 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
       this.guard.failed(error);
     }
     return undefined;
-  }
-
-  private tellNearMisses(selector: FlowSelector): void {
-    for (const { given, meant } of misspelledHooks(selector, selectorMethods)) {
-      const what = `the selector has a method "${given}" that is never called: the name is "${meant}"`;
-      this.guard.failed(new TypeError(what));
-    }
   }
 }

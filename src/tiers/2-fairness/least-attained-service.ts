@@ -1,6 +1,6 @@
 /** Least attained service: the flow that consumed least of late goes next, and a long wait counts a little. */
 import type { FlowView } from '../views.js';
-import type { Program, ProgramStrategy } from './program-table.js';
+import { highest, type Program, type ProgramStrategy } from './program-table.js';
 
 export interface LeastAttainedServiceSettings {
   readonly weightService: number;
@@ -53,21 +53,11 @@ export function leastAttainedService(settings: LeastAttainedServiceSettings): Pr
         shortestMs = Math.min(shortestMs, waitMs);
         longestMs = Math.max(longestMs, waitMs);
       }
-      let best: FlowView | undefined;
-      let bestScore = -Infinity;
-      for (const flow of flows) {
-        const head = flow.head;
-        if (head === undefined) continue;
+      return highest(flows, (flow) => {
         const service = rangeNormalize(serviceOf(flow), leastService, mostService);
         const wait = rangeNormalize(headWaitMs(flow, nowMs), shortestMs, longestMs);
-        const score = weightService * (1 - service) + weightHeadWait * wait;
-        const isTie = score === bestScore && head.sequence < (best?.head?.sequence ?? Infinity);
-        if (score > bestScore || isTie) {
-          best = flow;
-          bestScore = score;
-        }
-      }
-      return best;
+        return weightService * (1 - service) + weightHeadWait * wait;
+      });
     },
     charge(program, cost, nowMs) {
       program.service = Math.max(serviceAt(program, nowMs, halfLifeMs) + cost, 0);

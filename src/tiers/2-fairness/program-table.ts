@@ -44,6 +44,26 @@ export interface ProgramStrategy {
   charge?(program: Program, cost: number, nowMs: number): void;
 }
 
+/** The flow with the highest score, of equals the one whose first request came first. */
+export function highest(
+  flows: Iterable<FlowView>,
+  scoreOf: (flow: FlowView, head: ItemView) => number,
+  isFirst = (a: ItemView, b: ItemView): boolean => a.sequence < b.sequence,
+): FlowView | undefined {
+  let best: FlowView | undefined;
+  let bestScore = -Infinity;
+  for (const flow of flows) {
+    const { head } = flow;
+    if (head === undefined) continue;
+    const score = scoreOf(flow, head);
+    const isTie = score === bestScore && (best?.head === undefined || isFirst(head, best.head));
+    if (score <= bestScore && !isTie) continue;
+    best = flow;
+    bestScore = score;
+  }
+  return best;
+}
+
 export class ProgramTable {
   private readonly programs = new Map<string, Program>();
   private readonly idle = new LinkedList<Program>();

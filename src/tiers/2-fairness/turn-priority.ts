@@ -1,6 +1,5 @@
 /** Turn priority: the deepest session goes next, so that what is begun ends; waiting makes up for depth. */
-import type { FlowView, ItemView } from '../views.js';
-import type { Program, ProgramStrategy } from './program-table.js';
+import { highest, type Program, type ProgramStrategy } from './program-table.js';
 
 export interface TurnPrioritySettings {
   /** Turns that one second of waiting is worth. */
@@ -28,36 +27,24 @@ export function turnOf(program: Program | undefined, arrivedAtMs: number, inacti
 
 /**
  * Score = turn + `timeWeight` · seconds that the head has waited; the highest goes, of equals the one that waited
- * longer, and then the one that came first.
+ * longest.
  * Differs from llm-d-router: after a pause the count begins again, where the reference counts on from the second
  * request; and fairness IDs that many share never gain depth, or the clients behind them would overtake every session.
  * Source: llm-d-router, program-aware-fairness, strategy turn-priority.
  */
 export function turnPriority({ timeWeight, inactivityMs }: TurnPrioritySettings): ProgramStrategy {
   return {
-    pick(flows, programOf, nowMs) {
-      let best: FlowView | undefined;
-      let bestHead: ItemView | undefined;
-      let bestScore = -Infinity;
-      for (const flow of flows) {
-        const head = flow.head;
-        if (head === undefined) continue;
-        const waitSeconds = Math.max(nowMs - head.enqueuedAtMs, 0) / 1000;
-        const score = turnOf(programOf(flow), head.enqueuedAtMs, inactivityMs) + timeWeight * waitSeconds;
-        if (score > bestScore || (score === bestScore && bestHead !== undefined && cameFirst(head, bestHead))) {
-          best = flow;
-          bestHead = head;
-          bestScore = score;
-        }
-      }
-      return best;
-    },
+    pick: (flows, programOf, nowMs) =>
+      highest(
+        flows,
+        (flow, { enqueuedAtMs }) => {
+          const waitSeconds = Math.max(nowMs - enqueuedAtMs, 0) / 1000;
+          return turnOf(programOf(flow), enqueuedAtMs, inactivityMs) + timeWeight * waitSeconds;
+        },
+        (a, b) => (a.enqueuedAtMs - b.enqueuedAtMs || a.sequence - b.sequence) < 0,
+      ),
     dispatching(program, item) {
       if (beginsSession(program, item.enqueuedAtMs, inactivityMs)) program.dispatched = 0;
     },
   };
-}
-
-function cameFirst(a: ItemView, b: ItemView): boolean {
-  return a.enqueuedAtMs < b.enqueuedAtMs || (a.enqueuedAtMs === b.enqueuedAtMs && a.sequence < b.sequence);
 }

@@ -5,6 +5,7 @@
  *     model ── octaves of tokens: 0 │ 1 │ 2–3 │ 4–7 │ …    each with its latest times, by age and in order
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
+import { placesBefore } from '../../base/places-before.js';
 import { put } from '../../base/put.js';
 import { requestField } from '../../base/request-field.js';
 import type { ItemView } from '../views.js';
@@ -39,14 +40,7 @@ export class LatestMedian {
 
   /** How many are less. */
   private placeOf(durationMs: number): number {
-    let low = 0;
-    let high = this.sorted.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((this.sorted[middle] as number) < durationMs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return placesBefore(this.sorted.length, (place) => (this.sorted[place] as number) < durationMs);
   }
 }
 

@@ -1,6 +1,6 @@
 /** An ordering policy behind a guard: what throws or answers nonsense is reported, and counts as no answer. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
-import { PluginGuard, yesOrNo } from '../../base/faults/plugin-guard.js';
+import { PluginGuard, question, wrong, yesOrNo } from '../../base/faults/plugin-guard.js';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { ItemQueue, Queued } from '../../base/queues/item-queue.js';
@@ -9,6 +9,9 @@ import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
 
 const isInfeasible = yesOrNo('isInfeasible');
+const score = question('score', 'a number', (answer) =>
+  typeof answer === 'number' && !Number.isNaN(answer) ? answer : wrong,
+);
 
 export class GuardedOrdering {
   /** True when the order of arrival is all that the policy compares. */
@@ -72,16 +75,7 @@ export function guardedScores(policy: OrderingPolicy, errors: PluginErrorSink): 
   return {
     lookahead: count('lookahead', 1),
     overtakings: count('overtakings', 0),
-    score(item) {
-      try {
-        const score: unknown = scores.score(item);
-        if (typeof score === 'number' && !Number.isNaN(score)) return score;
-        guard.violated('score must return a number', score);
-      } catch (error) {
-        guard.failed(error);
-      }
-      return 0;
-    },
+    score: (item) => guard.ask(scores, score, item) ?? 0,
     dispatched: (item) => guard.tell(scores, 'dispatched', item),
   };
 }

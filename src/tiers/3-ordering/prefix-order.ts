@@ -33,22 +33,6 @@ const codeOptions = s.object(s.withKeys(shape, { prefixScore: s.optional(s.calla
 /** Keys that went lately, the longest ago first. More than servers keep in their caches. */
 const mostKeys = 4096;
 
-class LatestKeys {
-  private readonly turns = new Map<string | undefined, number>();
-  private turn = 0;
-
-  /** Rises with how lately a request of the key went; 0 for one that is not known, and for none. */
-  scoreOf(key: string | undefined): number {
-    return this.turns.get(key) ?? 0;
-  }
-
-  note(key: string): void {
-    this.turns.delete(key);
-    this.turns.set(key, ++this.turn);
-    if (this.turns.size > mostKeys) this.turns.delete(this.turns.keys().next().value);
-  }
-}
-
 /**
  * Among the first `lookahead` requests of a flow, the one with the longest cached prefix goes. Ties, and every
  * `overtakings + 1`-th turn, go by arrival, so that the first request is passed `overtakings` times at most. Under a
@@ -62,12 +46,17 @@ export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
   const compare = (a: ItemView, b: ItemView): number => a.sequence - b.sequence;
   if (prefixScore !== undefined)
     return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score: prefixScore } };
-  const latest = new LatestKeys();
+  /** Rises with how lately a request of the key went. */
+  const turns = new Map<string | undefined, number>();
+  let turn = 0;
   const keyOf = by === 'fairnessId' ? ({ fairnessId }: ItemView) => fairnessId : affinityKeyOf;
-  const score = (item: ItemView): number => latest.scoreOf(keyOf(item));
+  const score = (item: ItemView): number => turns.get(keyOf(item)) ?? 0;
   const dispatched = (item: ItemView): void => {
     const key = keyOf(item);
-    if (key !== undefined) latest.note(key);
+    if (key === undefined) return;
+    turns.delete(key);
+    turns.set(key, ++turn);
+    if (turns.size > mostKeys) turns.delete(turns.keys().next().value);
   };
   return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score, dispatched } };
 }

@@ -1,7 +1,7 @@
 /** Shortest predicted request first, and waiting makes up for length. */
 import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
-import type { OutputPredictor } from '../2-fairness/by-cost/output-predictor.js';
+import { aPredictor, type OutputPredictor } from '../2-fairness/by-cost/output-predictor.js';
 import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
 
@@ -39,9 +39,7 @@ const shape = {
 const fileParameters = s.object(shape);
 const codeOptions = s.object(
   s.withKeys(shape, {
-    predictor: s.optional(
-      s.objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe'),
-    ),
+    predictor: s.optional(aPredictor()),
     modelOf: s.optional(s.callable<(item: ItemView) => string | undefined>()),
     secondsOf: s.optional(s.callable<(item: ItemView) => number>()),
     weightOf: s.optional(s.callable<(item: ItemView) => number>()),

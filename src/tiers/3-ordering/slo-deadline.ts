@@ -1,12 +1,6 @@
 /** Earliest time-to-first-token deadline first. */
 import { type Definition, withoutParameters } from '../../base/policy-definition.js';
-import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
-
-function compareSloDeadlines(a: ItemView, b: ItemView): number {
-  if (a.ttftDeadlineAtMs !== b.ttftDeadlineAtMs) return a.ttftDeadlineAtMs < b.ttftDeadlineAtMs ? -1 : 1;
-  return a.receivedAtMs - b.receivedAtMs;
-}
 
 /**
  * Earliest `receivedAtMs + sloTtftMs` first (the `x-slo-ttft-ms` header of HTTP requests); ties by `receivedAtMs`, then
@@ -14,7 +8,13 @@ function compareSloDeadlines(a: ItemView, b: ItemView): number {
  * a target or a TTL. O(log requests). Source: llm-d-router, slo-deadline-ordering-policy.
  */
 export function sloDeadline(): OrderingPolicy {
-  return { type: 'slo-deadline-ordering-policy', compare: compareSloDeadlines };
+  return {
+    type: 'slo-deadline-ordering-policy',
+    compare(a, b) {
+      if (a.ttftDeadlineAtMs !== b.ttftDeadlineAtMs) return a.ttftDeadlineAtMs < b.ttftDeadlineAtMs ? -1 : 1;
+      return a.receivedAtMs - b.receivedAtMs;
+    },
+  };
 }
 
 export const sloDeadlinePlugin: Definition<OrderingPolicy> = withoutParameters(sloDeadline);

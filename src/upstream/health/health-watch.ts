@@ -42,11 +42,6 @@ export interface HealthOptions {
   clock?: Clock | undefined;
 }
 
-/** Every option with its value; what has no default is undefined. */
-type HealthSettings = {
-  readonly [K in Exclude<keyof HealthOptions, 'urlOf'>]-?: NonNullable<HealthOptions[K]>;
-} & Pick<HealthOptions, 'urlOf'>;
-
 const healthOptions = s.object({
   intervalMs: s.optional(s.aboveZero(), 2000),
   timeoutMs: s.optional(s.aboveZero(), 1000),
@@ -58,6 +53,9 @@ const healthOptions = s.object({
   fetch: s.optional(s.callable<HealthFetch>()),
   clock: s.optional(s.clock(), realClock),
 });
+
+/** Every option with its value; what has no default is undefined. */
+type HealthSettings = s.Filled<HealthOptions, 'urlOf'>;
 
 /** `well`: 2xx. `ill`: another status, or a refusal. `silent`: no answer. `disregarded`: silent, as all others are. */
 export type HealthResult = 'well' | 'ill' | 'silent' | 'disregarded';
@@ -77,18 +75,14 @@ export interface HealthEvents extends ListenerErrors {
 }
 
 /** What is known of one endpoint under one URL. */
-class Checked {
+interface Checked {
   /** The fault, when there is none to ask. Undefined: it is not to be asked. */
   readonly url: string | ScrapeError | undefined;
   /** In a row; one of them is 0. */
-  failures = 0;
-  successes = 0;
-  latencyMs: number | undefined = undefined;
-  isUnderWay = false;
-
-  constructor(url: Checked['url']) {
-    this.url = url;
-  }
+  failures: number;
+  successes: number;
+  latencyMs: number | undefined;
+  isUnderWay: boolean;
 }
 
 type Answer = { readonly result: 'well' | 'ill' | 'silent'; readonly reason: string };
@@ -136,7 +130,8 @@ export class HealthWatch {
     const url = this.urlOf(endpoint);
     const known = this.checks.get(endpoint);
     if (known !== undefined && String(known.url) === String(url)) return known;
-    return put(this.checks, endpoint, new Checked(url));
+    const checked = { url, failures: 0, successes: 0, latencyMs: undefined, isUnderWay: false };
+    return put(this.checks, endpoint, checked);
   }
 
   private urlOf(endpoint: EndpointView): Checked['url'] {

@@ -76,7 +76,8 @@ export class ExpositionReader {
     for (let found = finder.exec(text); found !== null; found = finder.exec(text)) {
       const metric = found[2] as string;
       const nameEnd = finder.lastIndex;
-      const lineEnd = endOfLine(text, nameEnd);
+      const feed = text.indexOf('\n', nameEnd);
+      const lineEnd = feed === -1 ? text.length : feed;
       if (lineEnd - found.index - 1 > longestLine) continue;
       if (found[1] === undefined) this.readSample(metric, text.slice(nameEnd, lineEnd));
       else if (text.charCodeAt(nameEnd) !== 123 /* { */) this.sink.declared(metric);
@@ -105,11 +106,6 @@ function readLabels(text: string): { readonly read: ReadonlyMap<string, string>;
     if (match === null) return undefined;
     read.set(match[1] ?? '', withoutEscapes(match[2] ?? ''));
   }
-}
-
-function endOfLine(text: string, from: number): number {
-  const end = text.indexOf('\n', from);
-  return end === -1 ? text.length : end;
 }
 
 function withoutEscapes(text: string): string {

@@ -1,5 +1,6 @@
 /** From the profile that a host chose to selectors, once for each endpoint. */
 import { describeValue } from '../../base/faults/flow-config-error.js';
+import { rankFigures } from '../../base/rank-figures.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView, Schema } from '../../index.js';
 import { type LoadSources, type MetricSelector, parseSelector } from './load-reading.js';
@@ -32,14 +33,7 @@ function selectorOf(candidate: unknown): MetricSelector | undefined {
 
 const ownSources = s.object({
   waitingQueueSize: source,
-  runningRequests: s.optional(source),
-  kvCacheUsage: s.optional(source),
-  activeDecodeBlocks: s.optional(source),
-  kvUsedBlocks: s.optional(source),
-  activePrefillTokens: s.optional(source),
-  totalBlocks: s.optional(source),
-  maxNumBatchedTokens: s.optional(source),
-  loraAdapters: s.optional(source),
+  ...s.optionals(source, 'runningRequests', 'kvCacheUsage', 'loraAdapters', ...rankFigures),
   rankLabel: s.optional(s.text('the name of a label')),
 });
 

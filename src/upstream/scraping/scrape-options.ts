@@ -55,13 +55,6 @@ export interface ScrapeOptions {
   random?: (() => number) | undefined;
 }
 
-type Absent = 'urlOf' | 'profile' | 'onWarning' | 'isIdle';
-
-/** Every option with its value; what has no default is undefined. */
-export type ScrapeSettings = {
-  readonly [K in Exclude<keyof ScrapeOptions, Absent>]-?: NonNullable<ScrapeOptions[K]>;
-} & Pick<ScrapeOptions, Absent>;
-
 const isRecordOfTexts = (given: unknown): given is Readonly<Record<string, string>> =>
   typeof given === 'object' && given !== null && Object.values(given).every((entry) => typeof entry === 'string');
 
@@ -84,6 +77,9 @@ const scrapeOptions = s.object({
   clock: s.optional(s.clock(), realClock),
   random: s.optional(s.randomSource(), Math.random),
 });
+
+/** Every option with its value; what has no default is undefined. */
+export type ScrapeSettings = s.Filled<ScrapeOptions, 'urlOf' | 'profile' | 'onWarning' | 'isIdle'>;
 
 /** Warns of what is probably not meant. @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {

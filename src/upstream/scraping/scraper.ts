@@ -18,14 +18,6 @@ import type { ScraperEvents, ScraperStats, TargetStats } from './scraper-stats.j
 import { Answer, Target } from './target.js';
 import { httpUrl, targetUrl, withoutQuery } from './target-url.js';
 
-declare global {
-  // For compilers whose `lib` has no `ESNext.Disposable`, and no types of Node either.
-  interface SymbolConstructor {
-    readonly dispose: unique symbol;
-    readonly asyncDispose: unique symbol;
-  }
-}
-
 /** A scraper that runs. */
 export class Scraper {
   private readonly targets = new Map<EndpointView, Target>();

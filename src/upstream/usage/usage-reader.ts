@@ -36,9 +36,7 @@ const options = s.object({
 });
 
 /** Every option with its value, but the lease, which may be missing. */
-type Settings = {
-  readonly [K in Exclude<keyof UsageReaderOptions, 'lease'>]-?: NonNullable<UsageReaderOptions[K]>;
-};
+type Settings = s.Filled<Omit<UsageReaderOptions, 'lease'>>;
 
 /** Bytes in, figures out. It skips anything that it cannot read, and never throws. */
 export class UsageReader {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BandOrderPolicy } from '../../../src/tiers/1-priority/band-order-policy.js';
-import { RankedOrder } from '../../../src/tiers/1-priority/ranked-order.js';
+import { rankedOrder } from '../../../src/tiers/1-priority/ranked-order.js';
 import type { PriorityBand } from '../../../src/tiers/priority-band.js';
 
 const open = [
@@ -12,8 +12,8 @@ const open = [
 /** The order of a policy whose faults are kept. */
 function make(policy: Partial<BandOrderPolicy> | { rank: unknown; recordDispatch?: unknown }) {
   const faults: string[] = [];
-  const order = new RankedOrder({ type: 'x', ...policy } as BandOrderPolicy);
-  order.reportTo({ pluginFailed: (kind, type, error) => void faults.push(`${kind} ${type}: ${String(error)}`) });
+  const order = rankedOrder({ type: 'x', ...policy } as BandOrderPolicy);
+  order.reportTo?.({ pluginFailed: (kind, type, error) => void faults.push(`${kind} ${type}: ${String(error)}`) });
   const first = (bands = open): number => order.choose(bands, bands, 0.5).priority;
   return { order, faults, first };
 }
@@ -73,7 +73,7 @@ describe('a policy that ranks bands', () => {
       recordDispatch: () => Promise.reject(new Error('later')),
     });
     expect(first()).toBe(10);
-    order.dispatched(10);
+    order.dispatched?.(10);
     await new Promise(setImmediate);
     expect(faults).toEqual(['bandOrder x: Error: late', 'bandOrder x: Error: later']);
   });
@@ -81,14 +81,14 @@ describe('a policy that ranks bands', () => {
   it.each([[undefined], [Promise.resolve()]])('answers nothing, or %s, without a remark', async (answer) => {
     const { order, first, faults } = make({ rank: () => answer, recordDispatch: () => answer });
     first();
-    order.dispatched(10);
+    order.dispatched?.(10);
     await new Promise(setImmediate);
     expect(faults).toEqual([]);
   });
 });
 
 it('a policy that ranks bands outside of a controller decides as inside, and its faults go nowhere', () => {
-  const broken = new RankedOrder({
+  const broken = rankedOrder({
     type: 'x',
     rank() {
       throw new Error('broken');
@@ -98,10 +98,10 @@ it('a policy that ranks bands outside of a controller decides as inside, and its
     },
   });
   expect(broken.choose(open, open, 0.5).priority).toBe(10);
-  expect(() => broken.dispatched(10)).not.toThrow();
+  expect(() => broken.dispatched?.(10)).not.toThrow();
   expect([
     broken.hearsDispatches,
-    new RankedOrder({ type: 'x', ...ranking(2, 1, 0) }).choose(open, open, 0).priority,
+    rankedOrder({ type: 'x', ...ranking(2, 1, 0) }).choose(open, open, 0).priority,
   ]).toEqual([true, -5]);
 });
 
@@ -109,13 +109,13 @@ describe('the dispatches that a policy hears of', () => {
   it('are told by their priorities', () => {
     const told: number[] = [];
     const { order } = make({ ...ranking(0, 1, 2), recordDispatch: (priority: number) => void told.push(priority) });
-    order.dispatched(-5);
+    order.dispatched?.(-5);
     expect([order.hearsDispatches, told]).toEqual([true, [-5]]);
   });
 
   it('are none where it has no hook, which is no fault', () => {
     const { order, faults } = make(ranking(0, 1, 2));
-    order.dispatched(-5);
+    order.dispatched?.(-5);
     expect([order.hearsDispatches, order.needsOldest, faults]).toEqual([false, false, []]);
   });
 
@@ -126,7 +126,7 @@ describe('the dispatches that a policy hears of', () => {
         throw new Error('broken');
       },
     });
-    order.dispatched(0);
+    order.dispatched?.(0);
     expect(faults).toEqual(['bandOrder x: Error: broken']);
   });
 });

@@ -5,7 +5,7 @@ import { Listeners } from '../../../base/listeners.js';
 import * as s from '../../../base/schema/schema.js';
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
-import { type LatencyStatistic, type LatencyWindow, LatencyWindowCollector } from './latency-window.js';
+import { type LatencyStatistic, type LatencyWindow, latencyWindows } from './latency-window.js';
 
 /** Measured (`ttftMs`), dropped (`isDrop`), or neither, which teaches nothing: cancelled before the first token. */
 export interface LatencySample {
@@ -102,7 +102,7 @@ export function adaptiveDetector(
 ): AdaptiveDetector {
   const { minLimit = 1, maxLimit = defaultMaxLimit, initialLimit = 20 } = limits;
   const clamp = (candidate: number): number => Math.max(minLimit, Math.min(maxLimit, candidate));
-  const collector = new LatencyWindowCollector(statistic, windowMs, minSamples);
+  const take = latencyWindows(statistic, windowMs, minSamples);
   const { subscribe, announce } = new Listeners();
   let exactLimit = clamp(initialLimit);
   let limit = exactLimit;
@@ -146,7 +146,7 @@ export function adaptiveDetector(
       checkSample(type, sample, nowMs);
       const latency = sample.isDrop === true ? undefined : measure(sample);
       if (latency === undefined && sample.isDrop !== true) return;
-      const window = collector.add(latency, nowMs);
+      const window = take(latency, nowMs);
       if (window !== undefined) decide(window);
     },
     saturation(pool, nowMs) {

@@ -18,46 +18,31 @@ export interface LatencyWindow {
   readonly latency: number | undefined;
 }
 
-export class LatencyWindowCollector {
-  private startedAtMs = 0;
-  private samples = 0;
-  private drops = 0;
-  private sum = 0;
-  private readonly ranked: Float64Array | undefined;
-  private readonly statistic: LatencyStatistic;
-  private readonly windowMs: number;
-  private readonly minSamples: number;
+/** Takes a latency, or a drop (undefined). Returns the window if this was its last. O(1); percentiles sort. */
+export type TakeLatency = (latency: number | undefined, nowMs: number) => LatencyWindow | undefined;
 
-  constructor(statistic: LatencyStatistic, windowMs: number, minSamples: number) {
-    this.statistic = statistic;
-    this.windowMs = windowMs;
-    this.minSamples = minSamples;
-    this.ranked = statistic === 'mean' ? undefined : new Float64Array(mostRanked);
+export function latencyWindows(statistic: LatencyStatistic, windowMs: number, minSamples: number): TakeLatency {
+  const ranked = statistic === 'mean' ? undefined : new Float64Array(mostRanked);
+  let [startedAtMs, samples, drops, sum] = [0, 0, 0, 0];
+
+  function summarize(): number {
+    if (ranked === undefined) return sum / samples;
+    const sorted = ranked.slice(0, Math.min(samples, mostRanked)).sort();
+    return sorted[Math.ceil((statistic === 'p50' ? 0.5 : 0.9) * sorted.length) - 1] as number;
   }
 
-  /** Takes a latency, or a drop (undefined). Returns the window if this was its last. O(1); percentiles sort. */
-  add(latency: number | undefined, nowMs: number): LatencyWindow | undefined {
-    if (this.samples + this.drops === 0) this.startedAtMs = nowMs;
-    if (latency === undefined) {
-      this.drops++;
-    } else {
-      if (this.ranked !== undefined) this.ranked[this.samples % mostRanked] = latency;
-      this.sum += latency;
-      this.samples++;
+  return (latency, nowMs) => {
+    if (samples + drops === 0) startedAtMs = nowMs;
+    if (latency === undefined) drops++;
+    else {
+      if (ranked !== undefined) ranked[samples % mostRanked] = latency;
+      sum += latency;
+      samples++;
     }
-    if (nowMs - this.startedAtMs < this.windowMs || this.samples + this.drops < this.minSamples) return undefined;
-    const { startedAtMs, samples, drops } = this;
-    const figure = samples === 0 ? undefined : this.summarize();
-    this.samples = 0;
-    this.drops = 0;
-    this.sum = 0;
-    return { startedAtMs, endedAtMs: nowMs, samples, drops, latency: figure };
-  }
-
-  private summarize(): number {
-    if (this.ranked === undefined) return this.sum / this.samples;
-    const sorted = this.ranked.slice(0, Math.min(this.samples, mostRanked)).sort();
-    const share = this.statistic === 'p50' ? 0.5 : 0.9;
-    return sorted[Math.ceil(share * sorted.length) - 1] as number;
-  }
+    if (nowMs - startedAtMs < windowMs || samples + drops < minSamples) return undefined;
+    const figure = samples === 0 ? undefined : summarize();
+    const window = { startedAtMs, endedAtMs: nowMs, samples, drops, latency: figure };
+    [samples, drops, sum] = [0, 0, 0];
+    return window;
+  };
 }

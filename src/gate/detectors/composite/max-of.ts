@@ -174,7 +174,9 @@ function readChildren(type: string, given: readonly (SaturationDetector | Compos
     const issue = detectorIssue(path, child.detector);
     if (issue !== undefined) issues.push(issue);
     const expected = 'at least one of "prefill" and "decode"';
-    check(areStages(child.stages), `${path}.stages`, expected, JSON.stringify(child.stages));
+    const isStage = (stage: Stage): boolean => stage === 'prefill' || stage === 'decode';
+    const areStages = child.stages === undefined || (child.stages.length > 0 && child.stages.every(isStage));
+    check(areStages, `${path}.stages`, expected, JSON.stringify(child.stages));
     const isNew = child.name === undefined || !names.has(child.name);
     check(isNew, `${path}.name`, 'a name that no other child has', JSON.stringify(child.name));
     const name = child.name ?? unusedName(child.detector?.type ?? '', names);
@@ -183,10 +185,6 @@ function readChildren(type: string, given: readonly (SaturationDetector | Compos
   });
   if (issues.length > 0) throw new FlowConfigError(type, issues);
   return children;
-}
-
-function areStages(given: readonly Stage[] | undefined): boolean {
-  return given === undefined || (given.length > 0 && given.every((stage) => stage === 'prefill' || stage === 'decode'));
 }
 
 function unusedName(type: string, used: ReadonlySet<string>): string {

@@ -44,14 +44,7 @@ export function partitionByRole(endpoints: readonly EndpointView[]): Readonly<Re
 }
 
 /** The endpoints of one stage as a pool. */
-class StagePool extends VisiblePart {
-  readonly stage: Stage;
-
-  constructor(stage: Stage, endpoints: readonly EndpointView[]) {
-    super(endpoints, undefined);
-    this.stage = stage;
-  }
-}
+type StagePool = VisiblePart & { readonly stage: Stage };
 
 /** One detector for each stage. */
 export interface StageDetectors {
@@ -167,7 +160,10 @@ function stagePools(): (pool: PoolView) => readonly StagePool[] {
   return ({ endpoints, version }) => {
     if (endpoints === sorted && version === sortedVersion) return pools;
     const partition = partitionByRole(endpoints);
-    pools = stages.flatMap((stage) => (partition[stage].length === 0 ? [] : [new StagePool(stage, partition[stage])]));
+    pools = stages.flatMap((stage) => {
+      const pool = new VisiblePart(partition[stage], undefined);
+      return partition[stage].length === 0 ? [] : [Object.assign(pool, { stage })];
+    });
     sorted = endpoints;
     sortedVersion = version;
     return pools;

@@ -1,7 +1,7 @@
 /** The cost of a request: its work, and the options by which the policies that share by cost put a price on it. */
 import * as s from '../../../base/schema/schema.js';
 import type { ItemView } from '../../views.js';
-import type { OutputPredictor } from './output-predictor.js';
+import { aPredictor, type OutputPredictor } from './output-predictor.js';
 
 /** The work that a request asks of a server: predicted, or as far as it is known. Figures from 0 up. */
 export interface Work {
@@ -72,14 +72,16 @@ export const costShape: ShapeOf<CostParameters> = {
   expectedSeatSeconds: s.optional(s.aboveZero()),
 };
 
-function isCost(candidate: unknown): candidate is NonNullable<CostOptions['cost']> {
-  return typeof candidate === 'function' || s.validate(costUnit, candidate).ok;
-}
-
 /** The same with what only code can say. */
 export const costCodeShape: ShapeOf<CostOptions> = /* @__PURE__ */ s.withKeys(costShape, {
-  cost: s.optional(s.value('"tokens", "requests", "seat-seconds", or a function of the work', isCost)),
-  predictor: s.optional(s.objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
+  cost: s.optional(
+    s.value(
+      '"tokens", "requests", "seat-seconds", or a function of the work',
+      (given): given is NonNullable<CostOptions['cost']> =>
+        typeof given === 'function' || s.validate(costUnit, given).ok,
+    ),
+  ),
+  predictor: s.optional(/* @__PURE__ */ aPredictor()),
   workOf: s.optional(s.callable()),
   modelOf: s.optional(s.callable()),
   weightOf: s.optional(s.callable()),

@@ -5,6 +5,7 @@
  */
 import { put } from '../../../base/put.js';
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
+import type { Queued } from '../../../base/queues/item-queue.js';
 import type { FlowView, ItemView } from '../../views.js';
 import type { FlowSelector } from '../fairness-policy.js';
 import { follow, treeOfStandIns, unfollow } from './held-shares.js';
@@ -20,18 +21,11 @@ export interface Shards {
   shardOf(flow: FlowView, item: ItemView): number;
 }
 
-class HeldPlace {
-  isWaiting = true;
+interface HeldPlace extends Queued {
+  isWaiting: boolean;
   readonly flow: FlowView;
-  readonly sequence: number;
   /** The number of its queue. */
   readonly shard: number;
-
-  constructor(flow: FlowView, sequence: number, shard: number) {
-    this.flow = flow;
-    this.sequence = sequence;
-    this.shard = shard;
-  }
 }
 
 export class HeldShards implements FlowSelector {
@@ -60,7 +54,7 @@ export class HeldShards implements FlowSelector {
 
   itemAdded(flow: FlowView, item: ItemView): void {
     const shard = this.shards.shardOf(flow, item);
-    const place = new HeldPlace(flow, item.sequence, shard);
+    const place: HeldPlace = { isWaiting: true, flow, sequence: item.sequence, shard };
     this.places.set(item, place);
     this.shards.heldOrders.add(this);
     const name = String(shard);

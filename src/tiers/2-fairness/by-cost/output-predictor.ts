@@ -11,6 +11,10 @@ export interface OutputPredictor {
   observe(fairnessId: string, model: string, completionTokens: number): void;
 }
 
+/* @__NO_SIDE_EFFECTS__ */ export function aPredictor(): s.Schema<OutputPredictor> {
+  return s.objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe');
+}
+
 export interface OutputPredictorOptions {
   /** Answers over which the average moves: α = 2 / (window + 1). @default 5 */
   window?: number | undefined;

@@ -24,44 +24,27 @@ import type { ShareTree } from './share-tree.js';
 import { deal, flowHash } from './shuffle-sharding.js';
 
 /** One queue of the fixed number. */
-class Shard {
-  /** The predicted cost of its waiting requests. */
-  work = 0;
-  places = 0;
-  readonly line: FifoQueue<Place> = new FifoQueue();
+interface Shard {
   readonly name: string;
-
-  constructor(name: string) {
-    this.name = name;
-  }
+  /** The predicted cost of its waiting requests. */
+  work: number;
+  places: number;
+  readonly line: FifoQueue<Place>;
 }
 
-class Place implements Queued {
-  isWaiting = true;
+interface Place extends Queued {
+  isWaiting: boolean;
+  readonly flow: FlowView;
   item: ItemView;
   work: number;
-  readonly sequence: number;
-  readonly flow: FlowView;
   readonly shard: Shard;
-
-  constructor(flow: FlowView, item: ItemView, work: number, shard: Shard) {
-    this.flow = flow;
-    this.item = item;
-    this.work = work;
-    this.shard = shard;
-    this.sequence = item.sequence;
-  }
 }
 
 /** The waiting requests of a flow; forgotten when there are none. */
-class WaitingFlow {
-  isHeld = false;
-  readonly items: Set<ItemView> = new Set();
+interface WaitingFlow {
+  isHeld: boolean;
+  readonly items: Set<ItemView>;
   readonly hand: readonly number[];
-
-  constructor(hand: readonly number[]) {
-    this.hand = hand;
-  }
 }
 
 export class ShardedSelector extends CostSelector implements FlowSelector {
@@ -80,7 +63,8 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
 
   constructor(band: BandView, tree: ShareTree, meter: CostMeter, queues: number, handSize: number, salt: string) {
     super(band, tree, meter);
-    this.shards = Array.from({ length: queues }, (_, i) => new Shard(String(i)));
+    const shard = (_: unknown, i: number): Shard => ({ name: String(i), work: 0, places: 0, line: new FifoQueue() });
+    this.shards = Array.from({ length: queues }, shard);
     this.handSize = handSize;
     this.salt = salt;
   }
@@ -125,7 +109,8 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
   }
 
   itemAdded(flow: FlowView, item: ItemView): void {
-    const waiting = this.flows.get(flow) ?? put(this.flows, flow, new WaitingFlow(this.handOf(flow)));
+    const made = (): WaitingFlow => ({ isHeld: false, items: new Set(), hand: this.handOf(flow) });
+    const waiting = this.flows.get(flow) ?? put(this.flows, flow, made());
     waiting.items.add(item);
     if (!waiting.isHeld) this.place(flow, item, waiting);
     this.meter.throwFault();
@@ -172,7 +157,7 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
     const kept = this.held.size > 0 ? this.releaseHeld(item) : undefined;
     const shard = kept ?? this.leastLoaded(hand);
     const work = this.meter.predict(item, this.meter.modelOf(item), textHash(item.fairnessId));
-    const place = new Place(flow, item, work, shard);
+    const place: Place = { isWaiting: true, flow, item, work, shard, sequence: item.sequence };
     this.places.set(item, place);
     this.tellHeld(item);
     shard.line.push(place);

@@ -9,7 +9,7 @@
  * level's weight. Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that
  * are open below it, `heldFlows` what is held back below it.
  */
-import { Orphans, type Share, ShareGroup, type ShareOrder } from './share.js';
+import { type Share, ShareGroup, type ShareOrder } from './share.js';
 
 /** Where fairness IDs stand, in a tree of several levels. */
 export interface NamePaths {
@@ -19,11 +19,11 @@ export interface NamePaths {
   weightOf(path: readonly string[]): number;
 }
 
-/** Shares whose flows are gone that are remembered for what they owe. */
+/** Shares whose flows are gone that are remembered for what they owe; those of silent bands would never be let go. */
 const mostOrphans = 1024;
 
 export class ShareTree {
-  private readonly orphans = new Orphans(mostOrphans);
+  private readonly orphans = new Set<Share>();
   private readonly root: ShareGroup;
   private readonly orders: readonly (() => ShareOrder)[];
   /** Undefined in a tree of one level. */
@@ -165,7 +165,8 @@ export class ShareTree {
   orphan(leaf: Share): void {
     leaf.siblings.orphan(leaf);
     this.reviewAbove(leaf);
-    for (let surplus = this.orphans.surplus; surplus !== undefined; surplus = this.orphans.surplus) {
+    for (const surplus of this.orphans) {
+      if (this.orphans.size <= mostOrphans) return;
       surplus.siblings.forget(surplus);
       this.reviewAbove(surplus);
     }

@@ -136,21 +136,6 @@ export interface ShareOrder {
   lower(amount: number): void;
 }
 
-/** Forgotten shares above the floor, the longest first; silent bands' never rise. Beyond `most` debt is forgiven. */
-export class Orphans extends Set<Share> {
-  private readonly most: number;
-
-  constructor(most: number) {
-    super();
-    this.most = most;
-  }
-
-  /** The longest forgotten share while there are more than `most`; undefined otherwise. */
-  get surplus(): Share | undefined {
-    return this.size > this.most ? this.values().next().value : undefined;
-  }
-}
-
 /** Doubles hold integers up to 2^53: 13 bits are left for fractions of a token. */
 export const rebaseAbove: number = 2 ** 40;
 
@@ -172,11 +157,12 @@ export class ShareGroup {
   private readonly keepsFlows: boolean;
   private readonly shares = new Map<string, Share>();
   private readonly debtors = new ShareHeap<Share>();
-  private readonly orphans: Orphans;
+  /** Forgotten shares above the floor, of the whole tree, the longest first. */
+  private readonly orphans: Set<Share>;
   /** Taken off every counter so far. */
   private lowered = 0;
 
-  constructor(order: ShareOrder, owner: Share | undefined, orphans: Orphans) {
+  constructor(order: ShareOrder, owner: Share | undefined, orphans: Set<Share>) {
     this.order = order;
     this.owner = owner;
     this.keepsFlows = owner !== undefined && (owner.siblings.keepsFlows || Number.isNaN(owner.siblings.order.floor));

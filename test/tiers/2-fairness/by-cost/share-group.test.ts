@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { leastService, virtualTokenCounter } from '../../../../src/index.js';
-import { Orphans, rebaseAbove, Share, ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share.js';
+import { rebaseAbove, Share, ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import { type Lift, VirtualCounters } from '../../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
 import { byPrompt } from './backlogged.js';
 import { FakeBand, serveAll } from './fake-band.js';
 
 /** A group whose floor the test moves. */
-function make(lift: Lift = 'floor', most = 2) {
+function make(lift: Lift = 'floor') {
   const order = new VirtualCounters(lift);
-  const orphans = new Orphans(most);
+  const orphans = new Set<Share>();
   const group = new ShareGroup(order, undefined, orphans);
   return {
     ...{ order, orphans, group },
@@ -117,30 +117,28 @@ describe('a share whose flow the controller has forgotten', () => {
     expect([active.isOrphan, holding.isOrphan, names()]).toEqual([false, false, ['active', 'holding']]);
   });
 
-  it('is remembered for what it owes, beside so many others; the one forgotten longest ago is too many', () => {
+  it('is remembered for what it owes, after those that were forgotten longer ago', () => {
     const { group, orphans, share } = make();
     const [a, b, c] = [share('a', 5), share('b', 6), share('c', 7)];
-    for (const each of [a, b]) group.orphan(each);
-    expect(orphans.surplus).toBeUndefined();
-    group.orphan(c);
-    expect(orphans.surplus).toBe(a);
+    for (const each of [a, b, c]) group.orphan(each);
+    expect([...orphans]).toEqual([a, b, c]);
     group.forget(a);
-    expect([orphans.surplus, group.size]).toEqual([undefined, 2]);
+    expect([[...orphans], group.size]).toEqual([[b, c], 2]);
   });
 
   it('is none any more when it wakes', () => {
-    const { group, orphans, share } = make('floor', 0);
+    const { group, orphans, share } = make();
     const a = share('a', 5);
     group.orphan(a);
-    expect(orphans.surplus).toBe(a);
+    expect([...orphans]).toEqual([a]);
     group.wake(a);
-    expect([orphans.surplus, a.isOrphan]).toEqual([undefined, false]);
+    expect([orphans.size, a.isOrphan]).toEqual([0, false]);
   });
 
-  it('is the only kind that is too many', () => {
-    const { group, orphans, share } = make('floor', 0);
+  it('is the only kind that is remembered so', () => {
+    const { group, orphans, share } = make();
     group.rest(share('a', 5));
-    expect([orphans.surplus, group.size]).toEqual([undefined, 1]);
+    expect([orphans.size, group.size]).toEqual([0, 1]);
   });
 });
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { GatePoller } from '../../../src/core/engine/gate-poller.js';
-import { CountingClock } from '../../support/clocks.js';
+import { OneTimer } from '../../src/base/one-timer.js';
+import { CountingClock } from '../support/clocks.js';
 
 function make() {
   const clock = new CountingClock();
   const looks: number[] = [];
-  const poller: GatePoller = new GatePoller(clock, () => looks.push(clock.now()));
+  const poller: OneTimer = new OneTimer(clock, () => looks.push(clock.now()));
   return { clock, looks, poller, look: (delayMs: number): void => poller.in(delayMs, clock.now()) };
 }
 
-describe('the timer of a closed gate', () => {
+describe('one timer', () => {
   it('is set by the first who asks, goes off once, and can be set anew', () => {
     const { clock, looks, poller, look } = make();
     expect([poller.isSet, clock.timersSet]).toEqual([false, 0]);
@@ -79,7 +79,7 @@ describe('the timer of a closed gate', () => {
   it('may be set anew by the look itself', () => {
     const clock = new CountingClock();
     const states: boolean[] = [];
-    const poller: GatePoller = new GatePoller(clock, () => {
+    const poller: OneTimer = new OneTimer(clock, () => {
       states.push(poller.isSet);
       if (states.length < 3) poller.in(10, clock.now());
     });
