@@ -31,8 +31,10 @@ export function flowOptions(config: Pick<GatewayConfig, 'flow' | 'upstreams'>, h
   const given = config.flow as Options;
   const { estimate, endpointPicker = leastLoaded() } = given;
   const options = { ...given, estimate: estimate && logged(estimate), endpointPicker: elsewhere(endpointPicker) };
-  if (!hasSockets && upstreams.every(({ labels }) => labels.model === undefined)) return options;
-  const byModel = labelFilter<GatewayRequest>({ label: 'model', of: ({ model }) => model, allowsNoLabel: true });
+  const hasModels = upstreams.some(({ labels }) => labels.model !== undefined);
+  if (!hasModels && !hasSockets) return options;
+  const of = ({ model }: GatewayRequest): string | undefined => (hasModels ? model : undefined);
+  const byModel = labelFilter<GatewayRequest>({ label: 'model', of, allowsNoLabel: true });
   const { endpointFilters = [], holBlocking = 'none' } = options;
   const own = hasSockets ? [byModel, bySocket] : [byModel];
   // A model whose servers are full must not hold back the others.

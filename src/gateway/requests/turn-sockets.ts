@@ -43,8 +43,7 @@ function connected(handler: RequestHandler, ws: Ws, client: WebSocket, asked: Re
     state.attempt = { options, tell };
     if (own.endpoint === undefined && lease?.endpoint !== undefined) connect(lease.endpoint);
     if (turn.frame !== undefined) turn.frame = { data: bodyFor(state, options.upstream), isBinary: false };
-    const { total } = options.config.timeouts;
-    own.turns.grant(turn, granted, total, () => tell({ type: 'failed', error: tooLate }));
+    own.turns.grant(turn, granted, options.config.timeouts.total, () => tell({ type: 'failed', error: tooLate }));
   };
 
   function connect(endpoint: EndpointView): void {
