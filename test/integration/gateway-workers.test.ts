@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { connect, startSockets } from '../adapters/ws/support.js';
 import { bundleCli, type CliProcess } from '../gateway/support/bundled-cli.js';
 import { fileOf } from '../gateway/support/gateway.js';
 import { serve, startUpstream } from '../gateway/support/upstream.js';
@@ -183,6 +184,36 @@ it('counts what clients saw, whichever worker is asked', async () => {
     expect((frame as { shared: { rows: object[] } }).shared.rows).toMatchObject([{ name: 'u0', limit }]);
   }
   expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready', endpoints: 1, available: 1 });
+});
+
+it('takes sockets in every worker, with one limit for their turns, and closes them with 1012', async () => {
+  const seen = { now: 0, most: 0, served: 0 };
+  const upstream = await startSockets((socket) =>
+    socket.on('message', () => {
+      seen.most = Math.max(seen.most, ++seen.now);
+      const response = { id: `r${seen.served++}` };
+      socket.send(JSON.stringify({ type: 'response.created', response }));
+      setTimeout(() => {
+        seen.now--;
+        socket.send(JSON.stringify({ type: 'response.completed', response }));
+      }, 10);
+    }),
+  );
+  const { process, url } = await run(fileOf([upstream.replace('ws:', 'http:')], log, limit), 2);
+  const clients = await Promise.all(
+    Array.from({ length: 24 }, () => connect(`${url.replace('http:', 'ws:')}/v1/responses`)),
+  );
+  for (let turn = 0; turn < 4; turn++) {
+    for (const client of clients) client.send({ type: 'response.create', model: 'm', input: 'hello' });
+    await Promise.all(clients.map((client) => client.next('response.completed')));
+  }
+  expect([seen.served, seen.now]).toEqual([96, 0]);
+  expect(seen.most).toBeGreaterThan(1);
+  expect(seen.most).toBeLessThanOrEqual(limit);
+  process.child.kill('SIGTERM');
+  await until('closed', () => clients.every(({ closed }) => closed !== undefined));
+  expect(new Set(clients.map(({ closed }) => closed?.code))).toEqual(new Set([1012]));
+  expect((await process.ended).status).toBe(0);
 });
 
 it('ends with its primary', async () => {
