@@ -3,10 +3,6 @@ export class Listeners<A extends readonly unknown[] = []> {
   /** Never changed, because `announce` may be in the middle of it. */
   private entries: readonly ((...told: A) => void)[] = [];
 
-  get areAny(): boolean {
-    return this.entries.length > 0;
-  }
-
   /** Returns what stops it. */
   readonly subscribe = (listener: (...told: A) => void): (() => void) => {
     const entry = (...told: A): void => listener(...told);

@@ -72,7 +72,10 @@ describe('loadBlisPolicy', () => {
     const policy = loadBlisPolicy(source, { capacity: 10 });
     expect(policy.tenantBudgets).toEqual({ alice: 0 });
     const ask = (fairnessId: string) => policy.admission.admit({}, { fairnessId, priority: -1 }, busy);
-    expect(ask('alice')).toEqual({ reason: 'the tenant holds 0 requests, and its budget is 0' });
+    expect(ask('alice')).toEqual({
+      reason: 'the tenant holds 0 requests, and its budget is 0',
+      policy: 'tenant-budgets',
+    });
     expect(ask('bob')).toEqual({ reason: 'every request is rejected', policy: 'reject-all' });
     expect(policy.warnings).toEqual([]);
   });

@@ -1,6 +1,5 @@
 /** Emitters that call each listener inside a guard, so that a failing listener does not silence the next. */
-import { Listeners } from '../listeners.js';
-import { put } from '../put.js';
+import { EventEmitter } from 'eventemitter3';
 import { expectedWord } from './did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from './flow-config-error.js';
 import { disown } from './foreign-values.js';
@@ -8,7 +7,7 @@ import { UnheardFaults } from './warn-operator.js';
 
 export abstract class GuardedEmitter<Events> {
   protected readonly unheard: UnheardFaults = new UnheardFaults();
-  private readonly listeners = new Map<string, Listeners<[payload: never]>>();
+  private readonly emitter = new EventEmitter();
 
   protected abstract get names(): readonly string[];
 
@@ -26,15 +25,16 @@ export abstract class GuardedEmitter<Events> {
         failed(error);
       }
     };
-    return (this.listeners.get(event) ?? put(this.listeners, event, new Listeners())).subscribe(guarded);
+    this.emitter.on(event, guarded);
+    return () => void this.emitter.off(event, guarded);
   }
 
   emit<E extends keyof Events & string>(event: E, payload: Events[E]): void {
-    this.listeners.get(event)?.announce(payload as never);
+    this.emitter.emit(event, payload);
   }
 
   protected isHeard(event: keyof Events & string): boolean {
-    return this.listeners.get(event)?.areAny === true;
+    return this.emitter.listenerCount(event) > 0;
   }
 }
 
