@@ -1,6 +1,7 @@
 /** Parameters that an author describes with zod, whose messages get our words, or with Standard Schema. */
-import { $ZodAsyncError, type $ZodIssue, $ZodNever, $ZodObject, type $ZodRawIssue, $ZodType, clone } from 'zod/v4/core';
+import { $ZodAsyncError, type $ZodIssue, type $ZodObject, type $ZodRawIssue, $ZodType, clone } from 'zod/v4/core';
 import { type ConfigIssue, describeValue } from '../base/faults/flow-config-error.js';
+import { expectedKeys, keysBelow } from '../base/schema/known-keys.js';
 import { joinPath, valueAt } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
 
@@ -40,7 +41,9 @@ export function isParameterSchema(candidate: unknown): candidate is ParameterSch
 export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): s.Verdict<P> {
   if (schema instanceof $ZodType) {
     try {
-      return s.validate(withoutUnknownKeys(schema), given, 'parameters', describeExpected);
+      const { value, issues } = s.run(withoutUnknownKeys(schema), given, describeExpected);
+      if (issues.length === 0) return { ok: true, value: value as P };
+      return { ok: false, issues: issues.flatMap((issue) => issuesOf(issue, given)) };
     } catch (error) {
       if (error instanceof $ZodAsyncError) return { ok: false, issues: [answersLater] };
       throw error;
@@ -58,8 +61,37 @@ export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): s
 
 /** Zod's plain objects drop the keys they do not know; a misspelt parameter must not vanish. */
 function withoutUnknownKeys<S extends $ZodType>(schema: S): S {
-  if (!(schema instanceof $ZodObject) || schema._zod.def.catchall !== undefined) return schema;
-  return clone(schema, { ...schema._zod.def, catchall: new $ZodNever({ type: 'never' }) });
+  if (!isObject(schema) || schema._zod.def.catchall !== undefined) return schema;
+  return clone(schema, { ...schema._zod.def, catchall: new $ZodType({ type: 'never' }) });
+}
+
+/** By the kind and not by the class, which would be bytes in each bundle. */
+function isObject<S extends $ZodType>(schema: S): schema is S & $ZodObject {
+  return schema._zod.def.type === 'object';
+}
+
+function issuesOf(issue: $ZodRawIssue, given: unknown): ConfigIssue[] {
+  const at = (keys: readonly PropertyKey[]): string => joinPath('parameters', keys);
+  const { path = [] } = issue;
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({
+      path: at([...path, key]),
+      expected: expectedKeys(key, keysBelow(issue.inst)),
+      got: 'an unknown key',
+    }));
+  const told: unknown = issue.code === 'custom' ? issue.params?.got : undefined;
+  const got = typeof told === 'string' ? told : describeValue(valueAt(given, path));
+  return [{ path: at(path), expected: messageOf(issue) ?? describeExpected(issue), got }];
+}
+
+type Said = string | { readonly message: string } | null | undefined;
+type Issue = { readonly message?: string | undefined } & { readonly [Of in 'inst' | 'schema']?: Speaker | undefined };
+type Speaker = { readonly _zod: { readonly def: { readonly error?: { say(issue: Issue): Said }['say'] | undefined } } };
+
+/** The words of an issue, of its check or of its schema, in zod's own order; undefined where none of them has any. */
+function messageOf(issue: Issue): string | undefined {
+  const told: Said = issue.message ?? issue.inst?._zod.def.error?.(issue) ?? issue.schema?._zod.def.error?.(issue);
+  return typeof told === 'object' ? told?.message : told;
 }
 
 const things: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@
  */
 import * as zod from 'zod/v4/core';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../faults/flow-config-error.js';
-import { expectedKeys, keysBelow, keysIn, mayBeAbsent } from './known-keys.js';
+import { expectedKeys, keysIn, mayBeAbsent } from './known-keys.js';
 import { joinPath, valueAt } from './path.js';
 
 /** A zod schema that reads a `T`. */
@@ -251,46 +251,26 @@ export function parse<T>(schema: Schema<T>, value: unknown, subject: string): T 
   return verdict.value;
 }
 
-/** The parsed value, or every problem. Paths begin with `at`. `words` are for issues that bring none. */
-export function validate<T>(schema: Schema<T>, value: unknown, at = '', words: Words = shapeWords): Verdict<T> {
+/** The parsed value, or every problem. Paths begin with `at`. */
+export function validate<T>(schema: Schema<T>, value: unknown, at = ''): Verdict<T> {
   const issues: ConfigIssue[] = [];
   const report: Report = (expected, path = [], got = describeValue(valueAt(value, path))) =>
     void issues.push({ path: joinPath(at, path), expected, got });
-  const parsed = readBy(schema, value, report, words);
+  const parsed = readBy(schema, value, report);
   return issues.length === 0 ? { ok: true, value: parsed as T } : { ok: false, issues };
 }
 
 /** The parsed value. With problems, which are reported, it is undefined. */
-export function readBy<T>(schema: Schema<T>, value: unknown, report: Report, words: Words = shapeWords): T | undefined {
-  const read = run(schema, value, words);
-  for (const issue of read.issues) {
-    const got = issue.code === 'custom' ? issue.params?.got : undefined;
-    if (issue.code !== 'unrecognized_keys') report(messageOf(issue) ?? words(issue), issue.path, got);
-    else
-      for (const key of issue.keys)
-        report(expectedKeys(key, keysBelow(issue.inst)), [...(issue.path ?? []), key], 'an unknown key');
-  }
+export function readBy<T>(schema: Schema<T>, value: unknown, report: Report): T | undefined {
+  const read = run(schema, value);
+  for (const issue of read.issues)
+    report(issue.message ?? 'an object', issue.path, issue.code === 'custom' ? issue.params?.got : undefined);
   return read.issues.length === 0 ? (read.value as T) : undefined;
 }
 
-function run(schema: Schema<unknown>, value: unknown, error: Words = shapeWords): zod.ParsePayload {
+/** The value as the schema reads it, with every problem. `error` words those of branches. @throws $ZodAsyncError */
+export function run(schema: Schema<unknown>, value: unknown, error: zod.$ZodErrorMap = () => ''): zod.ParsePayload {
   const read = schema._zod.run({ value, issues: [] }, { async: false, error });
   if (read instanceof Promise) throw new zod.$ZodAsyncError();
   return read;
 }
-
-type Said = string | { readonly message: string } | null | undefined;
-type Issue = { readonly message?: string | undefined } & { readonly [Of in 'inst' | 'schema']?: Speaker | undefined };
-type Speaker = { readonly _zod: { readonly def: { readonly error?: { say(issue: Issue): Said }['say'] | undefined } } };
-
-/** The words of an issue, of its check or of its schema, in zod's own order; undefined where none of them has any. */
-function messageOf(issue: Issue): string | undefined {
-  const told: Said = issue.message ?? issue.inst?._zod.def.error?.(issue) ?? issue.schema?._zod.def.error?.(issue);
-  return typeof told === 'object' ? told?.message : told;
-}
-
-/** What an issue expects, where it does not say so itself. */
-export type Words = (issue: zod.$ZodRawIssue) => string;
-
-/** What objects expect; elements and lists bring words of their own. */
-const shapeWords = (): string => 'an object';
