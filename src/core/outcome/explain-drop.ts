@@ -30,12 +30,19 @@ export type DropCause =
   | 'revoked'
   | 'internal';
 
-type Screaming<S extends string> = S extends `${infer Word}-${infer Rest}`
-  ? `${Uppercase<Word>}_${Screaming<Rest>}`
-  : Uppercase<S>;
-
-/** The stable name of a cause in errors and in bodies: `ERR_FLOW_NO_ENDPOINTS`. */
-export type DropCode = `ERR_FLOW_${Screaming<DropCause>}`;
+/** The stable name of a cause in errors and in bodies. */
+export type DropCode =
+  | 'ERR_FLOW_SATURATED'
+  | 'ERR_FLOW_OVERLOADED'
+  | 'ERR_FLOW_BUDGET'
+  | 'ERR_FLOW_NO_ENDPOINTS'
+  | 'ERR_FLOW_TTL_EXPIRED'
+  | 'ERR_FLOW_CANCELLED'
+  | 'ERR_FLOW_SHUTTING_DOWN'
+  | 'ERR_FLOW_EVICTED'
+  | 'ERR_FLOW_INFEASIBLE'
+  | 'ERR_FLOW_REVOKED'
+  | 'ERR_FLOW_INTERNAL';
 
 export interface DropExplanation {
   readonly cause: DropCause;
@@ -50,13 +57,18 @@ export interface DropExplanation {
   readonly retryAfterMs: number | undefined;
 }
 
-const statuses: Readonly<Partial<Record<DropCause, DropExplanation['status']>>> = {
-  saturated: 429,
-  budget: 429,
-  'shutting-down': 500,
-  evicted: 429,
-  revoked: 403,
-  internal: 500,
+const contract: Readonly<Record<DropCause, Pick<DropExplanation, 'code' | 'status'>>> = {
+  saturated: { code: 'ERR_FLOW_SATURATED', status: 429 },
+  overloaded: { code: 'ERR_FLOW_OVERLOADED', status: 503 },
+  budget: { code: 'ERR_FLOW_BUDGET', status: 429 },
+  'no-endpoints': { code: 'ERR_FLOW_NO_ENDPOINTS', status: 503 },
+  'ttl-expired': { code: 'ERR_FLOW_TTL_EXPIRED', status: 503 },
+  cancelled: { code: 'ERR_FLOW_CANCELLED', status: 503 },
+  'shutting-down': { code: 'ERR_FLOW_SHUTTING_DOWN', status: 500 },
+  evicted: { code: 'ERR_FLOW_EVICTED', status: 429 },
+  infeasible: { code: 'ERR_FLOW_INFEASIBLE', status: 503 },
+  revoked: { code: 'ERR_FLOW_REVOKED', status: 403 },
+  internal: { code: 'ERR_FLOW_INTERNAL', status: 500 },
 };
 
 /** Retry-After is at most `maxRetryAfterSeconds`, and 1 if nothing was measured: clients do not retry without it. */
@@ -70,8 +82,7 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
   const hasToWait = cause !== 'cancelled' && cause !== 'revoked' && !isHopeless;
   return {
     cause,
-    code: `ERR_FLOW_${cause.toUpperCase().replace('-', '_')}` as DropCode,
-    status: statuses[cause] ?? 503,
+    ...contract[cause],
     detail: sentences[cause](drop),
     retryAfterSeconds: hasToWait ? Math.max(1, Math.min(Math.ceil(estimateMs / 1_000), most)) : undefined,
     retryAfterMs: hasToWait ? Math.max(1_000, Math.min(estimateMs, most * 1_000)) : undefined,
@@ -92,7 +103,7 @@ function causeOf({ type, reason }: Drop): DropCause {
       return 'cancelled';
     default:
       if (reason === 'displaced' || reason === 'over-quota') return 'saturated';
-      return Object.hasOwn(sentences, reason) ? (reason as DropCause) : 'internal';
+      return Object.hasOwn(contract, reason) ? (reason as DropCause) : 'internal';
   }
 }
 
