@@ -4,16 +4,13 @@
 // Options: --seconds 60, --rate 8, --servers 2, --seed 7, --log FILE to keep the log, --write for the figures of
 // docs/capacity.md and the record that they are checked against, --again to compute by that record.
 
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { readTrace } from 'headgate/simulator';
 import { capacityReport, gate } from './capacity-report.mjs';
+import { startGatewayCommand } from './gateway-command.mjs';
 import { Processes } from './processes.mjs';
 import { randomFrom } from './tenants.mjs';
 
@@ -29,42 +26,10 @@ const { values: args } = parseArgs({
   },
 });
 const processes = new Processes();
-const folder = mkdtempSync(join(tmpdir(), 'headgate-capacity-'));
-const command = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);
 const page = new URL('../../docs/capacity.md', import.meta.url);
 const recordFile = new URL('capacity-record.csv', import.meta.url);
 const [opening, closing] = ['<!-- measured -->\n', '<!-- /measured -->'];
-
-/** @param {readonly string[]} urls */
-async function startGateway(urls) {
-  const file = join(folder, 'gateway.yaml');
-  const upstreams = urls.map((url, index) => ({ id: `server-${index}`, url }));
-  writeFileSync(file, JSON.stringify({ listen: { port: 0 }, log: { format: 'json' }, upstreams, ...gate })); // JSON is YAML as well
-  const child = spawn(process.execPath, [command, 'gateway', '--config', file], {
-    stdio: ['ignore', 'inherit', 'pipe'],
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  let log = '';
-  /** @type {Promise<string>} */
-  const listening = new Promise((resolve, reject) => {
-    child.stderr.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
-      log += text;
-      const url = /"event":"listening",.*?"url":"([^"]+)"/.exec(log)?.[1];
-      if (url) resolve(url);
-    });
-    child.once('exit', () => reject(new Error(`the gateway ended: ${log}`)));
-  });
-  return {
-    url: await listening,
-    async stop() {
-      child.kill('SIGINT');
-      await ended;
-      return log;
-    },
-  };
-}
 
 /**
  * @param {string} url @param {Agent} agent @param {number} promptTokens @param {number} outputTokens @returns
@@ -126,7 +91,8 @@ async function measure() {
       processes.startServer('model-server.mjs', ['--name', `server-${n}`]),
     ),
   );
-  const gateway = await startGateway(servers.map(({ url }) => url));
+  const upstreams = servers.map(({ url }, index) => ({ id: `server-${index}`, url }));
+  const gateway = await startGatewayCommand({ log: { format: 'json' }, upstreams, ...gate });
   await sendAll(gateway.url);
   const log = await gateway.stop();
   await processes.stopAll();
@@ -134,20 +100,16 @@ async function measure() {
   return recordOf(log);
 }
 
-try {
-  const before = readFileSync(page, 'utf8');
-  const [start, end] = [before.indexOf(opening) + opening.length, before.indexOf(closing)];
-  const [, dated = ''] = /; (\d{4}-\d\d-\d\d)\./.exec(before.slice(start, end)) ?? [];
-  const record = args.again ? readFileSync(recordFile, 'utf8') : await measure();
-  const [rate, seconds, servers] = [Number(args.rate), Number(args.seconds), Number(args.servers)];
-  const date = args.again ? dated : new Date().toISOString().slice(0, 10);
-  const text = capacityReport(readTrace(record).rows, { rate, seconds, servers, date });
-  console.log(text);
-  if (args.write) {
-    writeFileSync(recordFile, record);
-    writeFileSync(page, `${before.slice(0, start)}\n${text}\n${before.slice(end)}`);
-  }
-} finally {
-  rmSync(folder, { recursive: true, force: true });
+const before = readFileSync(page, 'utf8');
+const [start, end] = [before.indexOf(opening) + opening.length, before.indexOf(closing)];
+const [, dated = ''] = /; (\d{4}-\d\d-\d\d)\./.exec(before.slice(start, end)) ?? [];
+const record = args.again ? readFileSync(recordFile, 'utf8') : await measure();
+const [rate, seconds, servers] = [Number(args.rate), Number(args.seconds), Number(args.servers)];
+const date = args.again ? dated : new Date().toISOString().slice(0, 10);
+const text = capacityReport(readTrace(record).rows, { rate, seconds, servers, date });
+console.log(text);
+if (args.write) {
+  writeFileSync(recordFile, record);
+  writeFileSync(page, `${before.slice(0, start)}\n${text}\n${before.slice(end)}`);
 }
 process.exit();

@@ -4,16 +4,12 @@
 // 1 if chat did not get faster, if batch went to the provider, or if the prediction is wrong by more than a fifth.
 // Options: --seconds 15, --seed 7.
 
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { concurrencyDetector } from 'headgate';
 import { simulate } from 'headgate/simulator';
+import { startGatewayCommand } from './gateway-command.mjs';
 import { Processes } from './processes.mjs';
 import { percentile } from './report.mjs';
 import { randomFrom } from './tenants.mjs';
@@ -21,18 +17,18 @@ import { randomFrom } from './tenants.mjs';
 /** @typedef {{ atMs: number, isChat: boolean, promptTokens: number, outputTokens: number }} Arrival */
 /** @typedef {{ group: string, after?: string } | string} Turn */
 /** @typedef {{ chatMs: number[], batchDone: number, failed: number, paid: Served, bill: number }} Run */
-/** @typedef {{ requests: number, promptTokens: number, outputTokens: number }} Served */
+/** @typedef {{ requests: number, promptTokens: number, outputTokens: number, longestPrompt: number }} Served */
 
 const { values: args } = parseArgs({
   options: { seconds: { type: 'string', default: '15' }, seed: { type: 'string', default: '7' } },
 });
 const seats = 4;
 const tokenMs = 12;
+/** Prompts of batch are longer, so that the provider's books tell what it got. */
+const longestOfChat = 400;
 /** Own servers cost the same whatever they do; the provider charges a million tokens. */
 const price = { input: 3, output: 15 };
 const processes = new Processes();
-const folder = mkdtempSync(join(tmpdir(), 'headgate-overflow-'));
-const command = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** Batch jobs that are there from the start, and chat: a burst in the middle third. @returns {Arrival[]} */
 function schedule() {
@@ -42,13 +38,13 @@ function schedule() {
   const lengthMs = Number(args.seconds) * 1_000;
   /** @type {Arrival[]} */
   const arrivals = Array.from({ length: 20 }, () => {
-    return { atMs: 0, isChat: false, promptTokens: between(400, 800), outputTokens: between(60, 120) };
+    return { atMs: 0, isChat: false, promptTokens: between(longestOfChat + 1, 800), outputTokens: between(60, 120) };
   });
   for (let atMs = 0; ; ) {
     const perSecond = Math.abs(atMs / lengthMs - 0.5) < 1 / 6 ? 20 : 3;
     atMs += (-Math.log(1 - random()) / perSecond) * 1_000;
     if (atMs >= lengthMs) return arrivals;
-    arrivals.push({ atMs, isChat: true, promptTokens: between(100, 400), outputTokens: between(30, 90) });
+    arrivals.push({ atMs, isChat: true, promptTokens: between(100, longestOfChat), outputTokens: between(30, 90) });
   }
 }
 
@@ -59,11 +55,8 @@ const bandsOf = (chat) => [
 ];
 
 /** @param {readonly Turn[]} chat @param {readonly string[]} own @param {string} paid */
-async function startGateway(chat, own, paid) {
-  const file = join(folder, 'gateway.yaml');
-  const config = {
-    listen: { port: 0 },
-    log: { format: 'json', requests: false },
+function startGateway(chat, own, paid) {
+  return startGatewayCommand({
     upstreams: [
       ...own.map((url, index) => ({ id: `own-${index}`, url, labels: { group: 'own' } })),
       { id: 'paid', url: paid, weight: 8, labels: { group: 'paid' } },
@@ -82,30 +75,7 @@ async function startGateway(chat, own, paid) {
         { key: 'batch', tenant: 'batch', objective: 'batch' },
       ],
     },
-  };
-  writeFileSync(file, JSON.stringify(config)); // JSON is YAML as well
-  const child = spawn(process.execPath, [command, 'gateway', '--config', file], {
-    stdio: ['ignore', 'inherit', 'pipe'],
   });
-  process.once('exit', () => child.kill('SIGKILL'));
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  /** @type {Promise<string>} */
-  const listening = new Promise((resolve, reject) => {
-    let log = '';
-    child.stderr.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
-      log += text;
-      const url = /"event":"listening",.*?"url":"([^"]+)"/.exec(log)?.[1];
-      if (url) resolve(url);
-    });
-    child.once('exit', () => reject(new Error(`the gateway ended: ${log}`)));
-  });
-  return {
-    url: await listening,
-    async stop() {
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
 }
 
 /** @param {string} url @param {Agent} agent @param {Arrival} arrival @returns {Promise<{ tookMs: number, status: number }>} */
@@ -122,7 +92,7 @@ function send(url, agent, { isChat, promptTokens, outputTokens }) {
   });
 }
 
-/** @param {Served} served */
+/** @param {Pick<Served, 'promptTokens' | 'outputTokens'>} served */
 const billOf = ({ promptTokens, outputTokens }) => (promptTokens * price.input + outputTokens * price.output) / 1e6;
 
 /** @param {readonly Turn[]} chat @returns {Promise<Run>} */
@@ -188,32 +158,27 @@ function row(name, run, predicted) {
   return `| ${name} | ${cells.join(' | ')} |`;
 }
 
-try {
-  console.log(`Two own servers of ${seats} seats, one provider; ${args.seconds} s of chat over a batch, twice.\n`);
-  const own = ['own'];
-  const overflowing = ['own', { group: 'paid', after: '200ms' }];
-  const alone = await play(own);
-  const both = await play(overflowing);
-  const [aloneSimulated, bothSimulated] = [await predict(own), await predict(overflowing)];
-  console.log('| | chat p50 | p99 | p99 simulated | batch done | paid requests | bill | bill simulated |');
-  console.log('|---|---|---|---|---|---|---|---|');
-  console.log(row('own alone', alone, aloneSimulated));
-  console.log(row('own, then paid after 200 ms', both, bothSimulated));
-  const everything = schedule().filter(({ isChat }) => isChat);
-  const sum = (/** @type {'promptTokens' | 'outputTokens'} */ of) =>
-    everything.reduce((all, each) => all + each[of], 0);
-  const all = billOf({ requests: 0, promptTokens: sum('promptTokens'), outputTokens: sum('outputTokens') });
-  console.log(`\nAll of the chat at the provider would cost ${money(all)}.`);
-  const failures = [
-    percentile(both.chatMs, 99) < percentile(alone.chatMs, 99) || 'chat did not get faster',
-    alone.paid.requests === 0 || 'the provider got requests that may not go there',
-    both.paid.requests <= both.chatMs.length || 'batch went to the provider',
-    Math.abs(both.bill / bothSimulated.bill - 1) <= 0.2 || 'the prediction of the bill is wrong by more than a fifth',
-    alone.failed + both.failed === 0 || 'requests failed',
-  ].filter((verdict) => verdict !== true);
-  for (const failure of failures) console.error(`NOT GOOD ENOUGH: ${failure}.`);
-  process.exitCode = failures.length === 0 ? 0 : 1;
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+console.log(`Two own servers of ${seats} seats, one provider; ${args.seconds} s of chat over a batch, twice.\n`);
+const own = ['own'];
+const overflowing = ['own', { group: 'paid', after: '200ms' }];
+const alone = await play(own);
+const both = await play(overflowing);
+const [aloneSimulated, bothSimulated] = [await predict(own), await predict(overflowing)];
+console.log('| | chat p50 | p99 | p99 simulated | batch done | paid requests | bill | bill simulated |');
+console.log('|---|---|---|---|---|---|---|---|');
+console.log(row('own alone', alone, aloneSimulated));
+console.log(row('own, then paid after 200 ms', both, bothSimulated));
+const everything = schedule().filter(({ isChat }) => isChat);
+const sum = (/** @type {'promptTokens' | 'outputTokens'} */ of) => everything.reduce((all, each) => all + each[of], 0);
+const all = billOf({ promptTokens: sum('promptTokens'), outputTokens: sum('outputTokens') });
+console.log(`\nAll of the chat at the provider would cost ${money(all)}.`);
+const failures = [
+  percentile(both.chatMs, 99) < percentile(alone.chatMs, 99) || 'chat did not get faster',
+  alone.paid.requests === 0 || 'the provider got requests that may not go there',
+  both.paid.longestPrompt <= longestOfChat || 'batch went to the provider',
+  Math.abs(both.bill / bothSimulated.bill - 1) <= 0.2 || 'the prediction of the bill is wrong by more than a fifth',
+  alone.failed + both.failed === 0 || 'requests failed',
+].filter((verdict) => verdict !== true);
+for (const failure of failures) console.error(`NOT GOOD ENOUGH: ${failure}.`);
+process.exitCode = failures.length === 0 ? 0 : 1;
 process.exit();

@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util';
 import { announce, answerParent, obeyParent } from './processes.mjs';
 
 const { values: args } = parseArgs({ options: { 'token-ms': { type: 'string', default: '5' } } });
-const served = { requests: 0, promptTokens: 0, outputTokens: 0 };
+const served = { requests: 0, promptTokens: 0, outputTokens: 0, longestPrompt: 0 };
 
 const server = createServer(async (req, res) => {
   if (req.method !== 'POST') return void res.end();
@@ -19,6 +19,7 @@ const server = createServer(async (req, res) => {
   served.requests += 1;
   served.promptTokens += promptTokens;
   served.outputTokens += outputTokens;
+  served.longestPrompt = Math.max(served.longestPrompt, promptTokens);
   const usage = { prompt_tokens: promptTokens, completion_tokens: outputTokens };
   res.setHeader('content-type', 'application/json');
   res.end(JSON.stringify({ object: 'text_completion', choices: [{ index: 0, text: 'Done.' }], usage }));

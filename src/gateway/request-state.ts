@@ -102,6 +102,11 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
     return this.granted?.lease;
   }
 
+  /** Whether the answer comes piece by piece. */
+  get isStream(): boolean {
+    return this.body?.isStream === true;
+  }
+
   /** Listens to the end of the response. */
   watch(): void {
     onResponseEnd(this.req, this.res, (isSent) => {

@@ -5,8 +5,8 @@ import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { connect, startSockets } from '../adapters/ws/support.js';
 import { bundleCli, type CliProcess } from '../gateway/support/bundled-cli.js';
+import { countingServer } from '../gateway/support/counting-server.js';
 import { fileOf } from '../gateway/support/gateway.js';
-import { serve, startUpstream } from '../gateway/support/upstream.js';
 import { until } from './support/until.js';
 
 const limit = 6;
@@ -17,30 +17,6 @@ beforeAll(async () => {
   cli = await bundleCli();
 });
 afterAll(() => cli.remove());
-
-interface Seen {
-  readonly url: string;
-  now: number;
-  most: number;
-  served: number;
-}
-
-/** A model server that knows at every moment what it runs: a request is over when its connection is. */
-async function modelServer(): Promise<Seen> {
-  const seen = { url: '', now: 0, most: 0, served: 0 };
-  const { url } = await startUpstream((received, index) => {
-    seen.most = Math.max(seen.most, ++seen.now);
-    received.res.once('close', () => seen.now--);
-    setTimeout(
-      () => {
-        seen.served++;
-        serve(received, index);
-      },
-      10 + (index % 5) * 10,
-    );
-  });
-  return Object.assign(seen, { url });
-}
 
 interface Running {
   readonly process: CliProcess;
@@ -106,7 +82,7 @@ async function figure(url: string, name: string): Promise<number> {
 }
 
 it('keeps one limit while workers are killed and the file changes, and no count falls', async () => {
-  const seen = await modelServer();
+  const seen = await countingServer();
   const { process, url, write, pids } = await run(fileOf([{ id: 'u0', url: seen.url }], log, limit), 3);
   const serves = (more: number): Promise<void> => {
     const goal = seen.served + more;
@@ -167,7 +143,7 @@ function workersOf({ child }: CliProcess): number[] {
 }
 
 it('counts what clients saw, whichever worker is asked', async () => {
-  const seen = await modelServer();
+  const seen = await countingServer();
   const file = fileOf([{ id: 'u0', url: seen.url }], { ...log, inspector: { password: 'p' } }, limit);
   const { url } = await run(file, 3);
   const { statuses, stop } = load(url, 9);
@@ -217,7 +193,7 @@ it('takes sockets in every worker, with one limit for their turns, and closes th
 });
 
 it('ends with its primary', async () => {
-  const seen = await modelServer();
+  const seen = await countingServer();
   const { process, pids } = await run(fileOf([seen.url], log, limit), 2);
   expect(workersOf(process).sort()).toEqual(pids().sort());
   process.child.kill('SIGKILL');
@@ -227,7 +203,7 @@ it('ends with its primary', async () => {
 });
 
 it('ends when it is told to, also while a worker is being replaced', async () => {
-  const seen = await modelServer();
+  const seen = await countingServer();
   const { process, pids } = await run(fileOf([seen.url], log, limit), 2);
   globalThis.process.kill(pids()[0]!, 'SIGKILL');
   await until('it is missed', () => process.events('worker-died').length === 1);

@@ -5,7 +5,7 @@
  * Sources: Dynamo, `lib/llm/src/protocols/agents.rs`, for its own and all others; Codex, `codex-rs/core/src/
  * responses_metadata.rs`; opencode, `packages/opencode/src/session/llm/request.ts`. `x-openai-subagent` tells none.
  */
-import { type HeaderNames, parentSessionHeader, sessionHeader } from '../../base/headers/header-names.js';
+import type { HeaderNames } from '../../base/headers/header-names.js';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import type { PlacementHints } from './adapter-options.js';
 import { agentIdentity } from './flow-key-from-headers.js';
@@ -20,7 +20,6 @@ interface Harness {
 }
 
 const claudeCode = 'x-claude-code-session-id';
-const own: Harness = { session: [sessionHeader], parent: [parentSessionHeader] };
 
 const harnesses: readonly Harness[] = [
   { session: ['x-dynamo-session-id'], parent: ['x-dynamo-parent-session-id'] },
@@ -31,10 +30,10 @@ const harnesses: readonly Harness[] = [
 
 /**
  * The session of an agent's request and its parent: Dynamo's headers, Claude Code's, Codex's, opencode's, else what
- * `agentIdentity` finds. With `trust`, our own come first: `x-headgate-session-id`, `x-headgate-parent-session-id`.
+ * `agentIdentity` finds. Our own headers need trust: `flowKeyFromHeaders` reads them.
  */
-export function agentSession(headers: HeaderSource, trust = false): AgentSession {
-  for (const { session, agent, parent } of trust ? [own, ...harnesses] : harnesses) {
+export function agentSession(headers: HeaderSource): AgentSession {
+  for (const { session, agent, parent } of harnesses) {
     const sessionId = headerValue(headers, session);
     if (sessionId === undefined) continue;
     const above = headerValue(headers, parent);

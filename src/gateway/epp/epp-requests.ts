@@ -129,7 +129,7 @@ export class EppRequests {
     const note = noteOf(request);
     if (note !== undefined) Object.assign(note, { fairnessId: named.fairnessId, priority: named.priority });
     const { size, prefixKey } = note ?? {};
-    const { sessionId, parentSessionId } = agentSession(headers, settings.trust);
+    const { sessionId, parentSessionId } = named.sessionId === undefined ? agentSession(headers) : named;
     const tokens = size && size.inputTokens + size.outputTokens;
     return { ...named, tokens, sessionId, parentSessionId, affinityKey: sessionId ?? prefixKey };
   }

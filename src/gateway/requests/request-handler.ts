@@ -196,7 +196,7 @@ export class RequestHandler {
       waiting: enabled
         ? {
             ...signs,
-            isStream: (state) => state instanceof TurnState || state.body?.isStream === true,
+            isStream: (state) => state.isStream,
             place: position ? ({ req }) => explainWait(flow, (asked) => asked.req === req) : undefined,
             onSign: (what) => void counters.signs.add(1, what),
           }
@@ -291,7 +291,7 @@ export class RequestHandler {
     const { objectives } = this.setup.config;
     const named = flowKeyFromHeaders(req.headers, { trust: trusted, defaultFairnessId: tenant, objectives });
     const tokens = size && size.inputTokens + size.outputTokens;
-    const { sessionId, parentSessionId } = agentSession(req.headers, trusted);
+    const { sessionId, parentSessionId } = named.sessionId === undefined ? agentSession(req.headers) : named;
     const affinityKey = sessionId ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
     const priority = hasObjective ? named.priority : this.askedPriority(sender, body);
@@ -332,7 +332,7 @@ export class RequestHandler {
         mayRetry,
         // Only streams have a first token: other answers come whole.
         firstTokenMs:
-          mayRetry && state.body?.isStream === true && this.parts.upstreams.hasOther(state)
+          mayRetry && state.isStream && this.parts.upstreams.hasOther(state)
             ? firstTokenMsOf(state.targetModel, config.timeouts.firstToken, config.timeouts.firstTokenByModel)
             : Infinity,
         counters: this.parts.counters,

@@ -39,6 +39,10 @@ export class TurnState extends RequestState {
     this.turn.onEnd((isSent) => done(isSent || this.res.writableEnded));
   }
 
+  override get isStream(): boolean {
+    return true;
+  }
+
   override showLife(signs: LifeSigns): void {
     this.turn.showLife(signs);
   }

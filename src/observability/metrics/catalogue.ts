@@ -1,11 +1,10 @@
-/** A controller's figures with their meaning, for all exporters. */
+/** A controller's figures with their meaning, for all exporters. Longer than most files, because it is one list. */
 import type { ControllerFigures } from '../../index.js';
 import type { CapacityFigure, QuotaFigure } from '../../types/index.js';
 import type { BandFigures } from './labelled-flows.js';
 
 /** A counter, or how those who read several processes put a gauge together. */
-const kinds = ['counter', 'sum', 'max', 'min'] as const;
-export type FigureKind = (typeof kinds)[number];
+export type FigureKind = 'counter' | 'sum' | 'max' | 'min';
 
 export interface Described {
   readonly kind: FigureKind;
@@ -50,21 +49,17 @@ export interface Figure extends Described {
 
 type Read<T> = (of: T) => number | undefined;
 
-/**
- * Makes figures with a row for each part that has one. In their words `flow_control_` and `flow_control.` are left out:
- *
- *     kind, name for Prometheus, name and unit for OpenTelemetry
- *     what it is
- */
+/** The kind, the name for Prometheus, name and unit for OpenTelemetry; without `flow_control_` and `flow_control.`. */
+type Head = `${FigureKind} ${string}`;
+
+/** Makes figures with a row for each part that has one. */
 function each<T>(
   labels: Figure['labels'],
   parts: (figures: ControllerFigures) => readonly (readonly [RowLabels, T])[],
 ) {
-  return (words: TemplateStringsArray, ...resource: readonly string[]) => {
-    const [head = '', help = ''] = String.raw(words, ...resource).split(/\n */);
-    const [first, prometheus, openTelemetry, unit = '1'] = head.split(' ');
-    const kind = kinds.find((each) => each === first) ?? 'sum';
-    return (read: Read<T>): Figure => ({
+  return (head: Head, help: string, read: Read<T>): Figure => {
+    const [kind, prometheus, openTelemetry, unit = '1'] = head.split(' ') as [FigureKind, ...string[]];
+    return {
       kind,
       help,
       prometheus: `flow_control_${prometheus}`,
@@ -77,7 +72,7 @@ function each<T>(
           const value = read(part);
           return value === undefined ? [] : [{ labels, value }];
         }),
-    });
+    };
   };
 }
 
@@ -141,12 +136,18 @@ const utilization = (['requests', 'bytes'] as const).map((resource): readonly [F
   ]);
   return [
     {
-      ...ofBands`max capacity_utilization_${resource} capacity.utilization
-        What waits in a band as a share of its limit, in requests or bytes; absent without a limit.`(read),
+      ...ofBands(
+        `max capacity_utilization_${resource} capacity.utilization`,
+        'What waits in a band as a share of its limit, in requests or bytes; absent without a limit.',
+        read,
+      ),
       endsAtZero: true,
     },
-    ofAll`max global_capacity_utilization_${resource} global_capacity.utilization
-      What waits as a share of the global limit, in requests or bytes; absent without a limit.`(read),
+    ofAll(
+      `max global_capacity_utilization_${resource} global_capacity.utilization`,
+      'What waits as a share of the global limit, in requests or bytes; absent without a limit.',
+      read,
+    ),
   ];
 });
 
@@ -163,103 +164,180 @@ export const fairnessIndex: Described & { readonly read: Read<ControllerFigures>
 };
 
 export const figures: readonly Figure[] = [
-  controller`max pool_saturation saturation
-    Saturation of the pool when it was last read; 1 is full.`(({ stats }) => stats.saturation),
-  detector`max detector_saturation detector.saturation
-    The last reading of each detector that another is made of, by stage where these are judged apart.`(value),
+  controller(
+    'max pool_saturation saturation',
+    'Saturation of the pool when it was last read; 1 is full.',
+    ({ stats }) => stats.saturation,
+  ),
+  detector(
+    'max detector_saturation detector.saturation',
+    'The last reading of each detector that another is made of, by stage where these are judged apart.',
+    value,
+  ),
   ...utilization.map(([ofBands]) => ofBands),
   ...utilization.map(([, ofAll]) => ofAll),
-  controller`counter revocations_issued_total evictions {request}
-    Running requests that were asked to leave for one of higher priority.`(({ stats }) => stats.evictedInFlight),
-  controller`sum reclaim_target
-    Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.`(
+  controller(
+    'counter revocations_issued_total evictions {request}',
+    'Running requests that were asked to leave for one of higher priority.',
+    ({ stats }) => stats.evictedInFlight,
+  ),
+  controller(
+    'sum reclaim_target',
+    'Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.',
     ({ stats }) => stats.reclaim?.target,
   ),
-  controller`sum pending_reclaim
-    Saturation that running requests which were asked to leave will free. Absent without eviction.`(
+  controller(
+    'sum pending_reclaim',
+    'Saturation that running requests which were asked to leave will free. Absent without eviction.',
     ({ stats }) => stats.reclaim?.pending,
   ),
-  band`min band_fairness_index fairness.band_index
-    Jain's index of received over owed cost of the last five minutes, by band, under policies that share by cost; 1 is fair.`(
+  band(
+    'min band_fairness_index fairness.band_index',
+    "Jain's index of received over owed cost of the last five minutes, by band, under policies that share by cost; 1 is fair.",
     (each) => each.service()?.fairnessIndex,
   ),
-  quota`max quota_limit quota.limit {unit}
-    Units that a quota of a hosted model allows in its span.`(({ limit }) => limit),
-  quota`max quota_used quota.used {unit}
-    Units of a quota that were settled and are not free again.`(({ used }) => used),
-  quota`max quota_reserved quota.reserved {unit}
-    Units of a quota that running requests hold by their estimates.`(({ reserved }) => reserved),
-  quota`max quota_reset_seconds quota.reset s
-    Time until all of a quota is free again, if nothing more is taken.`(({ resetsInMs }) => resetsInMs / 1_000),
-  quota`max quota_wait_seconds quota.wait s
-    Time until a quota has room for one unit; 0 while it has.`(({ waitMs }) => waitMs / 1_000),
-  quota`max quota_learnt
-    1 for a quota that answers told of, 0 for a configured one.`(({ isLearnt }) => Number(isLearnt)),
-  controller`counter quota_refusals_total quota.refusals {response}
-    Answers of hosted models that put a request off (429, 529).`(({ quotas }) => quotas?.refusals),
-  controller`counter quota_unreported_total quota.unreported {request}
-    Requests under a quota that ended without a report of what they consumed, so that their estimates stand.`(
+  quota(
+    'max quota_limit quota.limit {unit}',
+    'Units that a quota of a hosted model allows in its span.',
+    ({ limit }) => limit,
+  ),
+  quota(
+    'max quota_used quota.used {unit}',
+    'Units of a quota that were settled and are not free again.',
+    ({ used }) => used,
+  ),
+  quota(
+    'max quota_reserved quota.reserved {unit}',
+    'Units of a quota that running requests hold by their estimates.',
+    ({ reserved }) => reserved,
+  ),
+  quota(
+    'max quota_reset_seconds quota.reset s',
+    'Time until all of a quota is free again, if nothing more is taken.',
+    ({ resetsInMs }) => resetsInMs / 1_000,
+  ),
+  quota(
+    'max quota_wait_seconds quota.wait s',
+    'Time until a quota has room for one unit; 0 while it has.',
+    ({ waitMs }) => waitMs / 1_000,
+  ),
+  quota('max quota_learnt', '1 for a quota that answers told of, 0 for a configured one.', ({ isLearnt }) =>
+    Number(isLearnt),
+  ),
+  controller(
+    'counter quota_refusals_total quota.refusals {response}',
+    'Answers of hosted models that put a request off (429, 529).',
+    ({ quotas }) => quotas?.refusals,
+  ),
+  controller(
+    'counter quota_unreported_total quota.unreported {request}',
+    'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
     ({ quotas }) => quotas?.unreported,
   ),
-  controller`counter quota_ignored_total quota.ignored {figure}
-    Figures in reports and headers that cannot be right, and that quotas ignored.`(
+  controller(
+    'counter quota_ignored_total quota.ignored {figure}',
+    'Figures in reports and headers that cannot be right, and that quotas ignored.',
     ({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures,
   ),
-  capacity`sum capacity_used capacity.used {unit}
-    What requests hold of an endpoint, in slots, tokens or requests.`(({ used }) => used),
-  capacity`max capacity_limit capacity.limit {unit}
-    What an endpoint has, in slots, tokens or requests.`(({ limit }) => limit),
-  session`sum sessions sessions {session}
-    Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.`(value),
-  controller`sum session_tokens session.tokens {token}
-    Tokens that resident sessions hold, over all endpoints.`(({ sessions }) => sessions?.tokens),
-  controller`counter sessions_expired_total sessions.expired {session}
-    Sessions that ended because they were inactive for too long.`(({ sessions }) => sessions?.expired),
-  controller`counter ignored_reports_total ignored_reports {report}
-    Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.`(
+  capacity(
+    'sum capacity_used capacity.used {unit}',
+    'What requests hold of an endpoint, in slots, tokens or requests.',
+    ({ used }) => used,
+  ),
+  capacity(
+    'max capacity_limit capacity.limit {unit}',
+    'What an endpoint has, in slots, tokens or requests.',
+    ({ limit }) => limit,
+  ),
+  session(
+    'sum sessions sessions {session}',
+    'Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.',
+    value,
+  ),
+  controller(
+    'sum session_tokens session.tokens {token}',
+    'Tokens that resident sessions hold, over all endpoints.',
+    ({ sessions }) => sessions?.tokens,
+  ),
+  controller(
+    'counter sessions_expired_total sessions.expired {session}',
+    'Sessions that ended because they were inactive for too long.',
+    ({ sessions }) => sessions?.expired,
+  ),
+  controller(
+    'counter ignored_reports_total ignored_reports {report}',
+    'Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.',
     ({ stats }) => stats.ignoredReports,
   ),
-  controller`sum in_flight_requests in_flight {request}
-    Leases not yet released.`(({ stats }) => stats.inFlight),
-  controller`sum in_flight_tokens
-    Tokens booked by leases not yet released.`(({ stats }) => stats.inFlightTokens),
-  controller`max oldest_lease_seconds lease.oldest_age s
-    How long the oldest unreleased lease is held; 0 while nothing runs.`(
+  controller('sum in_flight_requests in_flight {request}', 'Leases not yet released.', ({ stats }) => stats.inFlight),
+  controller('sum in_flight_tokens', 'Tokens booked by leases not yet released.', ({ stats }) => stats.inFlightTokens),
+  controller(
+    'max oldest_lease_seconds lease.oldest_age s',
+    'How long the oldest unreleased lease is held; 0 while nothing runs.',
     ({ stats }) => (stats.oldestLeaseMs ?? 0) / 1_000,
   ),
-  controller`counter overdue_leases_total lease.overdue {lease}
-    Leases that were held longer than maxLeaseMs.`(({ stats }) => stats.overdueLeases),
-  controller`counter enqueued_total
-    Requests handed to flow control, those that still wait included.`(({ stats }) => stats.enqueued),
-  controller`sum queue_tokens
-    Estimated tokens of the requests that wait.`(({ waitingTokens }) => waitingTokens),
+  controller(
+    'counter overdue_leases_total lease.overdue {lease}',
+    'Leases that were held longer than maxLeaseMs.',
+    ({ stats }) => stats.overdueLeases,
+  ),
+  controller(
+    'counter enqueued_total',
+    'Requests handed to flow control, those that still wait included.',
+    ({ stats }) => stats.enqueued,
+  ),
+  controller('sum queue_tokens', 'Estimated tokens of the requests that wait.', ({ waitingTokens }) => waitingTokens),
   {
-    ...band`sum capped_requests capped {request}
-      Requests that wait because their fairness ID runs as much as it may.`(({ waitingAtCap }) => waitingAtCap),
+    ...band(
+      'sum capped_requests capped {request}',
+      'Requests that wait because their fairness ID runs as much as it may.',
+      ({ waitingAtCap }) => waitingAtCap,
+    ),
     endsAtZero: true,
   },
-  controller`max endpoints
-    Model servers that can be had; absent for a controller without a pool.`(({ pool }) => pool?.available),
-  group`counter group_dispatched_total
-    Requests that went to a group of endpoints that bands name.`(({ dispatched }) => dispatched),
-  group`counter group_overflowed_total
-    Those of them for which it was not the first group of their band.`(({ overflowed }) => overflowed),
-  controller`counter plugin_errors_total plugin_errors {error}
-    Faults of policies, detectors, pickers and listeners.`(({ stats }) => stats.pluginErrors),
-  controller`max shadow shadow
-    1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.`(
+  controller(
+    'max endpoints',
+    'Model servers that can be had; absent for a controller without a pool.',
+    ({ pool }) => pool?.available,
+  ),
+  group(
+    'counter group_dispatched_total',
+    'Requests that went to a group of endpoints that bands name.',
+    ({ dispatched }) => dispatched,
+  ),
+  group(
+    'counter group_overflowed_total',
+    'Those of them for which it was not the first group of their band.',
+    ({ overflowed }) => overflowed,
+  ),
+  controller(
+    'counter plugin_errors_total plugin_errors {error}',
+    'Faults of policies, detectors, pickers and listeners.',
+    ({ stats }) => stats.pluginErrors,
+  ),
+  controller(
+    'max shadow shadow',
+    '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
     ({ stats }) => stats.shadow && 1,
   ),
-  controller`counter shadow_passed_total shadow.passed {request}
-    Requests that shadow mode let through.`(({ stats }) => stats.shadow?.passed),
-  controller`counter shadow_would_have_waited_total shadow.would_have_waited {request}
-    Requests that shadow mode let through and that would have waited, whatever became of them then.`(
+  controller(
+    'counter shadow_passed_total shadow.passed {request}',
+    'Requests that shadow mode let through.',
+    ({ stats }) => stats.shadow?.passed,
+  ),
+  controller(
+    'counter shadow_would_have_waited_total shadow.would_have_waited {request}',
+    'Requests that shadow mode let through and that would have waited, whatever became of them then.',
     ({ stats }) => stats.shadow?.wouldHaveWaited,
   ),
-  drop`counter shadow_would_have_been_dropped_total shadow.would_have_been_dropped {request}
-    Requests that shadow mode let through and that would have been rejected, or evicted while they waited.`(value),
-  controller`counter shadow_would_have_been_evicted_total shadow.would_have_been_evicted {request}
-    Running requests that would have been evicted for one of higher priority.`(
+  drop(
+    'counter shadow_would_have_been_dropped_total shadow.would_have_been_dropped {request}',
+    'Requests that shadow mode let through and that would have been rejected, or evicted while they waited.',
+    value,
+  ),
+  controller(
+    'counter shadow_would_have_been_evicted_total shadow.would_have_been_evicted {request}',
+    'Running requests that would have been evicted for one of higher priority.',
     ({ stats }) => stats.shadow?.wouldHaveBeenEvicted,
   ),
 ];

@@ -32,7 +32,6 @@ describe('agentSession', () => {
   it('believes the headers of its own only of a trusted sender, and lets none of them go on', () => {
     const headers = { 'x-headgate-session-id': 's', 'x-headgate-parent-session-id': 'p', 'thread-id': 'codex' };
     expect(agentSession(headers)).toEqual({ sessionId: 'codex' });
-    expect(agentSession(headers, true)).toEqual({ sessionId: 's', parentSessionId: 'p' });
     expect(flowKeyFromHeaders(headers, { trust: true })).toMatchObject({ sessionId: 's', parentSessionId: 'p' });
     expect(flowKeyFromHeaders(headers)).not.toHaveProperty('sessionId');
     for (const name of Object.keys(headers).slice(0, 2)) expect(controlHeaders.has(name)).toBe(true);

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { bundleCli } from '../../gateway/support/bundled-cli.js';
+import { countingServer } from '../../gateway/support/counting-server.js';
 import { fileOf } from '../../gateway/support/gateway.js';
-import { serve, startUpstream } from '../../gateway/support/upstream.js';
 import { Store, storeKinds } from '../support/stores.js';
 import { until } from '../support/with-store.js';
 
@@ -21,18 +21,8 @@ describe.runIf(storeKinds.length > 0).each(storeKinds)('workers and a limit in $
   it('keep it by one connection, whose end and whose errors all hear of', { timeout: 2 * patientMs }, async () => {
     const store = await Store.start(kind);
     onTestFinished(() => store.stop());
-    const seen = { now: 0, most: 0, served: 0 };
-    const { url } = await startUpstream((received, index) => {
-      seen.most = Math.max(seen.most, ++seen.now);
-      received.res.once('close', () => seen.now--);
-      setTimeout(
-        () => {
-          seen.served++;
-          serve(received, index);
-        },
-        10 + (index % 5) * 10,
-      );
-    });
+    const seen = await countingServer();
+    const { url } = seen;
     // Seats of a worker that were not known to be free would stay reserved for longer than the test.
     const sharedState = {
       url: store.url,
