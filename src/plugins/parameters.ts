@@ -1,9 +1,17 @@
 /** Parameters that an author describes with zod, whose messages get our words, or with Standard Schema. */
-import { $ZodAsyncError, type $ZodIssue, type $ZodObject, type $ZodRawIssue, $ZodType, clone } from 'zod/v4/core';
+import {
+  $ZodAsyncError,
+  type $ZodIssue,
+  type $ZodObject,
+  type $ZodRawIssue,
+  $ZodType,
+  clone,
+  safeParse,
+} from 'zod/v4/core';
 import { type ConfigIssue, describeValue } from '../base/faults/flow-config-error.js';
 import { expectedKeys, keysBelow } from '../base/schema/known-keys.js';
 import { joinPath, valueAt } from '../base/schema/path.js';
-import * as s from '../base/schema/schema.js';
+import type * as s from '../base/schema/schema.js';
 
 /** A schema that reads a `P`: of zod 4, or of any library that speaks Standard Schema (standardschema.dev). */
 export type ParameterSchema<P> = $ZodType<P> | StandardSchema<P>;
@@ -41,9 +49,7 @@ export function isParameterSchema(candidate: unknown): candidate is ParameterSch
 export function readParameters<P>(schema: ParameterSchema<P>, given: unknown): s.Verdict<P> {
   if (schema instanceof $ZodType) {
     try {
-      const { value, issues } = s.run(withoutUnknownKeys(schema), given, describeExpected);
-      if (issues.length === 0) return { ok: true, value: value as P };
-      return { ok: false, issues: issues.flatMap((issue) => issuesOf(issue, given)) };
+      return readByZod(withoutUnknownKeys(schema), given);
     } catch (error) {
       if (error instanceof $ZodAsyncError) return { ok: false, issues: [answersLater] };
       throw error;
@@ -70,28 +76,30 @@ function isObject<S extends $ZodType>(schema: S): schema is S & $ZodObject {
   return schema._zod.def.type === 'object';
 }
 
-function issuesOf(issue: $ZodRawIssue, given: unknown): ConfigIssue[] {
+function readByZod<P>(schema: $ZodType<P>, given: unknown): s.Verdict<P> {
+  // Only here does zod hand out the schema of an issue, so the keys that it knows are noted.
+  const askedOf = new Map<unknown, unknown>();
+  const read = safeParse(schema, given, {
+    error: (issue) => {
+      if (issue.code === 'unrecognized_keys') askedOf.set(issue.keys, issue.inst);
+      return describeExpected(issue);
+    },
+  });
+  if (read.success) return { ok: true, value: read.data };
   const at = (keys: readonly PropertyKey[]): string => joinPath('parameters', keys);
-  const { path = [] } = issue;
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({
-      path: at([...path, key]),
-      expected: expectedKeys(key, keysBelow(issue.inst)),
-      got: 'an unknown key',
-    }));
-  const told: unknown = issue.code === 'custom' ? issue.params?.got : undefined;
-  const got = typeof told === 'string' ? told : describeValue(valueAt(given, path));
-  return [{ path: at(path), expected: messageOf(issue) ?? describeExpected(issue), got }];
-}
-
-type Said = string | { readonly message: string } | null | undefined;
-type Issue = { readonly message?: string | undefined } & { readonly [Of in 'inst' | 'schema']?: Speaker | undefined };
-type Speaker = { readonly _zod: { readonly def: { readonly error?: { say(issue: Issue): Said }['say'] | undefined } } };
-
-/** The words of an issue, of its check or of its schema, in zod's own order; undefined where none of them has any. */
-function messageOf(issue: Issue): string | undefined {
-  const told: Said = issue.message ?? issue.inst?._zod.def.error?.(issue) ?? issue.schema?._zod.def.error?.(issue);
-  return typeof told === 'object' ? told?.message : told;
+  const issuesOf = (issue: $ZodIssue): readonly ConfigIssue[] => {
+    const { path } = issue;
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((key) => ({
+        path: at([...path, key]),
+        expected: expectedKeys(key, keysBelow(askedOf.get(issue.keys))),
+        got: 'an unknown key',
+      }));
+    const told: unknown = issue.code === 'custom' ? issue.params?.got : undefined;
+    const got = typeof told === 'string' ? told : describeValue(valueAt(given, path));
+    return [{ path: at(path), expected: issue.message, got }];
+  };
+  return { ok: false, issues: read.error.issues.flatMap(issuesOf) };
 }
 
 const things: Readonly<Record<string, string>> = {

@@ -268,9 +268,8 @@ export function readBy<T>(schema: Schema<T>, value: unknown, report: Report): T 
   return read.issues.length === 0 ? (read.value as T) : undefined;
 }
 
-/** The value as the schema reads it, with every problem. `error` words those of branches. @throws $ZodAsyncError */
-export function run(schema: Schema<unknown>, value: unknown, error: zod.$ZodErrorMap = () => ''): zod.ParsePayload {
-  const read = schema._zod.run({ value, issues: [] }, { async: false, error });
+function run(schema: Schema<unknown>, value: unknown): zod.ParsePayload {
+  const read = schema._zod.run({ value, issues: [] }, { async: false });
   if (read instanceof Promise) throw new zod.$ZodAsyncError();
   return read;
 }
