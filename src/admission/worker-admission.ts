@@ -8,6 +8,7 @@
  * Invariant: no request waits while a seat is free; each `acquire` settles once; each lease frees its seat once.
  */
 import { type Clock, realClock } from '../base/clock.js';
+import { OneTimer } from '../base/one-timer.js';
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import * as s from '../base/schema/schema.js';
 import { whenAborted } from '../base/when-aborted.js';
@@ -123,8 +124,8 @@ export class WorkerAdmission {
   private readonly clock: Clock;
   /** Set by an expiry, spent by the next grant. */
   private newestGoesNext = false;
-  /** For the deadline of the request that has waited longest; undefined while none waits. */
-  private timer: unknown = undefined;
+  /** For the deadline of the request that has waited longest; not set while none waits. */
+  private readonly timer: OneTimer;
   private readonly counts = {
     receivedDirect: 0,
     receivedQueue: 0,
@@ -140,6 +141,11 @@ export class WorkerAdmission {
   constructor(settings: Settings) {
     this.settings = settings;
     this.clock = settings.clock;
+    this.timer = new OneTimer(settings.clock, () => {
+      const nowMs = this.clock.now();
+      this.expire(nowMs);
+      this.arm(nowMs);
+    });
   }
 
   /** Resolves when the request may run or not; never rejects. A cancelled one gets no lease, not even a free one. */
@@ -245,10 +251,7 @@ export class WorkerAdmission {
 
   private leave(waiter: Waiter, outcome: WorkerOutcome): void {
     this.waiting.remove(waiter);
-    if (this.waiting.size === 0 && this.timer !== undefined) {
-      this.clock.clearTimeout(this.timer);
-      this.timer = undefined;
-    }
+    if (this.waiting.size === 0) this.timer.stop();
     waiter.unwatch?.();
     waiter.resolve(outcome);
   }
@@ -256,16 +259,7 @@ export class WorkerAdmission {
   /** One timer, for the front; it looks again when it comes too early, because the front has left meanwhile. */
   private arm(nowMs: number): void {
     const { first } = this.waiting;
-    if (first === undefined || this.timer !== undefined || this.settings.maxQueueDelay === Infinity) return;
-    this.timer = this.clock.setTimeout(
-      () => {
-        this.timer = undefined;
-        const firedAtMs = this.clock.now();
-        this.expire(firedAtMs);
-        this.arm(firedAtMs);
-      },
-      first.enqueuedAtMs + this.settings.maxQueueDelay - nowMs,
-    );
+    if (first !== undefined) this.timer.in(first.enqueuedAtMs + this.settings.maxQueueDelay - nowMs, nowMs);
   }
 }
 

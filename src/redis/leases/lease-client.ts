@@ -7,6 +7,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import { Listeners } from '../../base/listeners.js';
+import { OneTimer } from '../../base/one-timer.js';
 import { CallSchedule } from '../store/call-schedule.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
@@ -51,7 +52,7 @@ export class LeaseClient {
   private asked: readonly CapacityLease[] | undefined = undefined;
   private isUrgent = false;
   private isClosed = false;
-  private expiryTimer: unknown = undefined;
+  private readonly expiry: OneTimer;
   private toldProblem: { readonly code: string; readonly atMs: number } | undefined = undefined;
 
   constructor(store: Store, settings: ParsedLeaseOptions, { name, origin }: ReplicaName) {
@@ -60,6 +61,7 @@ export class LeaseClient {
     this.firstName = name;
     this.isNamed = origin !== 'random';
     this.schedule = new CallSchedule(settings.clock, () => this.call());
+    this.expiry = new OneTimer(settings.clock, () => this.expire());
     const listener = {
       missed: (problem: StoreProblem) => this.tell(problem),
       breaker: (isOpen: boolean) => this.breaker(isOpen),
@@ -98,9 +100,8 @@ export class LeaseClient {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    const { clock } = this.settings;
     this.schedule.stop();
-    clock.clearTimeout(this.expiryTimer);
+    this.expiry.stop();
     const leases = [...this.leases.values()];
     for (const lease of leases) lease.close();
     try {
@@ -229,8 +230,7 @@ export class LeaseClient {
   }
 
   private expire(): void {
-    const { clock } = this.settings;
-    const nowMs = clock.now();
+    const nowMs = this.settings.clock.now();
     let nextMs = Infinity;
     let hasEnded = false;
     for (const lease of this.leases.values()) {
@@ -242,11 +242,8 @@ export class LeaseClient {
         this.events.emit('expired', { key: lease.key, limit: lease.cap(nowMs) });
       }
     }
-    if (nextMs < Infinity) {
-      clock.clearTimeout(this.expiryTimer);
-      // A timer may be early by a millisecond.
-      this.expiryTimer = letProcessEnd(clock.setTimeout(() => this.expire(), nextMs + 1));
-    }
+    // A timer may be early by a millisecond.
+    if (nextMs < Infinity) letProcessEnd(this.expiry.set(nowMs + nextMs, nextMs + 1));
     if (hasEnded) this.listeners.announce();
   }
 

@@ -1,15 +1,15 @@
 /** One call at a time, at the earliest instant asked for. Invariant: none during one; who ends it asks again. */
 import { letProcessEnd } from '../../base/clock.js';
+import { OneTimer } from '../../base/one-timer.js';
 import type { Clock } from '../../index.js';
 
 export class CallSchedule {
   private notBeforeMs: number = -Infinity;
-  private dueAtMs: number = Infinity;
   private isCalling = false;
   private isQueued = false;
   /** Resolves when the last call is over; never rejects. */
   private sending: Promise<void> = Promise.resolve();
-  private timer: unknown = undefined;
+  private readonly timer: OneTimer;
   private readonly clock: Clock;
   private readonly send: () => Promise<void> | undefined;
 
@@ -17,6 +17,7 @@ export class CallSchedule {
   constructor(clock: Clock, send: () => Promise<void> | undefined) {
     this.clock = clock;
     this.send = send;
+    this.timer = new OneTimer(clock, () => void this.call());
   }
 
   /** 0: in a microtask. */
@@ -27,14 +28,8 @@ export class CallSchedule {
     if (atMs <= nowMs) {
       this.isQueued = true;
       queueMicrotask(() => void this.call());
-    } else if (atMs < this.dueAtMs) {
-      this.stop();
-      this.dueAtMs = atMs;
-      const due = (): void => {
-        this.dueAtMs = Infinity;
-        void this.call();
-      };
-      this.timer = letProcessEnd(this.clock.setTimeout(due, Math.min(atMs - nowMs, 2 ** 31 - 1)));
+    } else if (atMs < this.timer.atMs) {
+      letProcessEnd(this.timer.set(atMs, Math.min(atMs - nowMs, 2 ** 31 - 1)));
     }
   }
 
@@ -59,7 +54,6 @@ export class CallSchedule {
   }
 
   stop(): void {
-    this.clock.clearTimeout(this.timer);
-    this.dueAtMs = Infinity;
+    this.timer.stop();
   }
 }
