@@ -1,7 +1,7 @@
 /** Errors of connections that never came to be: the server has seen nothing of the request. */
 
 /** Their codes, where the runtime tells: those of Node and of Deno. */
-export const unconnectedCodes: readonly unknown[] = [
+const codes: readonly unknown[] = [
   'ECONNREFUSED',
   'EHOSTUNREACH',
   'ENETUNREACH',
@@ -9,3 +9,10 @@ export const unconnectedCodes: readonly unknown[] = [
   'EAI_AGAIN',
   'UND_ERR_CONNECT_TIMEOUT',
 ];
+
+/** By its own code, or its cause's; of several addresses none was reached. */
+export function isUnconnected(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isUnconnected);
+  const { code, cause }: { code?: unknown; cause?: unknown } = Object(error);
+  return codes.includes(code) || (cause !== undefined && isUnconnected(cause));
+}

@@ -1,6 +1,7 @@
 /** An attempt that is given up when a stream brings no content token in time. */
 import { fieldsOf, parseJson } from '../base/stream/content-pieces.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import { streamAhead } from '../base/stream/read-ahead.js';
 import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
 import { type Fetch, signalOf } from './sent-again.js';
@@ -39,28 +40,11 @@ export async function fetchToFirstToken(
     const response = await fetch(input, { ...init, signal });
     if (response.body === null || !isEventStream(response.headers)) return response;
     const reader = response.body.getReader();
-    const { chunks } = await readToFirstToken(reader);
-    return withBody(response, joined(chunks, reader));
+    return withBody(response, streamAhead(reader, await readToFirstToken(reader), {}));
   } catch (error) {
     if (late.signal.aborted && caller?.aborted !== true) return undefined;
     throw error;
   } finally {
     clock.clearTimeout(timer);
   }
-}
-
-/** The part that was read, and then the rest, no faster than it is asked for. */
-function joined(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      start: (controller) => chunks.forEach((chunk) => void controller.enqueue(chunk)),
-      async pull(controller) {
-        const { done, value } = await reader.read();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
 }

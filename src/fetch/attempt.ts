@@ -3,7 +3,7 @@ import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { firstTokenMsOf, isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import { GatheredBytes } from '../base/stream/gathered-bytes.js';
 import { withBody } from '../base/stream/with-body.js';
-import { unconnectedCodes } from '../base/unconnected.js';
+import { isUnconnected } from '../base/unconnected.js';
 import type { EndpointView, Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
 import type { FetchCall } from './fetch-call.js';
@@ -100,7 +100,7 @@ export class Attempt {
     if (response.status > 0) lease.answered(response);
     const awaitsToken = this.firstTokenMs < Infinity && body !== undefined && isEventStream(response.headers);
     if (!awaitsToken) this.stop(this.tokenTimer);
-    const held = awaitsToken ? (await readToFirstToken(body)).chunks : [];
+    const held = awaitsToken ? await readToFirstToken(body) : [];
     end.signal.throwIfAborted();
     if (settings.usage && response.ok) end.reader = usageReader({ lease, cachedTokens: true });
     return { type: 'answered', response: this.pass(response, body, held) };
@@ -141,11 +141,6 @@ export class Attempt {
 
 /** The reason that ends an attempt before another one; no caller sees it. */
 const tooLate: unique symbol = Symbol('no content token in time');
-
-function isUnconnected(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return unconnectedCodes.includes(Reflect.get(error, 'code')) || isUnconnected(error.cause);
-}
 
 /** Tells of load by status or text, which is waited for where the status says so, or its length is told. */
 function mayRefuse({ status, headers }: Response): boolean {

@@ -1,4 +1,5 @@
 /** An upstream's answer as the response of a handler. */
+import { streamAhead } from '../../base/stream/read-ahead.js';
 import { type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { noAnswerResponse } from '../http/to-http-response.js';
@@ -36,7 +37,12 @@ export async function relayedParts(
     const answer = await upstream;
     const headers = new Headers();
     for (const [name, value] of relayedHeaders(answer)) for (const each of [value].flat()) headers.append(name, each);
-    const body = answer.body && quiet(answer.body as ReadableStream<Uint8Array>, signal, options);
+    const over = (isWhole: boolean, error: unknown): void => {
+      // It failed because nobody wants it any more.
+      if (!isWhole && signal?.aborted !== true) options.onError?.(error);
+    };
+    const source = answer.body as ReadableStream<Uint8Array> | null;
+    const body = source && streamAhead(source.getReader(), [], { came: options.onChunk, over });
     return { body, status: answer.status, headers };
   } catch (error) {
     // The adapter answers for who was evicted, and nobody reads the answer to who left.
@@ -45,27 +51,4 @@ export async function relayedParts(
     const { body, status, headers } = noAnswerResponse(flow?.errorBody);
     return { body, status, headers: new Headers(headers) };
   }
-}
-
-/** The body, which reports its failure unless it failed because nobody wants it any more. */
-function quiet(body: ReadableStream<Uint8Array>, signal: AbortSignal | undefined, { onChunk, onError }: RelayOptions) {
-  const reader = body.getReader();
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          if (done) return controller.close();
-          onChunk?.(value);
-          controller.enqueue(value);
-        } catch (error) {
-          if (signal?.aborted !== true) onError?.(error);
-          controller.error(error);
-          reader.cancel(error).catch(() => {});
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
 }

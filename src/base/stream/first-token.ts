@@ -8,12 +8,6 @@ export interface ChunkReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
 }
 
-export interface Beginning {
-  readonly chunks: Uint8Array[];
-  /** True when this is the whole body. */
-  readonly isWhole: boolean;
-}
-
 /** Servers send fewer bytes before their first token. */
 const mostHeldBytes = 1_048_576;
 
@@ -46,17 +40,17 @@ export class FirstTokenWatch {
   }
 }
 
-/** Reads a stream of events up to the chunk with its first content token, or to its end. Rejects as the reader does. */
-export async function readToFirstToken(reader: ChunkReader): Promise<Beginning> {
+/** What comes up to the chunk with the first content token, or to the end. Rejects as the reader does. */
+export async function readToFirstToken(reader: ChunkReader): Promise<Uint8Array[]> {
   const watch = new FirstTokenWatch();
   const held = new GatheredBytes();
   while (!watch.hasBegun) {
     const { done, value } = await reader.read();
-    if (done || value === undefined) return { chunks: held.parts(), isWhole: true };
+    if (done || value === undefined) break;
     held.push(value);
     watch.push(value);
   }
-  return { chunks: held.parts(), isWhole: false };
+  return held.parts();
 }
 
 /** How long the streams of a model may go without a content token, ms; Infinity: as long as it takes. */

@@ -14,9 +14,9 @@ export interface PieceSource<T> {
 
 export interface PieceListener<T> {
   /** A piece came from the source. An exception ends the stream as a failure. */
-  came?(piece: T): void;
+  readonly came?: ((piece: T) => void) | undefined;
   /** Once, unless `stop` or `cancel` was called: the source has ended, or has failed with `error`. */
-  over(isWhole: boolean, error?: unknown): void;
+  over?(isWhole: boolean, error?: unknown): void;
 }
 
 const mostHeldBytes = 65_536;
@@ -84,13 +84,13 @@ export class ReadAhead<T> {
         const { done, value } = await this.source.read();
         if (this.isOver) return;
         if (done) {
-          this.listener.over(true);
+          this.listener.over?.(true);
           this.end(undefined);
         } else this.hold(value as T);
       }
     } catch (error) {
       if (this.isOver) return;
-      this.listener.over(false, error);
+      this.listener.over?.(false, error);
       this.end({ error });
       this.leave(error);
     } finally {
@@ -117,6 +117,19 @@ export class ReadAhead<T> {
     this.wake?.();
     this.wake = undefined;
   }
+}
+
+/** A stream of `first`, and of what the source has after it. */
+export function streamAhead<T>(
+  source: PieceSource<T>,
+  first: readonly T[],
+  listener: PieceListener<T>,
+): ReadableStream<T> {
+  const ahead = new ReadAhead(source, first, listener);
+  return new ReadableStream<T>(
+    { pull: (controller) => ahead.pull(controller), cancel: (reason) => ahead.cancel(reason) },
+    { highWaterMark: 0 },
+  );
 }
 
 function bytesOf(piece: unknown): number {

@@ -15,7 +15,7 @@ import type { Agent, Dispatcher } from 'undici';
 import { isOverloadRefusal, refusalWaitMs } from '../../adapters/http/index.js';
 import { FirstTokenWatch } from '../../base/stream/first-token.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
-import { unconnectedCodes } from '../../base/unconnected.js';
+import { isUnconnected } from '../../base/unconnected.js';
 import type { Lease } from '../../index.js';
 import type { AdaptiveDetector } from '../../types/index.js';
 import { type UsageReader, usageReader } from '../../upstream/index.js';
@@ -288,7 +288,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     state.failureCode = failure.code;
     options.counters.failures.add(1, id, failure.code);
     if (failure.status === 504) this.observeDrop();
-    const isUnreachable = nothingWasSent(error);
+    const isUnreachable = isUnconnected(error);
     if (isUnreachable) options.avoid(true);
     if (!state.res.headersSent)
       return { type: options.mayRetry && isUnreachable ? 'refused' : 'failed', error: failure };
@@ -324,18 +324,10 @@ const isStream = (headers: IncomingHttpHeaders): boolean =>
 const isIdentity = ({ 'content-encoding': encoding }: IncomingHttpHeaders): boolean =>
   encoding === undefined || encoding === 'identity';
 
-const codeOf = (error: unknown): string => String(Object(error).code ?? '');
-
-export function nothingWasSent(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.every(nothingWasSent);
-  return unconnectedCodes.includes(codeOf(error));
-}
-
 /** What it means when a server cannot be reached, does not answer in time, or breaks off. */
 export function failureOf(error: unknown, upstream: string): ApiError {
-  const code = codeOf(error);
-  if (/^UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT$/.test(code))
+  if (/^UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT$/.test(Object(error).code))
     return new ApiError(504, 'upstream_timeout', `${upstream} did not answer in time.`);
-  if (nothingWasSent(error)) return new ApiError(502, 'upstream_unreachable', `${upstream} cannot be reached.`);
+  if (isUnconnected(error)) return new ApiError(502, 'upstream_unreachable', `${upstream} cannot be reached.`);
   return new ApiError(502, 'upstream_failed', `${upstream} broke off before it answered.`);
 }

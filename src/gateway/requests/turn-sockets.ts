@@ -10,8 +10,9 @@ import type { WebSocket } from 'ws';
 import type { Turn } from '../../adapters/ws/turn.js';
 import { TurnSocket } from '../../adapters/ws/turn-socket.js';
 import { put } from '../../base/put.js';
+import { isUnconnected } from '../../base/unconnected.js';
 import type { EndpointView } from '../../index.js';
-import { failureOf, nothingWasSent } from '../forwarding/attempt.js';
+import { failureOf } from '../forwarding/attempt.js';
 import { toUpstream } from '../forwarding/forwarded-headers.js';
 import { bodyFor, locationOf } from '../forwarding/upstream-request.js';
 import { type GatewayHttpRequest, RequestState } from '../request-state.js';
@@ -59,7 +60,7 @@ function connected(handler: RequestHandler, ws: Ws, client: WebSocket, asked: Re
     own.turns.connect(server, (failure) => {
       const broken = new ApiError(502, 'upstream_failed', `${upstream.id} closed its socket.`);
       const error = failure === undefined ? broken : failureOf(failure, upstream.id);
-      if (nothingWasSent(failure)) handler.refused(endpoint, config.retry.avoidFor, true);
+      if (isUnconnected(failure)) handler.refused(endpoint, config.retry.avoidFor, true);
       const goesOn = failure !== undefined && !isRealtime;
       if (goesOn) own.endpoint = undefined;
       if (goesOn) own.turns.disconnect();
