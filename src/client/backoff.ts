@@ -1,6 +1,5 @@
 /** How long to wait before the next attempt when nobody says how long. */
 import * as s from '../base/schema/schema.js';
-import { msAboveZero } from './option-schemas.js';
 
 /** The pause in ms after `attempt` failed; attempts count from 0. `random` is a source of 0 <= value < 1. */
 export type Backoff = (attempt: number, random: () => number) => number;
@@ -12,7 +11,7 @@ export interface FullJitterOptions {
   maxMs: number;
 }
 
-const jitterOptions = s.object({ initialMs: msAboveZero(), maxMs: msAboveZero() });
+const jitterOptions = s.object({ initialMs: s.msAboveZero(), maxMs: s.msAboveZero() });
 
 /**
  * `random() · min(maxMs, initialMs · 2^attempt)`, so that refused clients do not come back together. Source: Brooker,

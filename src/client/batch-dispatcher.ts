@@ -15,7 +15,6 @@ import * as s from '../base/schema/schema.js';
 import { watchedBody } from '../base/stream/watched-body.js';
 import { withBody } from '../base/stream/with-body.js';
 import type { Clock } from '../index.js';
-import { msAboveZero, numberFrom } from './option-schemas.js';
 import { type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
 import { platformFetch } from './retrying-fetch.js';
 import { discardBody, type Fetch, replayableInput, signalOf } from './sent-again.js';
@@ -54,11 +53,11 @@ export interface BatchDispatcher {
 const isPart = (given: unknown): given is number => typeof given === 'number' && given > 0 && given < 1;
 const shape = {
   fetch: s.optional(s.callable<Fetch>(), platformFetch),
-  initial: s.optional(numberFrom(1), 1),
+  initial: s.optional(s.numberFrom(1), 1),
   max: s.optional(s.positiveInteger(), 64),
   increase: s.optional(s.aboveZero(), 1),
   decrease: s.optional(s.value('a number above 0, below 1', isPart), 0.5),
-  probeMs: s.optional(msAboveZero(), 1000),
+  probeMs: s.optional(s.msAboveZero(), 1000),
   maxAttempts: s.optional(s.positiveInteger(), 10),
   clock: s.optional(s.clock(), realClock),
 } satisfies Record<Exclude<keyof BatchDispatcherOptions, keyof RetryPolicy>, unknown>;

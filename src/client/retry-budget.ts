@@ -1,6 +1,5 @@
 /** What retries may cost together. Invariant: retries <= capacity + ratio · requests + minPerSecond · seconds. */
 import * as s from '../base/schema/schema.js';
-import { numberFrom } from './option-schemas.js';
 
 export interface RetryBudgetOptions {
   /** Retries that every request earns, from 0 up. @default 0.1: one retry for ten requests */
@@ -12,9 +11,9 @@ export interface RetryBudgetOptions {
 }
 
 const optionsSchema = s.object({
-  ratio: s.optional(numberFrom(0), 0.1),
+  ratio: s.optional(s.numberFrom(0), 0.1),
   minPerSecond: s.optional(s.number({ from: 0 }), 1),
-  capacity: s.optional(numberFrom(1), 10),
+  capacity: s.optional(s.numberFrom(1), 10),
 });
 
 /** One budget may serve several fetches that go to the same gateway. */

@@ -4,7 +4,6 @@ import { type HeaderSource, headerValue } from '../base/headers/header-source.js
 import { isRefusal, retryAfterMs } from '../base/headers/retry-after.js';
 import * as s from '../base/schema/schema.js';
 import { type Backoff, fullJitter } from './backoff.js';
-import { numberFrom } from './option-schemas.js';
 
 /** The part of a response that is read: of a web `Response`, or of another client's. */
 export interface RefusedResponse {
@@ -29,7 +28,7 @@ export interface RetryPolicy {
 export const retryPolicyShape: Readonly<Record<keyof RetryPolicy, s.Schema<unknown>>> = {
   rejected: s.optional(s.callable()),
   evicted: s.optional(s.callable()),
-  maxRetryAfterMs: s.optional(numberFrom(0, 'ms')),
+  maxRetryAfterMs: s.optional(s.numberFrom(0, 'ms')),
   random: s.optional(s.callable()),
   nowEpochMs: s.optional(s.callable()),
 };

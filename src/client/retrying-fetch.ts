@@ -5,7 +5,6 @@ import { isReplayable } from '../base/request-body.js';
 import * as s from '../base/schema/schema.js';
 import type { Clock } from '../index.js';
 import { awaitsTokenMs, type FirstTokenTimeouts, fetchToFirstToken } from './first-token.js';
-import { msAboveZero, numberFrom } from './option-schemas.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs, retryPolicyShape } from './retry-delay.js';
 import { discardBody, type Fetch, replayableInput, signalOf } from './sent-again.js';
@@ -28,10 +27,10 @@ export interface RetryOptions extends RetryPolicy {
 
 const shape = {
   maxAttempts: s.optional(s.positiveInteger(), 4),
-  deadlineMs: s.optional(numberFrom(0, 'ms'), 120_000),
+  deadlineMs: s.optional(s.numberFrom(0, 'ms'), 120_000),
   budget: s.optional(s.objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
   timeouts: s.optional(
-    s.object({ firstToken: s.optional(msAboveZero()), firstTokenByModel: s.optional(s.record(msAboveZero())) }),
+    s.object({ firstToken: s.optional(s.msAboveZero()), firstTokenByModel: s.optional(s.record(s.msAboveZero())) }),
     {},
   ),
   clock: s.optional(s.clock(), realClock),

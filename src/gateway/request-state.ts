@@ -120,7 +120,7 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
     else done(this.sent);
   }
 
-  /** Before an answer of the gateway itself: the answers of servers bring these headers among their own. */
+  /** The answers of servers bring these headers among their own. */
   override setOwnHeaders(): void {
     if (this.res.headersSent) return;
     this.res.setHeader('x-request-id', this.id);
@@ -130,11 +130,6 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
   reject(response: HttpErrorResponse): void {
     this.setOwnHeaders();
     respond(this.req, this.res, response);
-  }
-
-  protected override answer(response: HttpErrorResponse): void {
-    this.setOwnHeaders();
-    super.answer(response);
   }
 
   /** The client waits for permission to send its body. */

@@ -14,7 +14,7 @@ import { controlHeaders } from '../../base/headers/header-names.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
 import { clientDisconnected, type Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
-import type { HttpErrorResponse } from '../http/to-http-response.js';
+import { type HttpErrorResponse, openaiError, tooLargeResponse } from '../http/to-http-response.js';
 import type {
   BodyPiece,
   HeaderMutation,
@@ -163,10 +163,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
 
   /** The proxy half-closed or reset the stream, or the connection is gone. */
   closed(): void {
-    if (this.phase === 'over') return;
-    this.phase = 'over';
-    this.finish(false);
-    this.sink.end();
+    if (this.phase !== 'over') this.end();
   }
 
   stripHeaders(): void {
@@ -202,8 +199,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     this.isRefused = true;
     const answer = { headers: { setHeaders: setting(headers) }, body: Buffer.from(body), details };
     this.sink.write({ immediateResponse: { status: { code: status }, ...answer } });
-    this.finish(false);
-    this.sink.end();
+    this.end();
   }
 
   /** Sends the request on to one of `destinations`, `ip:port` each, best first. */
@@ -251,9 +247,9 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     if (this.phase !== 'body') return;
     const { maxRequestBytes } = this.decider;
     if (this.gathered.length + body.length > maxRequestBytes) {
-      this.refuse(refusal(413, `A request may have at most ${maxRequestBytes} bytes.`, 'ERR_FLOW_REQUEST_TOO_LARGE'));
+      this.refuse(tooLargeResponse(maxRequestBytes, 'openai'));
     } else if (!this.decider.reserve(body.length)) {
-      this.refuse(refusal(503, 'Too many requests are being read.', 'ERR_FLOW_READING'));
+      this.refuse(openaiError(503, 'Too many requests are being read.', 'ERR_FLOW_READING'));
     } else {
       if (body.length > 0) this.gathered.push(body);
       if (endOfStream) this.whole();
@@ -295,8 +291,8 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     if (endOfStream) this.finish(true);
   }
 
-  /** Ends the exchange by a status of gRPC: the proxy, or this process, is at fault. */
-  end(code: number, details: string): void {
+  /** Ends the exchange: with a status of gRPC where the proxy, or this process, is at fault. */
+  end(code?: number, details?: string): void {
     this.phase = 'over';
     this.finish(false);
     this.sink.end(code, details);
@@ -333,13 +329,6 @@ function writePieces(sink: ExtProcSink, part: BodyPart, bytes: Uint8Array, isEnd
     const response = { bodyMutation: { streamedResponse: { body, endOfStream: isEnd && isLast } } };
     sink.write({ [part]: { response }, dynamicMetadata: isLast ? facts : undefined });
   }
-}
-
-/** An answer to a request that fails by itself, in the body that clients of OpenAI's interface parse. */
-export function refusal(status: number, message: string, code: string): HttpErrorResponse {
-  const type = status < 500 ? 'invalid_request_error' : 'server_error';
-  const body = JSON.stringify({ error: { message, type, param: null, code } });
-  return { status, headers: { 'content-type': 'application/json', 'cache-control': 'no-store' }, body };
 }
 
 /** Envoy overwrites unless it is told to append, and looks at nothing else; others read the action. */

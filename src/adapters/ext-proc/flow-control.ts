@@ -5,9 +5,9 @@ import { FlowControlError, subsetHint } from '../../index.js';
 import type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { flowKeyFromHeaders } from '../http/flow-key-from-headers.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
-import { type HttpErrorResponse, toHttpResponse } from '../http/to-http-response.js';
+import { type HttpErrorResponse, openaiError, slowUploadResponse, toHttpResponse } from '../http/to-http-response.js';
 import type { AnswerReader, ExtProcDecider, ExtProcRequest, ExtProcSink } from './ext-proc-stream.js';
-import { ExtProcStream, refusal } from './ext-proc-stream.js';
+import { ExtProcStream } from './ext-proc-stream.js';
 import type { Struct } from './messages.js';
 
 /** Where a request may go: the best first. */
@@ -60,9 +60,7 @@ export function flowControl(flow: ExtProcGate, options: ExtProcOptions): ExtProc
   return function open(sink) {
     const stream = new ExtProcStream(sink, decider);
     if (++decider.streams > maxStreams) stream.end(resourceExhausted, `more than ${maxStreams} streams are open`);
-    const late = (): void => {
-      stream.refuse(refusal(408, 'The request was not received in time.', 'ERR_FLOW_UPLOAD_TIMEOUT'));
-    };
+    const late = (): void => stream.refuse(slowUploadResponse('openai'));
     stream.timer = letProcessEnd(setTimeout(late, receiveTimeoutMs));
     return stream;
   };
@@ -159,14 +157,13 @@ class Decider implements ExtProcDecider {
   }
 
   private follow(stream: ExtProcStream, verdict: Verdict): void {
-    if (verdict.type === 'pass') {
-      try {
-        this.send(stream, verdict.flow);
-      } catch (error) {
-        this.fail(stream, error);
-      }
-    } else if (verdict.type === 'reject') stream.refuse(verdict.response);
-    else if (verdict.type === 'fail') this.fail(stream, verdict.error);
+    try {
+      if (verdict.type === 'pass') this.send(stream, verdict.flow);
+      else if (verdict.type === 'reject') stream.refuse(verdict.response);
+      else if (verdict.type === 'fail') throw verdict.error;
+    } catch (error) {
+      this.fail(stream, error);
+    }
   }
 
   private send(stream: ExtProcStream, granted: ExtProcStream['flow']): void {
@@ -184,12 +181,12 @@ class Decider implements ExtProcDecider {
   private fail(stream: ExtProcStream, error: unknown): void {
     if (error instanceof FlowControlError) {
       const { status, headers, message, code } = error;
-      const answer = refusal(status, message, code);
+      const answer = openaiError(status, message, code);
       stream.refuse({ ...answer, headers: { ...answer.headers, ...headers } });
       return;
     }
     this.hooks.failed?.(error, stream);
-    stream.refuse(refusal(500, 'The endpoint picker failed.', 'ERR_FLOW_INTERNAL'));
+    stream.refuse(openaiError(500, 'The endpoint picker failed.', 'ERR_FLOW_INTERNAL'));
   }
 }
 

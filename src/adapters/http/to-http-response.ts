@@ -98,6 +98,11 @@ export function noAnswerResponse(format: ErrorBody | undefined): HttpErrorRespon
   return faultResponse(502, 'Bad Gateway', 'No answer from the model server.', 'ERR_FLOW_NO_ANSWER', format);
 }
 
+/** Another error of a request by itself, as clients of OpenAI's interface read it. */
+export function openaiError(status: number, detail: string, code: string): HttpErrorResponse {
+  return faultResponse(status, '', detail, code, 'openai');
+}
+
 /** No drops: no limit was reached. A body format of the host's own is for drops: such hosts get problem details. */
 function faultResponse(status: number, title: string, detail: string, code: string, format: ErrorBody | undefined) {
   const problem = { type: 'about:blank', title, status, detail, code, error: errorObject({ status, detail, code }) };

@@ -129,7 +129,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     return this.incoming;
   }
 
-  /** Before an answer begins that nobody knows yet. */
+  /** Before an answer of flow control, or one that nobody knows yet. */
   setOwnHeaders(): void {}
 
   /** Once: a request that is sent to another server waits on. */
@@ -169,6 +169,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
 
   /** For frameworks that want to write their responses themselves. */
   protected answer(response: HttpErrorResponse): void {
+    this.setOwnHeaders();
     respond(this.incoming, this.outgoing, response);
     dropLateWrites(this.outgoing);
   }

@@ -57,8 +57,6 @@ export interface SocketTurns {
   drain(): void;
 }
 
-const ms = s.value('ms above 0', (given): given is number => typeof given === 'number' && given > 0);
-
 /** `waiting` is checked with the options of every adapter. */
 const optionsSchema = s.object(
   {
@@ -67,10 +65,10 @@ const optionsSchema = s.object(
     onMessage: s.optional(s.callable<NonNullable<FlowTurnsOptions['onMessage']>>()),
     server: s.optional(s.objectWith<WebSocketLike>('a WebSocket of the package ws', 'send', 'pause')),
     maxSockets: s.optional(s.positiveInteger(), Number.MAX_SAFE_INTEGER),
-    idleMs: s.optional(ms, 600_000),
+    idleMs: s.optional(s.msAboveZero(), 600_000),
     maxMessageBytes: s.optional(s.positiveInteger(), 8_388_608),
     maxBufferedBytes: s.optional(s.positiveInteger(), 1_048_576),
-    turnMs: s.optional(ms, 1_800_000),
+    turnMs: s.optional(s.msAboveZero(), 1_800_000),
     onError: s.optional(s.callable<(error: unknown) => void>()),
     classify: s.callable<FlowTurnsOptions['classify']>('a function that answers at once'),
     waiting: s.optional(s.anything()),

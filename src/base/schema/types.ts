@@ -70,6 +70,16 @@ function rangeText({ from, above, to }: Range): string {
   return number({ above: 0 });
 }
 
+/** A number that may be Infinity. */
+/* @__NO_SIDE_EFFECTS__ */ export function numberFrom(from: number, what = 'a number'): Schema<number> {
+  return value(`${what} from ${from} up`, (given): given is number => typeof given === 'number' && given >= from);
+}
+
+/** A span of time; Infinity: without end. */
+/* @__NO_SIDE_EFFECTS__ */ export function msAboveZero(): Schema<number> {
+  return value('ms above 0', (given): given is number => typeof given === 'number' && given > 0);
+}
+
 /** A number from 0 to 1. */
 /* @__NO_SIDE_EFFECTS__ */ export function ratio(): Schema<number> {
   return number({ from: 0, to: 1 });

@@ -3,6 +3,7 @@ import type { parse } from '@marcbachmann/cel-js';
 import type { AnswerReader, ExtProcOptions, ExtProcRequest, Struct } from '../../adapters/ext-proc/index.js';
 import type { Classification, HttpErrorResponse } from '../../adapters/http/index.js';
 import { agentSession, flowKeyFromHeaders, headerValue, modelNameRewriteHeader } from '../../adapters/http/index.js';
+import { openaiError } from '../../adapters/http/to-http-response.js';
 import type { EndpointPool, EndpointView, Lease } from '../../index.js';
 import { usageReader } from '../../upstream/index.js';
 import type { GenerationBody } from '../bodies/generation-body.js';
@@ -101,9 +102,7 @@ export class EppRequests {
       return undefined;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      const { status, code, message } = error;
-      const told = { error: { message, type: 'invalid_request_error', param: null, code } };
-      return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(told) };
+      return openaiError(error.status, error.message, error.code);
     }
   }
 
