@@ -3,72 +3,46 @@
  * other byte passes as it came; what is held back is shorter than a member with the name, and goes with the next piece.
  */
 
-const member = Buffer.from('"model"');
-const quote = 0x22;
-const colon = 0x3a;
-/** More blanks than this between the name and its value are not looked through. */
-const mostBlanks = 16;
-const noBytes = Buffer.alloc(0);
+const member = '"model"';
+/** Blanks between the name and its value; behind more it is not looked for. */
+const blanks = '[ \\t\\n\\r]{0,16}';
+const separator = new RegExp(`^${blanks}(?::${blanks})?`);
+
+/** A letter for each byte. */
+const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 
 export class RenamedAnswer {
-  private readonly from: Buffer;
-  private readonly to: Buffer;
-  private held: Buffer = noBytes;
+  private readonly from: string;
+  private readonly to: string;
+  private readonly named: RegExp;
+  private held = '';
 
   constructor(from: string, to: string) {
-    this.from = Buffer.from(JSON.stringify(from));
-    this.to = Buffer.from(JSON.stringify(to));
+    this.from = textOf(Buffer.from(JSON.stringify(from)));
+    this.to = textOf(Buffer.from(JSON.stringify(to)));
+    this.named = new RegExp(`(${member}${blanks}:${blanks})${this.from.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&')}`, 'g');
   }
 
   pass(piece: Uint8Array, isLast: boolean): Uint8Array {
-    const bytes = this.held.length === 0 ? asBuffer(piece) : Buffer.concat([this.held, piece]);
-    this.held = noBytes;
-    const parts: Buffer[] = [];
+    const text = this.held + textOf(piece);
     let from = 0;
-    for (let at = bytes.indexOf(member); at >= 0; at = bytes.indexOf(member, at + 1)) {
-      const value = this.valueAt(bytes, at + member.length);
-      if (value === 'unknown' && !isLast) return this.hold(bytes, from, at, parts);
-      if (typeof value !== 'number') continue;
-      parts.push(bytes.subarray(from, value), this.to);
-      from = value + this.from.length;
-    }
-    if (isLast) return joined(parts, bytes.subarray(from));
+    const renamed = text.replace(this.named, (found: string, name: string, at: number) => {
+      from = at + found.length;
+      return name + this.to;
+    });
     // The name that was replaced ends with a quote, which begins nothing.
-    return this.hold(bytes, from, Math.max(from, bytes.length - beginning(bytes)), parts);
+    let end = isLast ? -1 : text.indexOf('"', from);
+    while (end >= 0 && !this.mayBegin(text.slice(end))) end = text.indexOf('"', end + 1);
+    this.held = end < 0 ? '' : text.slice(end);
+    return Buffer.from(renamed.slice(0, renamed.length - this.held.length), 'latin1');
   }
 
-  /** Where the name begins that is replaced; `unknown` where the bytes end before it can be told. */
-  private valueAt(bytes: Buffer, after: number): number | 'unknown' | 'other' {
-    let at = after;
-    let hasColon = false;
-    for (; at < bytes.length && at < after + mostBlanks; at++) {
-      const byte = bytes[at];
-      if (byte === quote) break;
-      if (byte === colon && !hasColon) hasColon = true;
-      else if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d) return 'other';
-    }
-    if (at < bytes.length && (bytes[at] !== quote || !hasColon)) return 'other';
-    const there = bytes.subarray(at, at + this.from.length);
-    if (!there.equals(this.from.subarray(0, there.length))) return 'other';
-    return there.length < this.from.length ? 'unknown' : at;
-  }
-
-  private hold(bytes: Buffer, from: number, at: number, parts: Buffer[]): Uint8Array {
-    // A copy, since the piece belongs to the transport.
-    this.held = Buffer.from(bytes.subarray(at));
-    return joined(parts, bytes.subarray(from, at));
+  /** Whether what follows can make a member with the name of it. */
+  private mayBegin(text: string): boolean {
+    if (!text.startsWith(member)) return member.startsWith(text);
+    const [between = ''] = separator.exec(text.slice(member.length)) ?? [];
+    const value = text.slice(member.length + between.length);
+    return value === '' || (between.includes(':') && this.from.startsWith(value));
   }
 }
-
-/** How many of the last bytes may be the beginning of a member. */
-function beginning(bytes: Buffer): number {
-  for (let length = Math.min(member.length - 1, bytes.length); length > 0; length--)
-    if (bytes.subarray(bytes.length - length).equals(member.subarray(0, length))) return length;
-  return 0;
-}
-
-function joined(parts: Buffer[], rest: Buffer): Uint8Array {
-  return parts.length === 0 ? rest : Buffer.concat([...parts, rest]);
-}
-
-const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
