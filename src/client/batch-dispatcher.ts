@@ -76,7 +76,7 @@ const optionsSchema = s.object(s.withKeys(retryPolicyShape, shape));
  * await Promise.all(prompts.map(async (body) => (await batch.fetch(url, { method: 'POST', body })).json()));
  */
 export function batchDispatcher(options: BatchDispatcherOptions = {}): BatchDispatcher {
-  return new Dispatcher(s.parse(optionsSchema, options, 'batchDispatcher options'), options);
+  return new Dispatcher(s.parse(optionsSchema, options, 'batchDispatcher options'));
 }
 
 type Settings = output<typeof optionsSchema>;
@@ -94,11 +94,9 @@ class Dispatcher implements BatchDispatcher {
   private decreases = 0;
   private timer: unknown = undefined;
   private readonly settings: Settings;
-  private readonly policy: RetryPolicy;
 
-  constructor(settings: Settings, policy: RetryPolicy) {
+  constructor(settings: Settings) {
     this.settings = settings;
-    this.policy = policy;
     this.window = Math.min(settings.initial, settings.max);
     this.fetch = (input, init) => this.send(input, init);
   }
@@ -138,7 +136,7 @@ class Dispatcher implements BatchDispatcher {
     const { max, increase, decrease, probeMs, clock } = this.settings;
     const { status, headers } = response;
     const told = headroomOf(headers);
-    const delayMs = retryDelayMs(response, attempt, this.policy);
+    const delayMs = retryDelayMs(response, attempt, this.settings);
     const pauseMs = Math.max(delayMs ?? 0, told === 0 ? probeMs : 0);
     this.closedUntilMs = Math.max(this.closedUntilMs, clock.now() + pauseMs);
     if (told !== undefined || !isRefusal(status)) this.headroom = told;

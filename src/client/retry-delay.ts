@@ -25,12 +25,12 @@ export interface RetryPolicy {
 }
 
 /** Its elements, for options that hold a policy among others. */
-export const retryPolicyShape: Readonly<Record<keyof RetryPolicy, s.Schema<unknown>>> = {
-  rejected: s.optional(s.callable()),
-  evicted: s.optional(s.callable()),
+export const retryPolicyShape: { readonly [K in keyof RetryPolicy]-?: s.Schema<RetryPolicy[K]> } = {
+  rejected: s.optional(s.callable<Backoff>()),
+  evicted: s.optional(s.callable<Backoff>()),
   maxRetryAfterMs: s.optional(s.numberFrom(0, 'ms')),
-  random: s.optional(s.callable()),
-  nowEpochMs: s.optional(s.callable()),
+  random: s.optional(s.callable<() => number>()),
+  nowEpochMs: s.optional(s.callable<() => number>()),
 };
 
 const soon = fullJitter({ initialMs: 500, maxMs: 10_000 });

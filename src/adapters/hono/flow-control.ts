@@ -1,7 +1,6 @@
 /** Flow control as Hono middleware. The lease follows the response, by events of Node or by its body. */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
-import type { Exchange } from '../http/exchange.js';
 import { HttpFlowControl } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
@@ -35,15 +34,15 @@ export function flowControl<Ctx extends Context = Context>(
     c.set('flow', own);
     exchange.begin({ ...queueDurationHeaders(own), ...bandHeadroomHeaders(own.bandHeadroom) });
     try {
-      const mayBeEnded = own.lease.isEvictable || (exchange.upload !== undefined && exchange.bodyBytes(1) > 0);
+      const mayBeEnded = own.lease.isEvictable || ('upload' in exchange && exchange.bodyBytes(1) > 0);
       if (mayBeEnded) await Promise.race([control.enter(own, next), evicted(c, exchange)]);
       else await control.enter(own, next);
     } catch (error) {
       // Hono turns errors into responses before they get here, except what is no Error.
-      exchange.close?.();
+      exchange.close();
       throw error;
     }
-    exchange.finish?.();
+    exchange.finish();
   }
 
   return async function flowControlMiddleware(c: Context, next) {
@@ -64,26 +63,17 @@ export function flowControl<Ctx extends Context = Context>(
       else await run(c, next, exchange, verdict.flow);
       return;
     }
-    exchange.close?.();
+    exchange.close();
     if (verdict.type === 'fail') throw verdict.error;
     // It is for programs that log responses; otherwise they would log 404.
     return verdict.type === 'reject' ? responseOf(c, verdict.response) : c.body(null, 503);
   }
 }
 
-interface HonoExchange extends Exchange<Request> {
-  /** Resolves with an answer if the request was evicted, or its client sent nothing, before its handler responded. */
-  readonly evicted: Promise<HttpErrorResponse>;
-  /** The handler is about to run; `headers` are for the response. */
-  begin(headers: Readonly<Record<string, string>>): void;
-  /** The handler has left its response in `c.res`. */
-  finish?(): void;
-  /** There is no response that anything would have to be held for. */
-  close?(): void;
-}
+type HonoExchange = HonoWebExchange | HonoNodeExchange;
 
 /** On a fetch runtime: requests and responses are all that there is, and Hono's context holds them. */
-class HonoWebExchange extends WebExchange implements HonoExchange {
+class HonoWebExchange extends WebExchange {
   private readonly c: Context;
 
   constructor(c: Context) {
@@ -101,6 +91,7 @@ class HonoWebExchange extends WebExchange implements HonoExchange {
     this.c.req.raw = this.req;
   }
 
+  /** The handler has left its response in `c.res`. */
   finish(): void {
     const response = this.watched(this.c.res);
     if (response === this.c.res) return;
@@ -110,7 +101,8 @@ class HonoWebExchange extends WebExchange implements HonoExchange {
 }
 
 /** On @hono/node-server: Node tells when a response is over, Hono writes it. */
-class HonoNodeExchange extends NodeExchange<Request> implements HonoExchange {
+class HonoNodeExchange extends NodeExchange<Request> {
+  /** Resolves with an answer if the request was evicted, or its client sent nothing, before its handler responded. */
   readonly evicted: Promise<HttpErrorResponse>;
   private resolveEvicted: ((response: HttpErrorResponse) => void) | undefined = undefined;
   private readonly c: Context;
@@ -134,6 +126,10 @@ class HonoNodeExchange extends NodeExchange<Request> implements HonoExchange {
   begin(headers: Readonly<Record<string, string>>): void {
     if (!this.outgoing.headersSent) setHeaders(this.outgoing, headers);
   }
+
+  /** Node tells by itself of the end of a response. */
+  finish(): void {}
+  close(): void {}
 
   protected override answer(response: HttpErrorResponse): void {
     this.resolveEvicted?.(response);

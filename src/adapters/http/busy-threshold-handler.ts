@@ -4,6 +4,7 @@ import { type HeaderSource, headerValue } from '../../base/headers/header-source
 import * as s from '../../base/schema/schema.js';
 import { parseJson } from '../../base/stream/content-pieces.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../types/index.js';
+import type { HttpErrorResponse } from './to-http-response.js';
 
 /** What the handler reads of a request, whatever framework it comes from. */
 export interface HandlerRequest {
@@ -13,12 +14,7 @@ export interface HandlerRequest {
   readonly body?: string | undefined;
 }
 
-export interface HandlerResponse {
-  readonly status: number;
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type HandlerResponse = HttpErrorResponse;
 
 /** One detector, or all that serve the model: an update goes to each, and the first one answers. */
 type Detectors = BusyThresholdDetector | readonly BusyThresholdDetector[];

@@ -7,6 +7,7 @@
  *   error while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
 import type { ServerHttp2Stream } from 'node:http2';
+import { put } from '../../base/put.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 
@@ -60,15 +61,12 @@ const waitersBySocket = new WeakMap<Socket, Set<() => void>>();
 
 /** What to call when the socket closes: one listener per socket, however many responses are pipelined on it. */
 function waitersOf(socket: Socket): Set<() => void> {
-  let waiters = waitersBySocket.get(socket);
-  if (waiters === undefined) {
-    const created: Set<() => void> = new Set();
-    waiters = created;
-    waitersBySocket.set(socket, created);
-    socket.once('close', () => {
-      for (const finish of [...created]) finish();
-    });
-  }
+  const known = waitersBySocket.get(socket);
+  if (known !== undefined) return known;
+  const waiters = put(waitersBySocket, socket, new Set<() => void>());
+  socket.once('close', () => {
+    for (const finish of [...waiters]) finish();
+  });
   return waiters;
 }
 

@@ -1,12 +1,8 @@
 /** Finds a stream's first content token. A role, comments, keep-alives are none; `mostHeldBytes` count as one. */
 import { contentPieces, parseJson } from './content-pieces.js';
 import { GatheredBytes } from './gathered-bytes.js';
+import type { PieceSource } from './read-ahead.js';
 import { SseData } from './sse-data.js';
-
-/** The part of a body's reader that is used. */
-export interface ChunkReader {
-  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-}
 
 /** Servers send fewer bytes before their first token. */
 const mostHeldBytes = 1_048_576;
@@ -41,7 +37,7 @@ export class FirstTokenWatch {
 }
 
 /** What comes up to the chunk with the first content token, or to the end. Rejects as the reader does. */
-export async function readToFirstToken(reader: ChunkReader): Promise<Uint8Array[]> {
+export async function readToFirstToken(reader: Pick<PieceSource<Uint8Array>, 'read'>): Promise<Uint8Array[]> {
   const watch = new FirstTokenWatch();
   const held = new GatheredBytes();
   while (!watch.hasBegun) {

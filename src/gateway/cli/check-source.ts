@@ -4,7 +4,7 @@ import { type ConfigIssue, EndpointPool, FlowConfigError, type PluginRegistry, r
 import { loadEppConfig } from '../epp/epp-config.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective-settings.js';
-import { depthLints, flowLints, gatewayLints } from './lints.js';
+import { declaredIn, depthLints, flowLints, gatewayLints } from './lints.js';
 import { effectiveTenants, tenantLints } from './tenants.js';
 
 export interface CheckResult {
@@ -39,7 +39,12 @@ function checkDocument(text: string, registry: PluginRegistry | undefined): Find
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
   return {
-    warnings: [...warnings, ...gate, ...flowLints(resolved, objectives), ...depthLints(resolved, objectives, text, 5)],
+    warnings: [
+      ...warnings,
+      ...gate,
+      ...flowLints(resolved, objectives),
+      ...depthLints(resolved, objectives, declaredIn(text), 5),
+    ],
     effective: effectiveFlow(resolved),
   };
 }
@@ -49,16 +54,17 @@ function checkGateway(text: string, registry: PluginRegistry | undefined): Findi
   const config: GatewayConfig = loadGatewayConfig(text, { registry, onMissing: (what) => missing.push(what) });
   const resolved = resolve(config.flow);
   const objectives = new Map(Object.entries(config.objectives));
+  const declared = declaredIn(text);
   return {
     warnings: [
       ...config.warnings,
       ...missing,
-      ...gatewayLints(config, resolved, text),
-      ...tenantLints(config, resolved, text),
+      ...gatewayLints(config, resolved, declared),
+      ...tenantLints(config, resolved, declared),
       ...flowLints(resolved, objectives),
-      ...depthLints(resolved, objectives, text, 1),
+      ...depthLints(resolved, objectives, declared, 1),
     ],
-    effective: [...effectiveGateway(config), ...effectiveFlow(resolved), effectiveTenants(config, resolved, text)],
+    effective: [...effectiveGateway(config), ...effectiveFlow(resolved), effectiveTenants(config, resolved, declared)],
   };
 }
 

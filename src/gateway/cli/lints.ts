@@ -73,13 +73,13 @@ const deepQueue = 2;
 export function* depthLints(
   { bands, saturationDetector }: Resolved,
   objectives: Objectives,
-  text: string,
+  declared: Declared,
   silentDepth: number,
 ): Lints {
   const priorities = new Set([...bands.map(({ priority }) => priority), ...objectives.values()]);
-  const declared = declaredPlugins(text, 'utilization-detector');
-  const isImplied = declared.length === 0 && saturationDetector.type === 'utilization-detector';
-  const depths = (isImplied ? [{ queueDepthThreshold: silentDepth }] : declared).map(({ queueDepthThreshold }) =>
+  const named = declaredPlugins(declared, 'utilization-detector');
+  const isImplied = named.length === 0 && saturationDetector.type === 'utilization-detector';
+  const depths = (isImplied ? [{ queueDepthThreshold: silentDepth }] : named).map(({ queueDepthThreshold }) =>
     Number(queueDepthThreshold ?? silentDepth),
   );
   const deepest = Math.max(0, ...depths);
@@ -87,12 +87,12 @@ export function* depthLints(
     yield `queueDepthThreshold is ${deepest}: requests of high priority stand behind up to ${deepest} others in each server, where nothing is reordered; 1 keeps them in the gateway`;
 }
 
-export function* gatewayLints(config: GatewayConfig, options: Resolved, text: string): Lints {
-  yield* metricsLints(config, options, text);
-  yield* labelLints(config, text);
+export function* gatewayLints(config: GatewayConfig, options: Resolved, declared: Declared): Lints {
+  yield* metricsLints(config, options, declared);
+  yield* labelLints(config, declared);
   yield* senderLints(config, options);
   yield* timeLints(config);
-  yield* sharedLints(config, text);
+  yield* sharedLints(config, declared);
   if (config.families && options.flows.size > 0)
     yield 'families is on: what the file sets for single tenants does not hold for the families that they have';
 }
@@ -112,23 +112,23 @@ const perReplica: Readonly<Record<string, string>> = {
 const inCode: Readonly<Record<string, string>> = { 'session-limit-detector': '; in code sharedSessions() shares them' };
 
 /** Quotas that each replica has for itself. */
-function* quotaLints({ quotas }: NonNullable<GatewayConfig['sharedState']>, text: string): Lints {
-  const declared = declaredPlugins(text, 'quota-detector');
-  if (declared.length === 0) return;
+function* quotaLints({ quotas }: NonNullable<GatewayConfig['sharedState']>, declared: Declared): Lints {
+  const detectors = declaredPlugins(declared, 'quota-detector');
+  if (detectors.length === 0) return;
   if (!quotas) yield 'quota-detector: its quotas hold in each replica, because sharedState.quotas is false';
-  const written = JSON.stringify(declared);
+  const written = JSON.stringify(detectors);
   for (const window of quotas ? ['fixed', 'sliding'] : [])
     if (written.includes(`"window":"${window}"`))
       yield `quota-detector: its ${window} windows hold in each replica; only gcra windows are shared`;
 }
 
-function* sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): Lints {
+function* sharedLints({ sharedState, timeouts }: GatewayConfig, declared: Declared): Lints {
   if (sharedState === undefined) return;
   const { leases, limit, limits } = sharedState;
-  for (const { type } of pluginsIn(text))
+  for (const { type } of declared.plugins)
     if (perReplica[type] !== undefined)
       yield `${type}: ${perReplica[type]} in each replica; only sharedState.${limits ?? 'quotas'} is shared${inCode[type] ?? ''}`;
-  yield* quotaLints(sharedState, text);
+  yield* quotaLints(sharedState, declared);
   const drainMs = Number(leases.drainDuration ?? 60_000);
   if (limits !== undefined && drainMs < timeouts.total)
     yield `sharedState.drainDuration is ${ms(drainMs)}, but a request may take ${ms(timeouts.total)} (timeouts.total): if a replica falls silent, requests that take longer are no longer counted`;
@@ -138,7 +138,7 @@ function* sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): L
     yield `sharedState has ${leases.replicas} replicas for a limit of ${limit}: some get nothing, and their requests wait`;
 }
 
-function* metricsLints(config: GatewayConfig, options: Resolved, text: string): Lints {
+function* metricsLints(config: GatewayConfig, options: Resolved, declared: Declared): Lints {
   const { scrape, upstreams, admin } = config;
   const { saturationDetector, bands, defaultBand } = options;
   const isAsked = scrape !== undefined && upstreams.some(({ metrics }) => metrics !== 'none');
@@ -148,20 +148,20 @@ function* metricsLints(config: GatewayConfig, options: Resolved, text: string): 
   for (const group of saturationDetector.needsPool === true ? used : [])
     if (upstreams.every(({ labels, metrics }) => labels[groupLabel] !== group || metrics === 'none'))
       yield `group ${group} gets nothing: its servers have no metrics, which ${saturationDetector.type} needs`;
-  for (const { metricsStalenessThreshold } of declaredPlugins(text, 'utilization-detector')) {
+  for (const { metricsStalenessThreshold } of declaredPlugins(declared, 'utilization-detector')) {
     const threshold = String(metricsStalenessThreshold ?? '200ms');
     // A scrape may come a tenth later than its interval says.
     if (scrape === undefined || scrape.interval <= parseDuration(threshold) / 1.1) continue;
     const stale = `but metrics are stale after ${threshold} (metricsStalenessThreshold)`;
     yield `scrape.interval is ${ms(scrape.interval)}, ${stale}: the gate closes in between`;
   }
-  if (admin.token === undefined && declaredPlugins(text, 'busy-threshold-detector').length > 0)
+  if (admin.token === undefined && declaredPlugins(declared, 'busy-threshold-detector').length > 0)
     yield '/busy_threshold rejects everybody: there is no admin.token';
 }
 
-function* labelLints({ upstreams, models }: GatewayConfig, text: string): Lints {
+function* labelLints({ upstreams, models }: GatewayConfig, declared: Declared): Lints {
   if (upstreams.length === 0) yield 'there are no upstreams: every request waits, and is then dropped';
-  for (const { label } of declaredPlugins(text, 'label-filter'))
+  for (const { label } of declaredPlugins(declared, 'label-filter'))
     if (typeof label === 'string' && upstreams.every(({ labels }) => labels[label] === undefined))
       yield `label-filter looks at the label "${label}", which no upstream has`;
   const served = upstreams.flatMap(({ labels: { model } }) => (model === undefined ? [] : [model.split(',')]));
@@ -201,22 +201,23 @@ function* timeLints({ timeouts, drain }: GatewayConfig): Lints {
 export const sendersOf = ({ keys, anonymous }: GatewayConfig['auth']): readonly SenderConfig[] =>
   anonymous === undefined ? keys : [...keys, anonymous];
 
-type DeclaredPlugin = { readonly type: string; readonly parameters: Readonly<Record<string, unknown>> };
-
-/** The plugins that a file without faults declares, for checks that the made plugins cannot answer. */
-function pluginsIn(text: string): DeclaredPlugin[] {
-  return readYaml(text, () => {}).flatMap(({ value }) => {
-    const plugins: unknown = Reflect.get(Object(value), 'plugins');
-    return Array.isArray(plugins) ? plugins.flatMap(read) : [];
-  });
+/** What a file without faults says by name, for checks that the made objects cannot answer. */
+export interface Declared {
+  readonly plugins: readonly { readonly type: string; readonly parameters: Readonly<Record<string, unknown>> }[];
+  readonly flowControl: Readonly<Record<string, unknown>>;
 }
 
-function read(entry: unknown): DeclaredPlugin[] {
-  const { type, parameters }: { type?: unknown; parameters?: unknown } = { ...Object(entry) };
-  return typeof type === 'string' ? [{ type, parameters: { ...Object(parameters) } }] : [];
+export function declaredIn(text: string): Declared {
+  const documents = readYaml(text, () => {}).map(({ value }): Record<string, unknown> => ({ ...Object(value) }));
+  const entries = documents.flatMap(({ plugins }): unknown[] => (Array.isArray(plugins) ? plugins : []));
+  const plugins = entries.flatMap((entry) => {
+    const { type, parameters }: Record<string, unknown> = { ...Object(entry) };
+    return typeof type === 'string' ? [{ type, parameters: { ...Object(parameters) } }] : [];
+  });
+  return { plugins, flowControl: { ...Object(documents.find((each) => each.flowControl !== undefined)?.flowControl) } };
 }
 
 /** The parameters of those of one type. */
-function declaredPlugins(text: string, wanted: string): DeclaredPlugin['parameters'][] {
-  return pluginsIn(text).flatMap(({ type, parameters }) => (type === wanted ? [parameters] : []));
+function declaredPlugins({ plugins }: Declared, wanted: string): Declared['plugins'][number]['parameters'][] {
+  return plugins.flatMap(({ type, parameters }) => (type === wanted ? [parameters] : []));
 }

@@ -1,30 +1,17 @@
 /** The tenants of a gateway file by its keys and by the plans of its flow control, and what of them leads nowhere. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
-import { readYaml } from '../../config/read-yaml.js';
 import type { GatewayConfig } from '../index.js';
 import type { SenderConfig } from '../settings/gateway-config.js';
 import type { Effective, Resolved } from './effective-settings.js';
 import { atATime, bytes, joined, quantity } from './format-numbers.js';
-import { type Lints, sendersOf } from './lints.js';
+import { type Declared, type Lints, sendersOf } from './lints.js';
 
 /** The plan of every tenant that has no other stands under this name. */
 const anyTenant = '*';
 const mostListed = 50;
 
-interface NamedFlows {
-  readonly plans: readonly string[];
-  /** The plan of each tenant. */
-  readonly tenants: ReadonlyMap<string, string>;
-  /** Tenants with settings of their own. */
-  readonly flows: readonly string[];
-}
-
-/** The names in `flowControl` of a file without faults: the options have the settings, and not the plans' names. */
-function namedFlows(text: string): NamedFlows {
-  const section = readYaml(text, () => {})
-    .map(({ value }): unknown => Reflect.get(Object(value), 'flowControl'))
-    .find((found) => found !== undefined);
-  const { plans, tenants, flows }: Record<string, unknown> = { ...Object(section) };
+/** The plan of each tenant, and tenants with settings of their own: the options have the settings without names. */
+function namedFlows({ flowControl: { plans, tenants, flows } }: Declared) {
   return {
     plans: Object.keys(Object(plans)),
     tenants: new Map(Object.entries(Object(tenants)).map(([tenant, plan]) => [tenant, String(plan)])),
@@ -32,8 +19,8 @@ function namedFlows(text: string): NamedFlows {
   };
 }
 
-export function* tenantLints(config: GatewayConfig, { bands }: Resolved, text: string): Lints {
-  const { plans, tenants, flows } = namedFlows(text);
+export function* tenantLints(config: GatewayConfig, { bands }: Resolved, declared: Declared): Lints {
+  const { plans, tenants, flows } = namedFlows(declared);
   const had = new Set(tenants.values());
   for (const plan of plans) if (!had.has(plan)) yield `no tenant has the plan ${plan} (flowControl.tenants)`;
   const senders = sendersOf(config.auth);
@@ -53,8 +40,8 @@ export function* tenantLints(config: GatewayConfig, { bands }: Resolved, text: s
 const nobodyIs = (tenant: string, known: readonly string[]): string =>
   `no key has it as tenant${didYouMean(tenant, known)}`;
 
-export function effectiveTenants(config: GatewayConfig, options: Resolved, text: string): Effective {
-  const { tenants, flows } = namedFlows(text);
+export function effectiveTenants(config: GatewayConfig, options: Resolved, declared: Declared): Effective {
+  const { tenants, flows } = namedFlows(declared);
   const senders = sendersOf(config.auth);
   const all = new Set([...senders.map(({ tenant }) => tenant), ...tenants.keys(), ...flows]);
   const names = [...all].filter((name) => name !== anyTenant);

@@ -38,16 +38,12 @@ export const defaultParsers: readonly string[] = [
   'passthrough-parser',
 ];
 
-/** The end of a path that a parser knows, and the field that has the prompt; undefined: nobody looks at the body. */
-type Ending = readonly [end: string, field: string] | undefined;
-
-/** Paths whose endings are remembered. */
-const mostPaths = 256;
+/** The end of a path that a parser knows, and the field that has the prompt. */
+type Ending = readonly [end: string, field: string];
 
 export class RequestParsers {
   private readonly types: readonly string[];
-  private readonly known: readonly (readonly [end: string, field: string])[];
-  private readonly endings = new Map<string, Ending>();
+  private readonly known: readonly Ending[];
 
   constructor(types: readonly string[]) {
     this.types = types;
@@ -69,12 +65,11 @@ export class RequestParsers {
     return body;
   }
 
-  private endingOf(path: string): Ending {
-    if (this.endings.has(path)) return this.endings.get(path);
+  /** Undefined: nobody looks at the body. */
+  private endingOf(path: string): Ending | undefined {
     const ending = this.known.find(([end]) => path === end || path.endsWith(`/${end}`));
     if (ending === undefined && !this.types.some((type) => passing.includes(type)))
       throw new ApiError(400, 'unknown_path', `No parser takes the path ${JSON.stringify(path.slice(0, 200))}.`);
-    if (this.endings.size < mostPaths) this.endings.set(path, ending);
     return ending;
   }
 }

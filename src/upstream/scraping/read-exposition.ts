@@ -1,4 +1,5 @@
 /** Asks a server for its metrics and hands the answer on as it arrives, up to a limit. */
+import type { PieceSource } from '../../base/stream/read-ahead.js';
 import type { ExpositionReader } from './exposition-reader.js';
 import { ScrapeError } from './scrape-error.js';
 
@@ -6,14 +7,7 @@ import { ScrapeError } from './scrape-error.js';
 export interface MetricsResponse {
   readonly ok: boolean;
   readonly status: number;
-  readonly body: MetricsBody | null;
-}
-
-interface MetricsBody {
-  getReader(): {
-    read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>;
-    cancel(reason?: unknown): Promise<void>;
-  };
+  readonly body: { getReader(): PieceSource<Uint8Array> } | null;
 }
 
 /** The platform's `fetch`, or one with an agent, certificates or a proxy of the host's. */

@@ -2,7 +2,7 @@
 import { describeValue } from '../../base/faults/flow-config-error.js';
 import { rankFigures } from '../../base/rank-figures.js';
 import * as s from '../../base/schema/schema.js';
-import type { EndpointView, Schema } from '../../index.js';
+import { type EndpointView, FlowConfigError, type Schema } from '../../index.js';
 import { type LoadSources, type MetricSelector, parseSelector } from './load-reading.js';
 import { type MetricProfile, type MetricSources, metricProfiles } from './metric-sources.js';
 
@@ -44,11 +44,9 @@ const expectedProfile = `one of ${engines.map((engine) => `"${engine}"`).join(',
 export function resolveChoice(choice: unknown, subject: string): LoadSources {
   const isEngine = engines.some((engine) => engine === choice);
   const named = isEngine ? metricProfiles[choice as MetricProfile] : choice;
-  const profile = s.element((candidate, report) => {
-    if (typeof candidate === 'object' && candidate !== null) return candidate;
-    return report(expectedProfile, [], describeValue(choice));
-  });
-  const { loraAdapters, rankLabel, ...selectors } = s.parse(ownSources, s.parse(profile, named, subject), subject);
+  if (typeof named !== 'object' || named === null)
+    throw new FlowConfigError(subject, [{ path: '', expected: expectedProfile, got: describeValue(choice) }]);
+  const { loraAdapters, rankLabel, ...selectors } = s.parse(ownSources, named, subject);
   return { name: isEngine ? String(choice) : 'of its own', selectors, loraAdapters: loraAdapters?.[0], rankLabel };
 }
 

@@ -67,11 +67,4 @@ describe('what stands in a body', () => {
       expect.objectContaining({ message: expect.stringContaining('input') }),
     );
   });
-
-  it('costs no memory for paths that a hostile client makes up', () => {
-    const parsers = new RequestParsers(defaultParsers);
-    for (let n = 0; n < 5_000; n++) parsers.parse(requestOf(`/made-up/${n}`, '{}'));
-    expect((parsers as unknown as { endings: Map<string, unknown> }).endings.size).toBeLessThanOrEqual(256);
-    expect(parsers.parse(requestOf('/v1/completions', '{"model":"m","prompt":"a"}'))?.model).toBe('m');
-  });
 });
