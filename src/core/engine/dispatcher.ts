@@ -27,6 +27,9 @@ import type { Shutdown } from './shutdown.js';
 /** Times one operation in sixteen: timing all costs half a dispatch. */
 export const timedOneIn = 16;
 
+/** Later deadlines have not come since a shared reading, unless the host kept its event loop busy for so long, ms. */
+const soonMs = 1000;
+
 export interface WakeupsParts {
   readonly operation: Operation;
   readonly backlog: Backlog;
@@ -83,8 +86,8 @@ export class Dispatcher {
     const { operation, backlog, drops, parts, gate, selector, wakeups } = this.engine;
     const { bands } = backlog;
     wakeups.walkBegins();
-    // What became overdue since the reading that this operation shares must not go.
-    if (operation.isBehind && backlog.expiry.isUsed) operation.read();
+    // What became overdue since the reading that this operation shares must not go (bench: steady).
+    if (operation.isBehind && backlog.expiry.mayBeDue(operation.nowMs + soonMs)) operation.read();
     const { nowMs } = operation;
     if (gate.constraints.areAny) gate.constraints.forgetRoom();
     let floor = -Infinity;
@@ -106,7 +109,7 @@ export class Dispatcher {
     }
     const isClosed = backlog.waiting > bands.parked;
     if (this.isGateClosed !== isClosed) this.noteGate(isClosed);
-    if (isClosed) for (const part of parts.gateClosed) part.gateClosed(nowMs);
+    if (isClosed && parts.areUsed) for (const part of parts.gateClosed) part.gateClosed(nowMs);
   }
 
   /** False when no endpoint can take the request. */
@@ -114,7 +117,7 @@ export class Dispatcher {
     const { operation, backlog, seats, parts, placement, wakeups } = this.engine;
     const endpoint = placement.direct ?? placement.choose(item, operation.nowMs);
     if (endpoint === undefined) return false;
-    for (const part of parts.revokes) if (part.revokes(item)) return true;
+    if (parts.areUsed) for (const part of parts.revokes) if (part.revokes(item)) return true;
     wakeups.spend();
     const settle = backlog.take(item, band, operation.nowMs);
     settle(seats.grant(item, band, band.policies.hearsSettlements ? item.flow : undefined, endpoint));

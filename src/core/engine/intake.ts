@@ -161,7 +161,7 @@ export class Intake {
       if (!selector.isPlain) dispatcher.walk();
     }
     const item = this.read(request, key, operation.nowMs);
-    if (item !== undefined) for (const part of parts.arrived) part.arrived(item);
+    if (item !== undefined && parts.areUsed) for (const part of parts.arrived) part.arrived(item);
     return item;
   }
 
@@ -217,7 +217,7 @@ export class Intake {
   private lineUp(item: QueueItem, settle: Settle, known?: Flow, park?: Reason): void {
     const { operation, backlog, parking, parts, seats, wakeups } = this.engine;
     if (backlog.waiting === 0) seats.pool.onDemand?.();
-    for (const part of parts.queued) part.queued();
+    if (parts.areUsed) for (const part of parts.queued) part.queued();
     wakeups.turnOn(!this.terms.isBehind);
     if (operation.isTurnAwaited) operation.waitsFromNow(item);
     const flow = backlog.add(item, settle, operation.nowMs, known, park);
