@@ -1,32 +1,31 @@
 /** Simulated time: a heap of events by time, then order of making. Invariant: it moves only to the next event. */
-import TinyQueue from 'tinyqueue';
+import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { Clock } from '../../index.js';
 
 /** Something that happens at an instant. The clock owns it. */
 export class SimEvent {
+  /** Undefined once it ran, or was cancelled. */
   action: (() => void) | undefined;
   readonly atMs: number;
-  readonly order: number;
+  readonly sequence: number;
 
-  constructor(atMs: number, order: number, action: () => void) {
+  constructor(atMs: number, sequence: number, action: () => void) {
     this.action = action;
     this.atMs = atMs;
-    this.order = order;
+    this.sequence = sequence;
+  }
+
+  get isWaiting(): boolean {
+    return this.action !== undefined;
   }
 }
-
-const byTime = (a: SimEvent, b: SimEvent): number => a.atMs - b.atMs || a.order - b.order;
-
-/** Cancelled events are removed together when they are more than the others. */
-const fewestToSweep = 1024;
 
 export class VirtualClock implements Clock {
   /** Events that were run. */
   events = 0;
-  private heap = new TinyQueue<SimEvent>([], byTime);
+  private readonly queue = new HeapQueue<SimEvent>((a, b) => a.atMs - b.atMs || a.sequence - b.sequence);
   private nowMs = 0;
   private made = 0;
-  private cancelled = 0;
 
   now(): number {
     return this.nowMs;
@@ -36,7 +35,7 @@ export class VirtualClock implements Clock {
   at(atMs: number, action: () => void): SimEvent {
     const event = new SimEvent(Math.max(atMs, this.nowMs), this.made++, action);
     // An event that never comes need not be kept.
-    if (atMs < Infinity) this.heap.push(event);
+    if (atMs < Infinity) this.queue.push(event);
     return event;
   }
 
@@ -45,7 +44,7 @@ export class VirtualClock implements Clock {
   }
 
   setTimeout(callback: () => void, delayMs: number): unknown {
-    return this.at(this.nowMs + delayMs, callback);
+    return this.after(delayMs, callback);
   }
 
   clearTimeout(timer: unknown): void {
@@ -53,37 +52,24 @@ export class VirtualClock implements Clock {
   }
 
   cancel(event: SimEvent): void {
-    if (event.action === undefined) return;
+    if (!event.isWaiting) return;
     event.action = undefined;
-    if (event.atMs === Infinity) return;
-    this.cancelled++;
-    if (this.cancelled > fewestToSweep && this.cancelled * 2 > this.heap.length) this.sweep();
+    if (event.atMs < Infinity) this.queue.discard();
   }
 
   /** Runs the next event if it is due by `untilMs`; otherwise false, and time moves to `untilMs` if that is finite. */
   step(untilMs: number): boolean {
-    for (let event = this.heap.peek(); event !== undefined && event.atMs <= untilMs; event = this.heap.peek()) {
-      this.heap.pop();
-      const { action } = event;
-      if (action === undefined) {
-        this.cancelled--;
-        continue;
-      }
-      event.action = undefined;
-      this.nowMs = event.atMs;
-      this.events++;
-      action();
-      return true;
+    const event = this.queue.peek();
+    if (event === undefined || event.atMs > untilMs) {
+      if (untilMs < Infinity && untilMs > this.nowMs) this.nowMs = untilMs;
+      return false;
     }
-    if (untilMs < Infinity && untilMs > this.nowMs) this.nowMs = untilMs;
-    return false;
-  }
-
-  private sweep(): void {
-    this.heap = new TinyQueue(
-      this.heap.data.filter((event) => event.action !== undefined),
-      byTime,
-    );
-    this.cancelled = 0;
+    this.queue.shift();
+    const { action } = event;
+    event.action = undefined;
+    this.nowMs = event.atMs;
+    this.events++;
+    action?.();
+    return true;
   }
 }
