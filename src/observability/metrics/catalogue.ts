@@ -1,39 +1,15 @@
 /** A controller's figures with their meaning, for all exporters. Longer than most files, because it is one list. */
 import type { ControllerFigures } from '../../index.js';
 import type { CapacityFigure, QuotaFigure } from '../../types/index.js';
+import type { FlowRows, Row, RowLabels } from './flow-rows.js';
 import type { BandFigures } from './labelled-flows.js';
 
 /** A counter, or how those who read several processes put a gauge together. */
 export type FigureKind = 'counter' | 'sum' | 'max' | 'min';
 
-export interface Described {
+export interface Figure {
   readonly kind: FigureKind;
   readonly help: string;
-}
-
-/** What tells a row from the others: those of a band have a priority. */
-export interface RowLabels {
-  readonly priority?: number;
-  readonly resource?: 'requests' | 'bytes';
-  readonly group?: string;
-  readonly unit?: string;
-  readonly per?: number;
-  readonly learnt?: boolean;
-  readonly state?: string;
-  readonly outcome?: string;
-  readonly reason?: string;
-  readonly endpoint?: string;
-  readonly dimension?: string;
-  readonly detector?: string;
-  readonly stage?: string;
-}
-
-export interface Row {
-  readonly labels: RowLabels;
-  readonly value: number;
-}
-
-export interface Figure extends Described {
   /** Without the prefix. */
   readonly prometheus: string;
   /** Undefined: it is told to Prometheus alone. Figures of one name are one instrument. */
@@ -42,9 +18,9 @@ export interface Figure extends Described {
   readonly unit: string;
   /** Those that Prometheus has; the name says the others. */
   readonly labels: readonly (keyof RowLabels)[];
-  /** True where a row that is gone means 0. */
+  /** True where a row that is gone means 0. Not of a counter, which must not fall. */
   readonly endsAtZero: boolean;
-  rows(figures: ControllerFigures): Row[];
+  rows(figures: ControllerFigures, flows: FlowRows): Row[];
 }
 
 type Read<T> = (of: T) => number | undefined;
@@ -52,32 +28,35 @@ type Read<T> = (of: T) => number | undefined;
 /** The kind, the name for Prometheus, name and unit for OpenTelemetry; without `flow_control_` and `flow_control.`. */
 type Head = `${FigureKind} ${string}`;
 
+function figure(head: Head, help: string, labels: Figure['labels'], rows: Figure['rows'], endsAtZero = false): Figure {
+  const [kind, prometheus, openTelemetry, unit = '1'] = head.split(' ') as [FigureKind, ...string[]];
+  const names = {
+    prometheus: `flow_control_${prometheus}`,
+    openTelemetry: openTelemetry && `flow_control.${openTelemetry}`,
+  };
+  return { kind, help, ...names, unit, labels, endsAtZero, rows };
+}
+
 /** Makes figures with a row for each part that has one. */
 function each<T>(
   labels: Figure['labels'],
   parts: (figures: ControllerFigures) => readonly (readonly [RowLabels, T])[],
+  endsAtZero = false,
 ) {
   return (head: Head, help: string, read: Read<T>): Figure => {
-    const [kind, prometheus, openTelemetry, unit = '1'] = head.split(' ') as [FigureKind, ...string[]];
-    return {
-      kind,
-      help,
-      prometheus: `flow_control_${prometheus}`,
-      openTelemetry: openTelemetry && `flow_control.${openTelemetry}`,
-      unit,
-      labels,
-      endsAtZero: false,
-      rows: (figures) =>
-        parts(figures).flatMap(([labels, part]) => {
-          const value = read(part);
-          return value === undefined ? [] : [{ labels, value }];
-        }),
-    };
+    const rows: Figure['rows'] = (figures) =>
+      parts(figures).flatMap(([labels, part]) => {
+        const value = read(part);
+        return value === undefined ? [] : [{ labels, value }];
+      });
+    return figure(head, help, labels, rows, endsAtZero);
   };
 }
 
 const controller = each<ControllerFigures>([], (figures) => [[{}, figures]]);
 const band = each<BandFigures>(['priority'], ({ bands }) => bands.map((one) => [{ priority: one.priority }, one]));
+const flow = (head: Head, help: string, rows: Figure['rows'], endsAtZero = true): Figure =>
+  figure(head, help, ['fairnessId', 'priority'], rows, endsAtZero);
 const group = each<ControllerFigures['groups'][number]>(['group'], ({ groups }) =>
   groups.map((one) => [{ group: one.group }, one]),
 );
@@ -128,21 +107,20 @@ type Waiting = Pick<BandFigures, 'waiting' | 'waitingBytes' | 'limits'>;
 const utilization = (['requests', 'bytes'] as const).map((resource): readonly [Figure, Figure] => {
   const read = ({ waiting, waitingBytes, limits }: Waiting): number | undefined =>
     resource === 'requests' ? shareOf(waiting, limits.maxRequests) : shareOf(waitingBytes, limits.maxBytes);
-  const ofBands = each<Waiting>(['priority'], ({ bands }) =>
-    bands.map((one) => [{ resource, priority: one.priority }, one]),
+  const ofBands = each<Waiting>(
+    ['priority'],
+    ({ bands }) => bands.map((one) => [{ resource, priority: one.priority }, one]),
+    true,
   );
   const ofAll = each<Waiting>([], ({ stats: { waiting, waitingBytes }, limits }) => [
     [{ resource }, { waiting, waitingBytes, limits }],
   ]);
   return [
-    {
-      ...ofBands(
-        `max capacity_utilization_${resource} capacity.utilization`,
-        'What waits in a band as a share of its limit, in requests or bytes; absent without a limit.',
-        read,
-      ),
-      endsAtZero: true,
-    },
+    ofBands(
+      `max capacity_utilization_${resource} capacity.utilization`,
+      'What waits in a band as a share of its limit, in requests or bytes; absent without a limit.',
+      read,
+    ),
     ofAll(
       `max global_capacity_utilization_${resource} global_capacity.utilization`,
       'What waits as a share of the global limit, in requests or bytes; absent without a limit.',
@@ -157,13 +135,32 @@ function shareOf(used: number, most: number): number | undefined {
   return most === 0 ? 1 : used / most;
 }
 
-export const fairnessIndex: Described & { readonly read: Read<ControllerFigures> } = {
-  kind: 'min',
-  help: 'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
-  read: ({ stats }) => stats.fairnessIndex,
-};
-
 export const figures: readonly Figure[] = [
+  flow('sum queue_size queue.size {request}', 'Requests that wait in flow control.', ({ bands }, flows) =>
+    flows.waiting(bands, ({ waiting }) => waiting),
+  ),
+  flow('sum queue_bytes queue.payload By', 'Bytes of the requests that wait in flow control.', ({ bands }, flows) =>
+    flows.waiting(bands, ({ waitingBytes }) => waitingBytes),
+  ),
+  {
+    ...controller(
+      'min fairness_index fairness.index',
+      'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
+      ({ stats }) => stats.fairnessIndex,
+    ),
+    prometheus: 'program_aware_jains_fairness_index',
+  },
+  flow(
+    'counter service_cost_total service.cost',
+    'Cost of the requests that ended, in the unit of a fairness policy that shares by cost.',
+    ({ bands }, flows) => flows.served(bands),
+    false,
+  ),
+  flow(
+    'max fairness_counter_lag fairness.counter_lag',
+    'Cost that a fairness ID which waits has received beyond those that go next, under policies that share by cost.',
+    ({ bands }, flows) => flows.leads(bands),
+  ),
   controller(
     'max pool_saturation saturation',
     'Saturation of the pool when it was last read; 1 is full.',
@@ -341,18 +338,3 @@ export const figures: readonly Figure[] = [
     ({ stats }) => stats.shadow?.wouldHaveBeenEvicted,
   ),
 ];
-
-/** Rows of waiting requests and of flows, which each exporter makes in its own way. */
-export const queueRequests: Described = { kind: 'sum', help: 'Requests that wait in flow control.' };
-
-export const queueBytes: Described = { kind: 'sum', help: 'Bytes of the requests that wait in flow control.' };
-
-export const serviceCost: Described = {
-  kind: 'counter',
-  help: 'Cost of the requests that ended, in the unit of a fairness policy that shares by cost.',
-};
-
-export const counterLag: Described = {
-  kind: 'max',
-  help: 'Cost that a fairness ID which waits has received beyond those that go next, under policies that share by cost.',
-};

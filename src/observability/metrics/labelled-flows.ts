@@ -16,14 +16,6 @@ export interface Observation {
 export type BandFigures = ControllerFigures['bands'][number];
 export type WaitingFigures = NonNullable<ReturnType<BandFigures['waitingOf']>>;
 
-/** A figure of a flow. */
-export interface LabelledValue {
-  readonly priority: number;
-  /** Empty where fairness IDs are not told. */
-  readonly label: string;
-  readonly value: number;
-}
-
 /** Each label of which something waits; the rest is `other`. Without labels the whole band, under ''. O(labels). */
 export function eachLabelledFlow(
   band: BandFigures,
@@ -47,20 +39,6 @@ export function eachLabelledFlow(
     if (waiting === 0) return;
   }
   tell(otherLabel, { waiting, waitingBytes });
-}
-
-/** How far each fairness ID that waits, and has a label, is ahead of those that go next, where a band keeps account. */
-export function counterLags(bands: readonly BandFigures[], labels: BoundedLabel | undefined): LabelledValue[] {
-  const lags: LabelledValue[] = [];
-  if (labels === undefined) return lags;
-  for (const band of bands) {
-    if (!band.keepsAccount) continue;
-    eachLabelledFlow(band, labels, (label) => {
-      const value = band.leadOf(label);
-      if (value !== undefined) lags.push({ priority: band.priority, label, value });
-    });
-  }
-  return lags;
 }
 
 /** Where a host does not say how it names models. */

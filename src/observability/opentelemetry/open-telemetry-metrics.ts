@@ -5,8 +5,8 @@ import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import * as s from '../../base/schema/schema.js';
 import type { Drop, FlowRequest, Lease } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
+import { FlowRows } from '../metrics/flow-rows.js';
 import { modelIn, type Observation, type ObservedFlow } from '../metrics/labelled-flows.js';
-import { ServiceTotals } from '../metrics/service-totals.js';
 import * as instruments from './instruments.js';
 import { observables, type Readings, ZeroFilledSeries } from './observables.js';
 
@@ -88,8 +88,7 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   /** The payload of a request may be gone when its first token comes. */
   const modelsOf = new WeakMap<Lease, Attributes>();
 
-  const services = new ServiceTotals(fairnessIds);
-  const readings: Readings = { constant, fairnessIds, services, bandAttributes, flowAttributes };
+  const readings: Readings = { constant, flows: new FlowRows(fairnessIds), bandAttributes };
   const made = observables.map(({ make, read, hasRows }) => ({
     instrument: make(meter),
     read,

@@ -1,7 +1,5 @@
 /** Every metric: name without the prefix, type, labels, and source of samples. docs/metrics.md is held against it. */
-import type { Described, Figure } from '../metrics/catalogue.js';
-import * as catalogue from '../metrics/catalogue.js';
-import { counterLags } from '../metrics/labelled-flows.js';
+import { figures as catalogue, type Figure } from '../metrics/catalogue.js';
 import type { FlowReadings, InFlightRow } from './flow-meter.js';
 import type { Family, Labels, Sample } from './scraped-metric.js';
 
@@ -12,7 +10,7 @@ const fewFlowLabels = ['fairness_id', 'priority', 'inference_pool'];
 /** However many samples. */
 function rows(
   name: string,
-  { kind, help }: Described,
+  { kind, help }: Pick<Figure, 'kind' | 'help'>,
   labels: readonly string[],
   samples: (flow: FlowReadings) => Iterable<Sample>,
 ): Family<FlowReadings> {
@@ -21,11 +19,15 @@ function rows(
 }
 
 function ofCatalogue({ labels, rows: read, ...figure }: Figure): Family<FlowReadings> {
-  return rows(figure.prometheus, figure, [...labels, 'inference_pool'], ({ figures, pool }) =>
-    read(figures).map((row) => ({
-      labels: { ...Object.fromEntries(labels.map((label) => [label, String(row.labels[label])])), ...pool },
-      value: row.value,
-    })),
+  const names = labels.map((label) => (label === 'fairnessId' ? 'fairness_id' : label));
+  return rows(figure.prometheus, figure, [...names, 'inference_pool'], ({ figures, flows, pool }) =>
+    read(figures, flows).map((row) => {
+      const own = labels.flatMap((label, index) => {
+        const text = row.labels[label];
+        return text === undefined ? [] : [[names[index], String(text)]];
+      });
+      return { labels: { ...Object.fromEntries(own), ...pool }, value: row.value };
+    }),
   );
 }
 
@@ -33,10 +35,20 @@ function one(labels: Labels, value: number | undefined): Sample[] {
   return value === undefined ? [] : [{ labels, value }];
 }
 
-function queue(name: string, described: Described, figure: 'requests' | 'bytes'): Family<FlowReadings> {
-  return rows(name, described, flowLabels, (flow) =>
-    Array.from(flow.queueRows(), (row) => ({ sharedLabels: row.labels, value: row[figure] })),
-  );
+/** What is told with labels of its own: of waiting requests their models as well, of all flows no pool without name. */
+const ownLabels: Readonly<Record<string, Pick<Family<FlowReadings>, 'labels' | 'samples'>>> = {
+  flow_control_queue_size: queue('requests'),
+  flow_control_queue_bytes: queue('bytes'),
+  program_aware_jains_fairness_index: {
+    labels: [],
+    samples: ({ figures, poolIfNamed }) => one(poolIfNamed, figures.stats.fairnessIndex),
+  },
+};
+
+function queue(figure: 'requests' | 'bytes') {
+  const samples = (flow: FlowReadings): Sample[] =>
+    Array.from(flow.queueRows(), (row) => ({ sharedLabels: row.labels, value: row[figure] }));
+  return { labels: flowLabels, samples };
 }
 
 /** In leases that are not released, and in the tokens that they book. */
@@ -87,8 +99,6 @@ export const families: readonly Family<FlowReadings>[] = [
     },
     reset: ({ tally }) => tally.resetDurations(),
   },
-  queue('flow_control_queue_size', catalogue.queueRequests, 'requests'),
-  queue('flow_control_queue_bytes', catalogue.queueBytes, 'bytes'),
   {
     name: 'flow_control_dispatch_cycle_duration_seconds',
     type: 'histogram',
@@ -147,15 +157,6 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: ({ confirmations }, name) => confirmations.samples(name),
     reset: ({ confirmations }) => confirmations.reset(),
   },
-  rows('program_aware_jains_fairness_index', catalogue.fairnessIndex, [], ({ figures, poolIfNamed }) =>
-    one(poolIfNamed, catalogue.fairnessIndex.read(figures)),
-  ),
-  rows('flow_control_service_cost_total', catalogue.serviceCost, fewFlowLabels, (flow) =>
-    flow.samplesOf(flow.services.read(flow.figures.bands)),
-  ),
-  rows('flow_control_fairness_counter_lag', catalogue.counterLag, fewFlowLabels, (flow) =>
-    flow.samplesOf(counterLags(flow.figures.bands, flow.fairnessIds)),
-  ),
   ...inFlight('flow_control_flow_in_flight', fewFlowLabels, 'flow; absent while it has none', (flow) =>
     flow.rowsOf(flow.figures.stats.inFlightByFlow, Infinity),
   ),
@@ -166,7 +167,7 @@ export const families: readonly Family<FlowReadings>[] = [
     'endpoint and flow; absent while there are none',
     (flow) => flow.rowsOf(flow.figures.inFlightByEndpoint(), flow.maxSeries),
   ),
-  ...catalogue.figures.map(ofCatalogue),
+  ...catalogue.map(ofCatalogue).map((family) => ({ ...family, ...ownLabels[family.name] })),
 ];
 
 /** In Dynamo's name, so without the prefix. */

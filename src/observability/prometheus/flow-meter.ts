@@ -3,13 +3,13 @@ import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
 import type { ControllerFigures, FlowRequest, ItemView, Lease, SaturationDetector } from '../../index.js';
 import { queueDurationBuckets as defaultBuckets, revocationBuckets } from '../metrics/duration-buckets.js';
-import { eachLabelledFlow, type LabelledValue, type ObservedFlow } from '../metrics/labelled-flows.js';
-import { ServiceTotals } from '../metrics/service-totals.js';
+import { FlowRows } from '../metrics/flow-rows.js';
+import { eachLabelledFlow, type ObservedFlow } from '../metrics/labelled-flows.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FlowCounters, type QueueRow } from './flow-counters.js';
 import { ModelLabels, ModelRejections, noModels } from './model-labels.js';
 import type { PrometheusMetricsOptions } from './options.js';
-import type { Labels, Sample } from './scraped-metric.js';
+import type { Labels } from './scraped-metric.js';
 
 /** What the metrics read of a meter, whatever its requests are. */
 export type FlowReadings = Omit<FlowMeter<never>, 'stop'>;
@@ -46,7 +46,7 @@ export class FlowMeter<R extends FlowRequest> {
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
   readonly maxSeries: number;
-  readonly services: ServiceTotals;
+  readonly flows: FlowRows;
   private taken: ControllerFigures | undefined;
 
   constructor(flow: ObservedFlow<R>, options: Omit<PrometheusMetricsOptions<R>, 'register'>) {
@@ -67,7 +67,7 @@ export class FlowMeter<R extends FlowRequest> {
     const { detectors = [] } = options;
     this.listDetectors = typeof detectors === 'function' ? detectors : () => detectors;
     this.fairnessIds = fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined;
-    this.services = new ServiceTotals(this.fairnessIds);
+    this.flows = new FlowRows(this.fairnessIds);
     const configured = flow.figures().bands.filter(({ isConfigured }) => isConfigured);
     this.tally = new FlowCounters({
       fairnessIds: this.fairnessIds,
@@ -121,22 +121,15 @@ export class FlowMeter<R extends FlowRequest> {
       const own = this.fairnessIds?.of(fairnessId) ?? '';
       const hasRoom = rows.size < most || rows.has(`${priority} ${own} ${endpoint}`);
       const [label, at] = hasRoom ? [own, endpoint] : [otherLabel, otherLabel];
-      const labels = { ...(at !== undefined && { endpoint_name: at }), ...this.labelsOf(priority, label) };
+      const fairness = this.fairnessIds && { fairness_id: label };
+      const endpointName = at !== undefined && { endpoint_name: at };
+      const labels = { ...endpointName, ...fairness, priority: String(priority), ...this.pool };
       const key = `${priority} ${label} ${at}`;
       const row = rows.get(key) ?? put(rows, key, { labels, requests: 0, tokens: 0 });
       row.requests += inFlight;
       row.tokens += inFlightTokens;
     }
     return rows.values();
-  }
-
-  samplesOf(values: readonly LabelledValue[]): Sample[] {
-    return values.map(({ priority, label, value }) => ({ labels: this.labelsOf(priority, label), value }));
-  }
-
-  private labelsOf(priority: number, label: string): Labels {
-    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: label };
-    return { ...fairness, priority: String(priority), ...this.pool };
   }
 
   /** Where models are named, the events keep the rows. */
