@@ -170,9 +170,9 @@ export const families: readonly Family<FlowReadings>[] = [
   ...catalogue.map(ofCatalogue).map((family) => ({ ...family, ...ownLabels[family.name] })),
 ];
 
-/** In Dynamo's name, so without the prefix. */
 export const dynamoRejections: Family<FlowReadings> = {
   name: 'dynamo_frontend_model_rejection_total',
+  hasPrefix: false,
   type: 'counter',
   help: 'Requests rejected because every worker is busy.',
   labels: ['model', 'endpoint'],

@@ -67,17 +67,16 @@ function cellOf(label: string): PriorityCell {
 
 type SeriesKind = 'durations' | 'enqueueDurations';
 
-export interface TallyOptions {
-  /** Undefined: all flows of a priority are one. */
+/** What the series of one controller have in common. */
+export interface SeriesLabels {
+  /** On metrics that have the label `inference_pool` in any case. */
+  readonly pool: Labels;
+  /** On the others: empty unless the pool has a name. */
+  readonly poolIfNamed: Labels;
+  /** Undefined where fairness IDs are not told: no series has the label `fairness_id`. */
   readonly fairnessIds: BoundedLabel | undefined;
-  /** On every series that has the label `inference_pool`, and on the others. */
-  readonly constant: Labels;
-  readonly constantIfNamed: Labels;
-  /** Priorities that are kept apart whatever comes. */
-  readonly configured: readonly number[];
   /** Of each histogram, and rows; what is shared as `other` comes on top. */
   readonly maxSeries: number;
-  readonly queueDurationBuckets: readonly number[];
 }
 
 export class FlowCounters {
@@ -90,13 +89,16 @@ export class FlowCounters {
   private readonly most: number;
   /** How many there are in all cells together. */
   private readonly counts = { durations: 0, enqueueDurations: 0, rows: 0 };
-  private readonly options: TallyOptions;
+  private readonly common: SeriesLabels;
+  private readonly queueDurationBuckets: readonly number[];
 
-  constructor(options: TallyOptions) {
-    this.options = options;
-    this.cycles = new DurationHistogram(options.constantIfNamed, cycleDurationBuckets);
-    this.most = mostPriorities + options.configured.length;
-    for (const priority of options.configured) this.cellOf(priority);
+  /** `configured`: priorities that are kept apart whatever comes. */
+  constructor(common: SeriesLabels, configured: readonly number[], queueDurationBuckets: readonly number[]) {
+    this.common = common;
+    this.queueDurationBuckets = queueDurationBuckets;
+    this.cycles = new DurationHistogram(common.poolIfNamed, cycleDurationBuckets);
+    this.most = mostPriorities + configured.length;
+    for (const priority of configured) this.cellOf(priority);
   }
 
   settled(fairnessId: string, priority: number, outcome: OutcomeType, queuedMs: number, models: Models): void {
@@ -182,7 +184,7 @@ export class FlowCounters {
   }
 
   private flowOf(cell: PriorityCell, fairnessId: string): FlowCell {
-    const { fairnessIds } = this.options;
+    const { fairnessIds } = this.common;
     if (fairnessIds === undefined) return this.flowNamed(cell, '');
     return cell.flows.get(fairnessId) ?? this.flowNamed(cell, fairnessIds.of(fairnessId));
   }
@@ -191,14 +193,14 @@ export class FlowCounters {
   private flowNamed({ flows, label: priority }: PriorityCell, name: string): FlowCell {
     const known = flows.get(name);
     if (known !== undefined) return known;
-    const labels: Labels = this.options.fairnessIds === undefined ? { priority } : { fairness_id: name, priority };
+    const labels: Labels = this.common.fairnessIds === undefined ? { priority } : { fairness_id: name, priority };
     return put(flows, name, new FlowCell(labels));
   }
 
   /** The flow that a new series goes to: its own, or when there are too many the one that is shared. */
   private ownerOf(kind: SeriesKind | 'rows', cell: PriorityCell, flow: FlowCell, models: Models): [FlowCell, Models] {
-    if (this.counts[kind] < this.options.maxSeries) return [flow, models];
-    const shared = this.flowNamed(cell, this.options.fairnessIds === undefined ? '' : otherLabel);
+    if (this.counts[kind] < this.common.maxSeries) return [flow, models];
+    const shared = this.flowNamed(cell, this.common.fairnessIds === undefined ? '' : otherLabel);
     return [shared, models === noModels ? noModels : otherModels];
   }
 
@@ -212,11 +214,10 @@ export class FlowCounters {
     const [owner, named] = this.ownerOf(kind, cell, flow, models);
     const known = owner[kind].get(keyOf(outcome, named));
     if (known !== undefined) return known;
-    const { queueDurationBuckets, constantIfNamed } = this.options;
     const series =
       kind === 'durations'
-        ? new DurationHistogram({ ...this.rowIn(owner, named).labels, outcome }, queueDurationBuckets)
-        : new DurationHistogram({ ...owner.labels, outcome, ...constantIfNamed }, cycleDurationBuckets);
+        ? new DurationHistogram({ ...this.rowIn(owner, named).labels, outcome }, this.queueDurationBuckets)
+        : new DurationHistogram({ ...owner.labels, outcome, ...this.common.poolIfNamed }, cycleDurationBuckets);
     this.counts[kind]++;
     if (kind === 'durations' && named === noModels && outcome === 'Dispatched') owner.dispatched = series;
     return put(owner[kind], keyOf(outcome, named), series);
@@ -225,7 +226,7 @@ export class FlowCounters {
   private rowIn(flow: FlowCell, { key, model, target }: Models): QueueRow {
     const known = flow.rows.get(key);
     if (known !== undefined) return known;
-    const labels = { ...flow.labels, ...this.options.constant, model_name: model, target_model_name: target };
+    const labels = { ...flow.labels, ...this.common.pool, model_name: model, target_model_name: target };
     this.counts.rows++;
     return put(flow.rows, key, { labels, requests: 0, bytes: 0 });
   }

@@ -6,7 +6,7 @@ import { queueDurationBuckets as defaultBuckets, revocationBuckets } from '../me
 import { FlowRows } from '../metrics/flow-rows.js';
 import { eachLabelledFlow, type ObservedFlow } from '../metrics/labelled-flows.js';
 import { DurationHistogram } from './duration-histogram.js';
-import { FlowCounters, type QueueRow } from './flow-counters.js';
+import { FlowCounters, type QueueRow, type SeriesLabels } from './flow-counters.js';
 import { ModelLabels, ModelRejections, noModels } from './model-labels.js';
 import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels } from './scraped-metric.js';
@@ -22,10 +22,8 @@ export interface InFlightRow {
 
 type Running = ControllerFigures['stats']['inFlightByFlow'][number] & { readonly endpoint?: string };
 
-export class FlowMeter<R extends FlowRequest> {
-  /** On metrics that have the label in any case. */
+export class FlowMeter<R extends FlowRequest> implements SeriesLabels {
   readonly pool: Labels;
-  /** On the others: empty unless the pool has a name. */
   readonly poolIfNamed: Labels;
   readonly tally: FlowCounters;
   readonly modelRejections: ModelRejections | undefined;
@@ -41,7 +39,6 @@ export class FlowMeter<R extends FlowRequest> {
   private readonly models: ModelLabels<R>;
   /** The rows of waiting requests, where models are named. Weak: a Map would keep requests as `LinkedList` says. */
   private readonly rowsOfItems = new WeakMap<ItemView, QueueRow>();
-  /** Undefined where fairness IDs are not told: no series has the label `fairness_id`. */
   readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
@@ -68,15 +65,8 @@ export class FlowMeter<R extends FlowRequest> {
     this.listDetectors = typeof detectors === 'function' ? detectors : () => detectors;
     this.fairnessIds = fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined;
     this.flows = new FlowRows(this.fairnessIds);
-    const configured = flow.figures().bands.filter(({ isConfigured }) => isConfigured);
-    this.tally = new FlowCounters({
-      fairnessIds: this.fairnessIds,
-      constant: this.pool,
-      constantIfNamed: this.poolIfNamed,
-      configured: configured.map(({ priority }) => priority),
-      maxSeries,
-      queueDurationBuckets: [...queueDurationBuckets],
-    });
+    const configured = flow.figures().bands.flatMap((band) => (band.isConfigured ? [band.priority] : []));
+    this.tally = new FlowCounters(this, configured, [...queueDurationBuckets]);
     this.models = new ModelLabels<R>(options.modelName, options.targetModelName);
     const rejections = dynamo && new ModelRejections<R>(this.models, dynamo.endpoint, this.poolIfNamed);
     this.modelRejections = rejections;

@@ -24,16 +24,17 @@ export function prometheusMetrics<R extends FlowRequest>(
   s.parse(prometheusOptions, options, 'prometheusMetrics');
   const { register, prefix = 'inference_extension_', inferencePool = '', dynamo } = options;
   const meter = new FlowMeter(flow, options);
-  const undo: (() => void)[] = [() => meter.stop()];
-  const stop = (): void => {
-    for (const step of undo.splice(0)) step();
-  };
   try {
-    undo.push(expose<FlowReadings>(register, prefix, families, inferencePool, meter));
-    if (dynamo !== undefined) undo.push(expose<FlowReadings>(register, '', [dynamoRejections], inferencePool, meter));
+    const all = dynamo === undefined ? families : [...families, dynamoRejections];
+    const withdraw = expose<FlowReadings>(register, prefix, all, inferencePool, meter);
+    return {
+      stop() {
+        meter.stop();
+        withdraw();
+      },
+    };
   } catch (error) {
-    stop();
+    meter.stop();
     throw error;
   }
-  return { stop };
 }

@@ -30,8 +30,9 @@ export interface MetricsRegister {
 
 /** One kind of metric, and where its samples come from. `S` is the one who reports it. */
 export interface Family<S> {
-  /** Without the prefix. */
+  /** Without the prefix, unless it is of others and has none. */
   readonly name: string;
+  readonly hasPrefix?: false;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
@@ -135,7 +136,9 @@ export function expose<S>(
   pool: string,
   source: S,
 ): () => void {
-  const metrics = families.map((family) => metricFor(register, `${prefix}${family.name}`, family));
+  const metrics = families.map((family) =>
+    metricFor(register, `${family.hasPrefix === false ? '' : prefix}${family.name}`, family),
+  );
   if (metrics.some(({ sources }) => sources.has(pool))) {
     const expected = 'a registry that has no other source for this pool: give `inferencePool` or `prefix`';
     throw misuse(expected, `one with ${JSON.stringify(pool)}`);
