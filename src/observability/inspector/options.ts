@@ -45,13 +45,10 @@ export interface InspectorOptions {
   clock?: Clock | undefined;
 }
 
-type Filled<K extends keyof InspectorOptions> = { readonly [P in K]: NonNullable<InspectorOptions[P]> };
-
-export interface ResolvedInspectorOptions
-  extends Filled<'idOf' | 'history' | 'fairnessIds' | 'intervalMs' | 'maxWatchers' | 'bounds' | 'clock'>,
-    Pick<InspectorOptions, 'authorize' | 'shared' | 'together'> {
+/** As they are read. */
+type Resolved = s.Filled<Omit<InspectorOptions, 'hosts'>, 'authorize' | 'shared' | 'together'> & {
   readonly hosts: (host: string) => boolean;
-}
+};
 
 /** Where hosts usually have it. */
 function usualId(request: unknown): string | undefined {
@@ -75,7 +72,7 @@ const hosts = s.element<(host: string) => boolean>((candidate, report) => {
 /** Frames stay small whatever is asked for. */
 const upTo = (to: number) => s.optional(s.integer({ from: 0, to }));
 
-export const inspectorOptions: s.Schema<ResolvedInspectorOptions> = s.object({
+export const inspectorOptions: s.Schema<Resolved> = s.object({
   authorize: s.optional(
     s.callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look'),
   ),
