@@ -40,14 +40,6 @@ export class Samples {
     this.isSorted = false;
   }
 
-  clear(): void {
-    this.count = 0;
-    this.sum = 0;
-    this.max = 0;
-    this.kept = [];
-    this.counts = undefined;
-  }
-
   /** NaN of no samples, as the other figures. */
   get mean(): number {
     return this.sum / this.count;

@@ -101,8 +101,8 @@ export class SeriesRecorder {
     for (const [name, samples] of this.ttftNow) {
       for (const [percent, rows] of Object.entries(this.ttft))
         rows.set(name, bucket, samples.percentile(Number(percent)));
-      samples.clear();
     }
+    this.ttftNow.clear();
   }
 
   figures(): TimeSeries {

@@ -6,7 +6,7 @@ import { type ConfigIssue, FlowConfigError } from '../../index.js';
 import { anyText, checkArguments } from '../schemas.js';
 import type { RowFigure, TraceColumn, TraceFormat } from './trace-formats.js';
 import { figureColumns, formatOf, isFigure, mappedFormat, plainName } from './trace-formats.js';
-import { isFarApart, LineFault, TraceLine, upTo } from './trace-line.js';
+import { LineFault, largest, TraceLine, upTo } from './trace-line.js';
 import type { TraceRow } from './trace-row.js';
 
 export interface ReadTraceOptions {
@@ -176,7 +176,7 @@ class TraceReading {
     const given = texts.arrivalMs ?? texts.arrivalSeconds ?? texts.arrivedAt ?? texts.endedAt;
     const isInstant = (texts.arrivalMs ?? texts.arrivalSeconds) === undefined;
     this.beginsAtMs ??= isInstant ? row.arrivalMs : 0;
-    if (isFarApart(row.arrivalMs, this.beginsAtMs))
+    if (Math.abs(row.arrivalMs - this.beginsAtMs) > largest)
       throw new LineFault('an instant within 115 days of that of the first line', given);
     const arrivalMs = row.arrivalMs - this.beginsAtMs;
     if (this.format?.isLog !== true) {

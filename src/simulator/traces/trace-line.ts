@@ -3,7 +3,7 @@ import { figureColumns, isFigure, type RowFigure, type TextColumn, type TraceCol
 import type { TraceRow } from './trace-row.js';
 
 /** No figure and no trace is larger (115 days in ms): a simulation of more would not end, or its clock would stand. */
-const largest = 1e10;
+export const largest = 1e10;
 export const upTo = 'from 0 to 1e10';
 
 export class LineFault extends Error {
@@ -97,11 +97,6 @@ export class TraceLine {
     if (Number.isNaN(instantMs)) throw new LineFault('an instant such as 2023-11-16 18:17:03.979', given);
     return instantMs;
   }
-}
-
-/** True when two arrivals are too far apart to be of one trace. */
-export function isFarApart(arrivalMs: number, otherMs: number): boolean {
-  return Math.abs(arrivalMs - otherMs) > largest;
 }
 
 /** Web servers write `-` where there is nothing. */

@@ -44,13 +44,4 @@ describe('Samples', () => {
       maxMs: Number.NaN,
     });
   });
-
-  it('is empty again after clear', () => {
-    const samples = new Samples();
-    samples.add(5);
-    samples.clear();
-    expect(samples.figures()).toEqual(new Samples().figures());
-    samples.add(7);
-    expect(samples.percentile(50)).toBe(7);
-  });
 });
