@@ -1,16 +1,30 @@
-/** Time that moves only when told to. */
+/** Time that moves only when told to: a heap of timers by their instants, then by the order of their making. */
+import { HeapQueue } from '../base/queues/heap-queue.js';
 import type { Clock } from '../index.js';
 
-interface Timer {
+/** Something that happens at an instant. Its clock owns it. */
+export class Timer {
+  /** Undefined once it ran, or was cleared. */
+  action: (() => void) | undefined;
   readonly atMs: number;
-  readonly callback: () => void;
+  readonly sequence: number;
+
+  constructor(atMs: number, sequence: number, action: (() => void) | undefined) {
+    this.action = action;
+    this.atMs = atMs;
+    this.sequence = sequence;
+  }
+
+  get isWaiting(): boolean {
+    return this.action !== undefined;
+  }
 }
 
 /** A clock for tests and simulations: `advance` runs the timers that fall due, in order, each at its own instant. */
 export class ManualClock implements Clock {
-  /** The earliest first; of one instant, in the order in which they were set. */
-  private timers: Timer[] = [];
-  private nowMs;
+  private readonly timers = new HeapQueue<Timer>((a, b) => a.atMs - b.atMs || a.sequence - b.sequence);
+  protected nowMs: number;
+  private made = 0;
 
   constructor(nowMs = 0) {
     this.nowMs = nowMs;
@@ -18,7 +32,7 @@ export class ManualClock implements Clock {
 
   /** Timers not yet run or cleared. */
   get pendingTimers(): number {
-    return this.timers.length;
+    return this.timers.length - this.timers.tombstones;
   }
 
   now(): number {
@@ -26,24 +40,38 @@ export class ManualClock implements Clock {
   }
 
   setTimeout(callback: () => void, delayMs: number): unknown {
-    const timer: Timer = { atMs: this.nowMs + Math.max(delayMs, 0), callback };
-    const later = this.timers.findIndex(({ atMs }) => atMs > timer.atMs);
-    this.timers.splice(later < 0 ? this.timers.length : later, 0, timer);
-    return timer;
+    return this.add(this.nowMs + delayMs, callback);
   }
 
   clearTimeout(timer: unknown): void {
-    this.timers = this.timers.filter((other) => other !== timer);
+    if (!(timer instanceof Timer) || !timer.isWaiting) return;
+    timer.action = undefined;
+    this.timers.discard();
   }
 
   /** Moves time forward by `ms`, running what falls due on the way, timers set by those timers included. */
   advance(ms: number): void {
     const untilMs = this.nowMs + ms;
-    for (let timer = this.timers[0]; timer !== undefined && timer.atMs <= untilMs; timer = this.timers[0]) {
-      this.clearTimeout(timer);
-      this.nowMs = Math.max(this.nowMs, timer.atMs);
-      timer.callback();
-    }
+    while (this.step(untilMs));
     this.nowMs = Math.max(this.nowMs, untilMs);
+  }
+
+  /** Runs `action` at that instant, or now when it has passed. */
+  protected add(atMs: number, action: () => void): Timer {
+    const timer = new Timer(Math.max(atMs, this.nowMs), this.made++, action);
+    this.timers.push(timer);
+    return timer;
+  }
+
+  /** Runs the next timer if it is due by `untilMs`; otherwise false. */
+  protected step(untilMs: number): boolean {
+    const timer = this.timers.peek();
+    if (timer === undefined || timer.atMs > untilMs) return false;
+    this.timers.shift();
+    const { action } = timer;
+    timer.action = undefined;
+    this.nowMs = timer.atMs;
+    action?.();
+    return true;
   }
 }

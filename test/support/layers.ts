@@ -70,9 +70,10 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   // Browsers need not download the core.
   client: [...plain, 'index.ts', 'types/index.ts'],
   // The audit reads plain state that no user of the package may see. It makes no object of the core's classes.
-  testing: [...ofSubpaths, 'core/inspect/audit.ts'],
-  // Its clock is a heap of events, whose copy has no state but its own.
-  simulator: [...plain, 'base/queues/heap-queue.ts', doors, yaml],
+  // The timers of its clock are a heap, whose copy has no state but its own.
+  testing: [...ofSubpaths, 'core/inspect/audit.ts', 'base/queues/heap-queue.ts'],
+  // Its clock is that of tests, moved from event to event.
+  simulator: [...plain, 'testing/manual-clock.ts', doors, yaml],
   fetch: [...plain, doors],
   gateway: [...plain, doors, yaml, ...adapterParts],
 };
