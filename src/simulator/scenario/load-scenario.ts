@@ -56,85 +56,73 @@ const traceColumns = s.object({ columns: s.optional(s.record(s.text('a name of o
  */
 export function loadScenario(source: string | object, options: LoadScenarioOptions = {}): Scenario {
   s.parse(optionsSchema, options, 'loadScenario');
-  const reading = new Reading(options);
-  const { issues, warnings, sink } = reading.problems;
-  const parsed = readOneObject(source, sink);
-  const scenario = parsed && reading.read(reading.withFiles(parsed));
+  const problems = new Problems();
+  const parsed = readOneObject(source, problems.sink);
+  const scenario = parsed && read(withFiles(parsed, options, problems), options, problems);
+  const { issues, warnings } = problems;
   if (scenario !== undefined && issues.length === 0) return { ...scenario, warnings };
   throw new FlowConfigError('scenario', typeof source === 'string' ? withPositions(source, issues) : issues);
 }
 
-class Reading {
-  readonly problems: Problems = new Problems();
-  private readonly options: LoadScenarioOptions;
-
-  constructor(options: LoadScenarioOptions) {
-    this.options = options;
+/** Undefined when something is wrong. */
+function read(
+  file: Record<string, unknown>,
+  { registry = defaultRegistry() }: LoadScenarioOptions,
+  problems: Problems,
+): Omit<Scenario, 'warnings'> | undefined {
+  const scenarioKeys = Object.keys(scenarioTable);
+  const known = [...scenarioKeys, ...flowSections];
+  for (const path of Object.keys(file).filter((name) => !known.includes(name))) {
+    const expected = `one of the sections ${known.join(', ')}${didYouMean(path, known)}`;
+    problems.add(path, expected, 'an unknown key');
   }
+  const body = partOf(file, scenarioKeys) as unknown as ScenarioBody;
+  const sections = partOf(file, flowSections);
+  problems.during(() => resolveScenario(body));
+  readFlow(sections, registry, problems);
+  if (problems.hasIssues) return undefined;
+  const flow = (): SimulatedFlow => readFlow(sections, registry, new Problems()) as SimulatedFlow;
+  return { options: { ...body, flow }, source: file };
+}
 
-  /** Undefined when something is wrong. */
-  read(file: Record<string, unknown>): Omit<Scenario, 'warnings'> | undefined {
-    const scenarioKeys = Object.keys(scenarioTable);
-    const known = [...scenarioKeys, ...flowSections];
-    for (const path of Object.keys(file).filter((name) => !known.includes(name))) {
-      const expected = `one of the sections ${known.join(', ')}${didYouMean(path, known)}`;
-      this.problems.add(path, expected, 'an unknown key');
-    }
-    const { registry = defaultRegistry() } = this.options;
-    const body = partOf(file, scenarioKeys) as unknown as ScenarioBody;
-    const sections = partOf(file, flowSections);
-    this.problems.during(() => resolveScenario(body));
-    readFlow(sections, registry, this.problems);
-    if (this.problems.hasIssues) return undefined;
-    const flow = (): SimulatedFlow => readFlow(sections, registry, new Problems()) as SimulatedFlow;
-    return { options: { ...body, flow }, source: file };
-  }
-
-  /** Replaces names of files by their contents: `gateway: FILE`, and `file: FILE` of traces. */
-  withFiles({ gateway, ...file }: Record<string, unknown>): Record<string, unknown> {
-    const { rows } = this.options;
-    if (rows !== undefined) Object.assign(file, recordedTraffic(rows, file));
-    const traffic = Array.isArray(file.traffic) ? file.traffic : undefined;
-    const withRows = traffic?.map((entry: unknown, index) => this.withTrace(entry, `traffic[${index}].arrivals`));
-    const sections = gateway === undefined ? {} : this.gatewaySections(gateway);
-    return { ...sections, ...file, ...(withRows !== undefined && { traffic: withRows }) };
-  }
-
-  private gatewaySections(gateway: unknown): Record<string, unknown> {
-    const text = this.readNamed(gateway, 'gateway');
-    if (text === undefined) return {};
-    const file = readOneObject(text, (issue) => this.problems.sink({ ...issue, path: `gateway: ${issue.path}` }));
-    return partOf(file ?? {}, flowSections);
-  }
-
-  private withTrace(entry: unknown, at: string): unknown {
-    const arrivals: unknown = Reflect.get(Object(entry), 'arrivals');
-    const { type, file, columns: named, ...rest }: Record<string, unknown> = { ...Object(arrivals) };
-    if (type !== 'trace' || file === undefined) return entry;
-    const text = this.readNamed(file, `${at}.file`);
-    if (text === undefined) return entry;
-    const trace = this.problems.during(
-      () => {
-        const { columns } = s.parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
-        return readTrace(text, { skipBadLines: this.options.skipBadLines, columns });
-      },
-      (path) => `${String(file)}, ${path}`,
-    );
-    for (const note of trace === undefined ? [] : leftOut(trace)) this.problems.warn(`${String(file)}: `, note);
-    return { ...Object(entry), arrivals: { type, ...rest, rows: trace?.rows ?? [] } };
-  }
-
-  private readNamed(name: unknown, path: string): string | undefined {
-    const { readFile } = this.options;
+/** Replaces names of files by their contents: `gateway: FILE`, and `file: FILE` of traces. */
+function withFiles(
+  { gateway, ...file }: Record<string, unknown>,
+  { rows, readFile, skipBadLines }: LoadScenarioOptions,
+  problems: Problems,
+): Record<string, unknown> {
+  const readNamed = (name: unknown, path: string): string | undefined => {
     const expected = 'the name of a file that can be read';
     if (typeof name !== 'string' || readFile === undefined)
-      return this.problems.add(path, expected, readFile === undefined ? 'no way to read files' : describeValue(name));
+      return problems.add(path, expected, readFile === undefined ? 'no way to read files' : describeValue(name));
     try {
       return readFile(name);
     } catch (error) {
-      return this.problems.add(path, expected, error instanceof Error ? error.message : String(error));
+      return problems.add(path, expected, error instanceof Error ? error.message : String(error));
     }
-  }
+  };
+  const withTrace = (entry: unknown, index: number): unknown => {
+    const arrivals: unknown = Reflect.get(Object(entry), 'arrivals');
+    const { type, file, columns: named, ...rest }: Record<string, unknown> = { ...Object(arrivals) };
+    if (type !== 'trace' || file === undefined) return entry;
+    const text = readNamed(file, `traffic[${index}].arrivals.file`);
+    if (text === undefined) return entry;
+    const trace = problems.during(
+      () => {
+        const { columns } = s.parse(traceColumns, named === undefined ? {} : { columns: named }, 'arrivals');
+        return readTrace(text, { skipBadLines, columns });
+      },
+      (path) => `${String(file)}, ${path}`,
+    );
+    for (const note of trace === undefined ? [] : leftOut(trace)) problems.warn(`${String(file)}: `, note);
+    return { ...Object(entry), arrivals: { type, ...rest, rows: trace?.rows ?? [] } };
+  };
+  const whole = rows === undefined ? file : { ...file, ...recordedTraffic(rows, file) };
+  const traffic = Array.isArray(whole.traffic) && { traffic: whole.traffic.map(withTrace) };
+  const text = gateway === undefined ? undefined : readNamed(gateway, 'gateway');
+  const sink = (issue: ConfigIssue): undefined => problems.sink({ ...issue, path: `gateway: ${issue.path}` });
+  const ofGateway = text === undefined ? undefined : readOneObject(text, sink);
+  return { ...partOf(ofGateway ?? {}, flowSections), ...whole, ...traffic };
 }
 
 /** Makes the policies anew, and notes the detectors that are made. Undefined with problems. */
