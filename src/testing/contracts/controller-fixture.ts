@@ -128,29 +128,30 @@ export function survival<P extends object>(using: (plugin: P) => Partial<FlowCon
 }
 
 /** What a contract promises of a controller with the plugin. */
-export interface ControllerPromises<P> {
+export interface ControllerPromises<Method extends string> {
   /** It serves every request, without a fault. */
   readonly served: string;
   /** The method whose answers are lost, and what holds then. */
-  readonly method: keyof P & string;
+  readonly method: Method;
   readonly lost: string;
   /** The faults must be told as well. @default false */
   readonly tellsFaults?: boolean;
 }
 
 /** The last promises of a contract; `using` makes the options of a controller with plugins of that kind. */
-export function ofController<P extends object>(
+export function ofController<P extends object, Method extends string = keyof P & string>(
   make: () => P,
   using: (make: () => P) => Partial<FlowControllerOptions>,
-  { served, method, lost, tellsFaults = false }: ControllerPromises<P>,
+  { served, method, lost, tellsFaults = false }: ControllerPromises<Method>,
+  broken: (plugin: P, method?: Method) => P = sabotaged,
 ): Promises<P> {
   return {
     [served]: () => serveCleanly(using(make)),
     async [lost]() {
-      const faults = await serveAll(using(() => sabotaged(make(), method)));
+      const faults = await serveAll(using(() => broken(make(), method)));
       expectThat(!tellsFaults || faults > 0, 'faults were not reported');
     },
-    ...survival<P>(() => using(() => sabotaged(make()))),
+    ...survival<P>(() => using(() => broken(make()))),
   };
 }
 
@@ -171,7 +172,7 @@ export function expectNoFaults(pluginErrors: number): void {
 }
 
 /** The plugin with faults: every other call of `method`, or of any method, breaks the contract instead. */
-export function sabotaged<P extends object>(plugin: P, method?: keyof P & string): P {
+export function sabotaged<P extends object>(plugin: P, method?: string): P {
   let calls = 0;
   return new Proxy(plugin, {
     get(target, name) {

@@ -1,15 +1,7 @@
 /** The contract of every fairness policy, looked at from outside: through a controller that uses it. */
 import { type FairnessPolicy, globalStrict, type Lease } from '../../index.js';
 import { type ContractCase, contract, expectSame, expectThat } from './contract-case.js';
-import {
-  expectBalanced,
-  makeFixture,
-  sabotaged,
-  serveAll,
-  serveCleanly,
-  survive,
-  Valve,
-} from './controller-fixture.js';
+import { expectBalanced, makeFixture, ofController, sabotaged, Valve } from './controller-fixture.js';
 import { Random } from './views.js';
 
 interface Run {
@@ -113,26 +105,22 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
       const { waiting, pluginErrors } = flow.stats();
       expectSame({ waiting, pluginErrors }, { waiting: 0, pluginErrors: 0 }, 'in the end');
     },
-    'serves requests of every tenant and priority, and is never at fault': (plugin) =>
-      serveCleanly({ defaultBand: { fairness: plugin }, bands: bandsWith(make) }),
-    async 'serves on when its picks are lost: a fault costs one decision'(policy) {
-      if ('sharedQueue' in policy) return; // nobody asks it
-      const faults = await serveAll({ bands: bandsWith(() => withBrokenSelectors(policy, 'pick')) });
-      expectThat(faults > 0, 'faults were not reported');
-    },
-    async 'breaks no caller when every method of it answers anything, or throws'(policy) {
-      if ('sharedQueue' in policy) return; // nobody asks it
-      await survive({ bands: bandsWith(() => withBrokenSelectors(policy)) });
-    },
+    ...ofController(
+      make,
+      (each) => ({ bands: [10, 5, 0, -10].map((priority) => ({ priority, fairness: each() })) }),
+      {
+        served: 'serves requests of every tenant and priority, and is never at fault',
+        method: 'pick',
+        lost: 'serves on when its picks are lost: a fault costs one decision',
+        tellsFaults: !('sharedQueue' in make()),
+      },
+      withBrokenSelectors,
+    ),
   });
 }
 
-type SelectingPolicy = Extract<FairnessPolicy, { createSelector: unknown }>;
-
-function withBrokenSelectors(policy: SelectingPolicy, method?: 'pick'): FairnessPolicy {
+/** Of a shared queue nobody asks for a selector. */
+function withBrokenSelectors(policy: FairnessPolicy, method?: 'pick'): FairnessPolicy {
+  if ('sharedQueue' in policy) return policy;
   return { type: policy.type, createSelector: (band) => sabotaged(policy.createSelector(band), method) };
-}
-
-function bandsWith(make: () => FairnessPolicy): { priority: number; fairness: FairnessPolicy }[] {
-  return [10, 5, 0, -10].map((priority) => ({ priority, fairness: make() }));
 }
