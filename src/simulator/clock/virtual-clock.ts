@@ -22,10 +22,6 @@ export class VirtualClock extends ManualClock {
     this.clearTimeout(event);
   }
 
-  override setTimeout(callback: () => void, delayMs: number): unknown {
-    return this.after(delayMs, callback);
-  }
-
   /** Runs the next event if it is due by `untilMs`; otherwise false, and time moves to `untilMs` if that is finite. */
   override step(untilMs: number): boolean {
     const hasRun = super.step(untilMs);

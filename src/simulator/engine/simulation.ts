@@ -34,10 +34,8 @@ export class Simulation implements ServerHost, TrafficHost {
   private readonly clients: Clients[] = [];
   /** What the controller decided during the event, to be carried out after it. */
   private decisions: (() => void)[] = [];
-  /** Kept where leases may be evicted. */
-  private readonly byLease: Map<object, SimRequest> | undefined;
-  /** Running requests, by arrival; kept where servers may die. */
-  private readonly running: Set<SimRequest> | undefined;
+  /** Running requests by their leases, in the order of dispatch; kept where they may be evicted, or servers may die. */
+  private readonly running: Map<object, SimRequest> | undefined;
   private readonly dropped = new Map<string, number>();
   /** The number of reasons to go on: arrivals and think times to come, and requests that have not ended. */
   private open = 0;
@@ -65,8 +63,7 @@ export class Simulation implements ServerHost, TrafficHost {
     const streams = randomStreams(this.options.seed);
     this.measures = new RunMeasures(this.options);
     this.fleet = new Fleet(this.options, flow, this, streams);
-    this.byLease = flow.eviction === undefined ? undefined : new Map();
-    this.running = this.options.outages.length > 0 ? new Set() : undefined;
+    this.running = flow.eviction !== undefined || this.options.outages.length > 0 ? new Map() : undefined;
     // A shadow lets everything through: what it would do is what is simulated.
     const mode = typeof flow.mode === 'object' ? 'queue' : flow.mode;
     this.flow = new FlowController<SimRequest>({ ...flow, mode, clock: this.clock, pool: this.fleet.pool });
@@ -78,7 +75,7 @@ export class Simulation implements ServerHost, TrafficHost {
     });
     this.flow.on('dropped', ({ request, outcome }) => this.decisions.push(() => this.dropNow(request, outcome)));
     this.flow.on('evicted', ({ lease }) => {
-      const request = this.byLease?.get(lease);
+      const request = this.running?.get(lease);
       if (request !== undefined) this.decisions.push(() => this.evict(request));
     });
     this.fleet.startReports(this.options.reports, flow, this.clock);
@@ -239,8 +236,7 @@ export class Simulation implements ServerHost, TrafficHost {
     this.counts.dispatched++;
     this.fleet.unaccepted--;
     request.dispatchedAtMs = nowMs;
-    this.byLease?.set(request.lease as object, request);
-    this.running?.add(request);
+    this.running?.set(request.lease as object, request);
     this.fleet.serverOf(request).accept(request);
     this.fleet.roomMade();
   }
@@ -253,8 +249,7 @@ export class Simulation implements ServerHost, TrafficHost {
     if (this.options.onEvicted === 'requeue' && request.tokensOut === 0) {
       this.counts.requeued++;
       this.preempted(request);
-      this.running?.delete(request);
-      this.byLease?.delete(lease);
+      this.running?.delete(lease);
       request.lease = undefined;
       void lease.requeue();
       return;
@@ -309,8 +304,7 @@ export class Simulation implements ServerHost, TrafficHost {
     this.measures.inSystem.add(-1, this.clock.now());
     this.fleet.charge(request);
     request.lease = undefined;
-    this.running?.delete(request);
-    this.byLease?.delete(lease);
+    this.running?.delete(lease);
     if (request.promptTokens > 0)
       lease.report({ promptTokens: request.promptTokens, completionTokens: request.tokensOut });
     lease.release();
@@ -335,7 +329,7 @@ export class Simulation implements ServerHost, TrafficHost {
 
   private serverDied(id: string): void {
     this.fleet.pool.update(id, { state: 'ill' });
-    for (const request of [...(this.running ?? [])]) {
+    for (const request of [...(this.running?.values() ?? [])]) {
       if (request.lease?.endpoint?.id !== id) continue;
       this.fleet.serverOf(request).abort(request);
       this.counts.broken++;
