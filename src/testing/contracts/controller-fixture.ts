@@ -102,7 +102,7 @@ export async function serveCleanly(options: Partial<FlowControllerOptions>): Pro
 }
 
 /** Sends requests while a plugin breaks its contract: invariants hold, and every caller gets an answer. */
-export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
+async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
   const { flow, clock, running } = withThreeEndpoints({ eviction: inFlightEviction(), ...options });
   let answers = 0;
   for (let i = 0; i < requests; i++) {
