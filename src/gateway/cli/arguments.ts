@@ -6,6 +6,8 @@ export type Command =
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }
+  | ({ readonly name: 'init' } & InitArguments)
+  | ({ readonly name: 'top' | 'explain' } & WatchArguments)
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
 
@@ -26,6 +28,17 @@ export interface GatewayArguments {
 
 export type CheckArguments = Readonly<{ file: string; json: boolean; probe: boolean; modules: readonly string[] }>;
 
+export type InitArguments = Readonly<{
+  file: string;
+  servers: readonly string[];
+  seats: number | undefined;
+  tenants: readonly string[];
+  isForced: boolean;
+}>;
+
+/** `url`: the page of the inspector. `id`: of `explain` alone. */
+export type WatchArguments = Readonly<{ url: URL; isOnce: boolean; id: string }>;
+
 export interface SimulateArguments
   extends Readonly<Record<'file' | 'find' | 'soThat' | 'from' | 'seed' | 'seeds' | 'html', string | undefined>>,
     Readonly<Record<'compare' | 'sweep', Files>>,
@@ -37,6 +50,7 @@ export interface SimulateArguments
 export const help = `headgate - flow control for LLM gateways
 
 Usage
+  headgate init [FILE]             write a gateway file, and check it
   headgate gateway --config FILE   run a gateway
   headgate epp --config FILE       run an endpoint picker for Envoy
   headgate check FILE [--json] [--probe]
@@ -44,10 +58,20 @@ Usage
                                    EndpointPickerConfig, and explain it
   headgate simulate FILE           run a scenario with the gateway's own
                                    controller, faster than time
+  headgate top                     show the tenants of a running gateway
+  headgate explain ID              why the request with this x-request-id waits
   headgate schema KIND             print the JSON Schema of a gateway,
                                    an endpoint-picker or a scenario file,
                                    for editors
   headgate --help | --version
+
+init
+  --server URL        a model server; may be given again
+  --seats N           requests that each works on at a time; without it the
+                      servers' own figures say when they are full
+  --tenant NAME       a tenant with a key of its own; may be given again
+  --force             replace the file (gateway.yaml)
+  On a terminal it asks for what is not given.
 
 gateway, epp
   -c, --config FILE   a YAML file; - reads it from standard input
@@ -65,6 +89,12 @@ check
                       are there and report their load
   --import MODULE     as above
   Exit status: 0 when the file is right, 1 when it has faults.
+
+top, explain
+  --url URL           the inspector of the gateway
+                      (http://127.0.0.1:8080/inspector); its password is in
+                      HEADGATE_PASSWORD
+  --once              show the table once
 
 simulate
   --compare FILE      run another scenario too, and set it beside the first;
@@ -103,6 +133,12 @@ const options = {
   'skip-bad-lines': { type: 'boolean' },
   probe: { type: 'boolean' },
   workers: { type: 'string' },
+  server: { type: 'string', multiple: true },
+  seats: { type: 'string' },
+  tenant: { type: 'string', multiple: true },
+  force: { type: 'boolean' },
+  url: { type: 'string' },
+  once: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -113,11 +149,14 @@ type Values = ReturnType<typeof parse>['values'];
 type Files = readonly string[];
 
 const commands: Readonly<Record<string, (files: Files, values: Values) => Command>> = {
+  init: initCommand,
   gateway: (files, values) => gatewayCommand(files, values),
   epp: (files, values) => gatewayCommand(files, values, 'epp'),
   check: checkCommand,
   simulate: simulateCommand,
   schema: schemaCommand,
+  top: (files, values) => watchCommand('top', files, values),
+  explain: (files, values) => watchCommand('explain', files, values),
 };
 
 export function parseCommand(args: readonly string[]): Command {
@@ -127,7 +166,7 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (name === undefined || values.version) return { name: 'version' };
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    const names = '"gateway", "epp", "check", "simulate" or "schema"';
+    const names = Object.keys(commands).join(', ');
     return command?.(files, values) ?? wrong(`expected ${names}; got "${name}"`);
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
@@ -163,6 +202,32 @@ function schemaCommand([given, ...others]: Files): Command {
   return kind === undefined || others.length > 0
     ? wrong(`expected schema and one of ${schemaKinds.join(', ')}`)
     : { name: 'schema', kind };
+}
+
+function initCommand([file = 'gateway.yaml', ...others]: Files, values: Values): Command {
+  const { server: servers = [], seats, tenant: tenants = [], force = false } = values;
+  if (others.length > 0) return wrong('expected init and at most one file');
+  return {
+    name: 'init',
+    file,
+    servers,
+    seats: seats === undefined ? undefined : Number(seats),
+    tenants,
+    isForced: force,
+  };
+}
+
+function watchCommand(
+  name: 'top' | 'explain',
+  given: Files,
+  { url = 'http://127.0.0.1:8080/inspector', once = false }: Values,
+): Command {
+  const [id = ''] = given;
+  if (given.length !== (name === 'top' ? 0 : 1))
+    return wrong(`expected ${name}${name === 'top' ? '' : ' and one x-request-id'}`);
+  if (!/^https?:\/\/[^@?#]+$/.test(url) || !URL.canParse(url))
+    return wrong(`--url: expected http://host:port/path; got "${url}"`);
+  return { name, url: new URL(url), isOnce: once, id };
 }
 
 function simulateCommand([file, ...others]: Files, values: Values): Command {
