@@ -18,8 +18,7 @@ export interface BucketSettings extends StoreSettings {
   readonly name: string;
   readonly hashKeys: boolean;
   readonly replicas: () => number;
-  /** The part of each limit that this replica takes by itself; 0: nothing, Infinity: no limit. */
-  readonly fallbackPart: () => number;
+  readonly fallback: NonNullable<BucketOptions['fallback']>;
 }
 
 export interface WindowSettings extends BucketSettings {
@@ -29,10 +28,6 @@ export interface WindowSettings extends BucketSettings {
   readonly isStrict: boolean;
   /** Bought ahead, ms of the rate; chunks are of the burst. @default half a refresh of its part, or 2 requests */
   readonly chunkMs?: number | undefined;
-}
-
-interface ParsedBucketOptions extends Omit<BucketSettings, 'fallbackPart'> {
-  readonly fallback: NonNullable<BucketOptions['fallback']>;
 }
 
 const replicaCount: Schema<() => number> = s.element((given, report) => {
@@ -55,7 +50,7 @@ function guardedCount(given: () => unknown): () => number {
   };
 }
 
-export const bucketShape: { readonly [K in keyof ParsedBucketOptions]: Schema<ParsedBucketOptions[K]> } = {
+export const bucketShape: { readonly [K in keyof BucketSettings]: Schema<BucketSettings[K]> } = {
   ...storeShape,
   name: keyName,
   hashKeys: s.optional(s.flag(), false),
@@ -63,8 +58,9 @@ export const bucketShape: { readonly [K in keyof ParsedBucketOptions]: Schema<Pa
   fallback: s.optional(s.oneOf('share', 'full', 'unlimited', 'closed'), 'share'),
 };
 
-export function bucketSettings({ fallback, ...rest }: ParsedBucketOptions): BucketSettings {
-  const parts = { full: () => 1, unlimited: () => Infinity, closed: () => 0 };
-  const fallbackPart = fallback === 'share' ? () => 1 / rest.replicas() : parts[fallback];
-  return { ...rest, fallbackPart };
+const parts = { full: 1, unlimited: Infinity, closed: 0 };
+
+/** The part of each limit that a replica takes by itself; 0: nothing, Infinity: no limit. */
+export function fallbackPart({ fallback, replicas }: BucketSettings): number {
+  return fallback === 'share' ? 1 / replicas() : parts[fallback];
 }

@@ -1,4 +1,4 @@
-/** The calls of the buckets' script, and what is wrong with an answer. */
+/** The calls of the buckets' script, what is wrong with an answer, and what users of buckets are told of the store. */
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { Store, Texts } from '../store/store.js';
 import { type LinkFigures, numbersOf, StoreLink } from '../store/store-link.js';
@@ -62,7 +62,7 @@ export class BucketStore {
     this.link = new StoreLink(store, settings, where, { breaker, missed }, longestRetryMs);
   }
 
-  get figures(): LinkFigures {
+  get store(): LinkFigures {
     return this.link.figures;
   }
 

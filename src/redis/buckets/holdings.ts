@@ -1,6 +1,7 @@
 /** What a replica holds of a bucket: batches, returns, debt. Invariant: `balance` sums them; a unit counts once. */
+import type { Taking } from '../../base/quota-window.js';
 import { anywhere, type Sale, type SoldPart } from './bucket-store.js';
-import type { FallbackShare, FallbackTaking } from './fallback-share.js';
+import type { FallbackShare } from './fallback-share.js';
 
 const mostReturns = 256;
 
@@ -12,7 +13,7 @@ class Batch {
   /** Its end on the scale of all that the bucket ever sold. */
   end = '';
   /** The fallback share that sold it while the store was away, and what it took for that. */
-  readonly fallback: { readonly share: FallbackShare; readonly taking: FallbackTaking } | undefined;
+  readonly fallback: { readonly share: FallbackShare; readonly taking: Taking } | undefined;
 
   constructor(amount: number, fallback?: Batch['fallback']) {
     this.amount = amount;
@@ -92,7 +93,7 @@ export class Holdings {
   }
 
   /** The store is away, and this replica's share sold. What was owed is not given back. */
-  boughtHere(share: FallbackShare, taking: FallbackTaking | undefined): void {
+  boughtHere(share: FallbackShare, taking: Taking | undefined): void {
     this.charged = undefined;
     if (taking !== undefined) this.add(new Batch(taking.amount, { share, taking }));
   }

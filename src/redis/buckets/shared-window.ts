@@ -11,7 +11,7 @@ import { type QuotaWindow, rounding } from '../../base/quota-window.js';
 import { CallSchedule } from '../store/call-schedule.js';
 import { StoreError } from '../store/store-problem.js';
 import { BucketAccount } from './bucket-account.js';
-import type { WindowSettings } from './bucket-options.js';
+import { fallbackPart, type WindowSettings } from './bucket-options.js';
 import { type BucketTerms, type Purchase, purchaseOf, type Sale } from './bucket-store.js';
 import { FallbackShare } from './fallback-share.js';
 import { type HeldTaking, Holdings } from './holdings.js';
@@ -242,7 +242,7 @@ export class SharedWindow implements QuotaWindow {
 
   private missed({ charge, most, back }: Purchase, isUnsent: boolean, nowMs: number): void {
     const { holdings } = this;
-    this.fallback ??= new FallbackShare(this, this.settings.fallbackPart(), this.account.levelAt(nowMs), nowMs);
+    this.fallback ??= new FallbackShare(this, fallbackPart(this.settings), this.account.levelAt(nowMs), nowMs);
     // A purchase that was sent may have been given back: twice would be too much.
     if (isUnsent) holdings.toReturn(back);
     const reserved = holdings.reservedEnd === undefined ? holdings.dropReserved() : 0;

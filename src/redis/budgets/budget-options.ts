@@ -2,7 +2,7 @@
 import * as s from '../../base/schema/schema.js';
 import type { Duration, Schema, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
-import { type BucketOptions, type BucketSettings, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
+import { type BucketOptions, type BucketSettings, bucketShape } from '../buckets/bucket-options.js';
 import type { BucketTerms } from '../buckets/bucket-store.js';
 import { keyName } from '../store/store-options.js';
 
@@ -76,12 +76,12 @@ const optionsSchema = s.object({
 
 /** @throws FlowConfigError that lists every problem */
 export function budgetSettings(options: unknown, subject: string): BudgetSettings {
-  const { budgets, payer, maxPayers, ...rest } = s.parse(optionsSchema, options, subject);
+  const { budgets, payer, ...rest } = s.parse(optionsSchema, options, subject);
   const rates = budgets.map(({ name, limit, per: perMs, burst = limit, cost: costOf }) => {
     return { name, limit, burst, perMs, costOf };
   });
   const payerOf = payer ?? ((_request, { fairnessId }) => fairnessId);
-  return { ...bucketSettings(rest), rates, maxPayers, payerOf };
+  return { ...rest, rates, payerOf };
 }
 
 /** The cost for each rate. @throws RangeError for a cost that is no number from 0 up, which would poison a balance */

@@ -80,7 +80,7 @@ export function sharedBudgetAdmission<R = unknown>(
       return balances && Object.fromEntries(balances);
     },
     get store() {
-      return store.figures;
+      return store.store;
     },
     onProblem: (listener) => store.onProblem(listener),
     admit(request: R, key: AdmissionKey): 'admit' | Rejection {

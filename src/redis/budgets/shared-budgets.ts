@@ -7,6 +7,7 @@ import { putLatest } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
+import { fallbackPart } from '../buckets/bucket-options.js';
 import { anywhere, BucketStore, isSold, type Purchase, purchaseOf, type Sale } from '../buckets/bucket-store.js';
 import { FallbackShare } from '../buckets/fallback-share.js';
 import { bucketKey } from '../store/keys.js';
@@ -81,9 +82,8 @@ const firstTryMs = 50;
 const mostTries = 10;
 const mostUntold = 1_000;
 
-class ExactBudgets<R> implements SharedBudgets<R> {
+class ExactBudgets<R> extends BucketStore implements SharedBudgets<R> {
   private readonly settings: BudgetSettings;
-  private readonly buckets: BucketStore;
   private readonly takeHere: ReturnType<typeof fallbackShares>;
   /** Opens the names of this replica's takings. */
   private readonly replica = newReplicaId().slice(0, 8);
@@ -92,13 +92,9 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   private untold = 0;
 
   constructor(store: Store, settings: BudgetSettings) {
+    super(store, settings, `budgets "${settings.name}"`);
     this.settings = settings;
-    this.buckets = new BucketStore(store, settings, `budgets "${settings.name}"`);
     this.takeHere = fallbackShares(settings);
-  }
-
-  get store(): LinkFigures {
-    return this.buckets.figures;
   }
 
   async take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal> {
@@ -142,7 +138,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   async peek(payer: string): Promise<BudgetBalance | undefined> {
     const { rates } = this.settings;
     const nothing = rates.map((rate) => purchaseOf(rate, {}));
-    const sales = await this.buckets.buy(this.keysOf(payer), nothing).catch(() => undefined);
+    const sales = await this.buy(this.keysOf(payer), nothing).catch(() => undefined);
     const balances = sales?.map(({ level }, index) => [rates[index]?.name, (rates[index]?.burst ?? 0) - level]);
     return balances && Object.fromEntries(balances);
   }
@@ -167,14 +163,6 @@ class ExactBudgets<R> implements SharedBudgets<R> {
     };
   }
 
-  onProblem(listener: (problem: StoreProblem) => void): () => void {
-    return this.buckets.onProblem(listener);
-  }
-
-  close(): void {
-    this.buckets.close();
-  }
-
   /** Takes all costs; no sales where this replica's share paid them, because the store is away. Or a refusal. */
   private async pay(payer: string, costs: readonly number[], name: string): Promise<readonly Sale[] | BudgetRefusal> {
     const { rates } = this.settings;
@@ -183,7 +171,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
       return purchaseOf(rate, { least: cost, most: cost });
     });
     try {
-      const sales = await this.buckets.buy(this.keysOf(payer), purchases, { mark: `+${name}` });
+      const sales = await this.buy(this.keysOf(payer), purchases, { mark: `+${name}` });
       if (isSold(sales, purchases)) return sales;
       const waits = rates.map(({ burst, perMs, limit }, index) => {
         const cost = costs[index] as number;
@@ -205,7 +193,7 @@ class ExactBudgets<R> implements SharedBudgets<R> {
   private async tell(payer: string, ends: readonly Purchase[], name: string, tries = 1): Promise<void> {
     const { clock } = this.settings;
     try {
-      await this.buckets.buy(this.keysOf(payer), ends, { mark: `-${name}` });
+      await this.buy(this.keysOf(payer), ends, { mark: `-${name}` });
     } catch {
       if (tries === mostTries || this.untold >= mostUntold) return;
       this.untold++;
@@ -233,11 +221,11 @@ function dropOf(fairnessId: string, priority: number, { reason: detail, retryAft
 
 /** A part of each rate while the store is away. Takes all costs or none; returns ms to wait, 0 if it took. O(rates) */
 function fallbackShares(settings: BudgetSettings): (payer: string, costs: readonly number[]) => number {
-  const { rates, clock, maxPayers, fallbackPart } = settings;
+  const { rates, clock, maxPayers } = settings;
   const byPayer = new Map<string, { readonly part: number; readonly ofRates: readonly FallbackShare[] }>();
   return (payer, costs) => {
     const nowMs = clock.now();
-    const part = fallbackPart();
+    const part = fallbackPart(settings);
     const known = byPayer.get(payer);
     const used = (index: number): number => known?.ofRates[index]?.usedByAll(nowMs) ?? 0;
     // The number of replicas may have changed; what was used counts on.

@@ -2,7 +2,7 @@
 import type { QuotaSource, QuotaTerms, QuotaWindow } from '../../base/quota-window.js';
 import * as s from '../../base/schema/schema.js';
 import type { Duration } from '../../index.js';
-import { type BucketOptions, bucketSettings, bucketShape } from '../buckets/bucket-options.js';
+import { type BucketOptions, bucketShape } from '../buckets/bucket-options.js';
 import { BucketStore } from '../buckets/bucket-store.js';
 import { type SendPurchase, SharedWindow, type WindowStatus } from '../buckets/shared-window.js';
 import { bucketKey } from '../store/keys.js';
@@ -46,7 +46,7 @@ const mostKnown = 10_000;
  */
 export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {
   const { refreshInterval: refreshMs, ...parsed } = s.parse(optionsSchema, options, 'sharedQuotas');
-  const settings = { ...bucketSettings(parsed), refreshMs, isStrict: true };
+  const settings = { ...parsed, refreshMs, isStrict: true };
   const { name, clock } = settings;
   const given = s.parse(storeSchema, client, 'sharedQuotas: client');
   const store = new BucketStore(given, settings, `quotas "${name}"`, refreshMs);
@@ -73,7 +73,7 @@ export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasO
       return [...windows].map(([key, window]) => ({ key, ...window.status(nowMs) }));
     },
     get store() {
-      return store.figures;
+      return store.store;
     },
     onProblem: (listener) => store.onProblem(listener),
     async close() {
