@@ -48,18 +48,11 @@ type BucketEvents = ListenerErrors & { problem: StoreProblem };
 export class BucketStore {
   private readonly link: StoreLink;
   private readonly events = new GuardedEvents<BucketEvents>('problem');
-  private toldCode: string | undefined = undefined;
 
   /** `where` opens messages; `longestRetryMs` as of the link. */
   constructor(store: Store, settings: BucketSettings, where: string, longestRetryMs?: number) {
-    const breaker = (isOpen: boolean): void => {
-      if (!isOpen) this.toldCode = undefined;
-    };
-    const missed = (problem: StoreProblem): void => {
-      if (problem.code !== this.toldCode) this.events.emit('problem', problem);
-      this.toldCode = problem.code;
-    };
-    this.link = new StoreLink(store, settings, where, { breaker, missed }, longestRetryMs);
+    const problem = (told: StoreProblem): void => this.events.emit('problem', told);
+    this.link = new StoreLink(store, settings, where, { problem }, longestRetryMs);
   }
 
   get store(): LinkFigures {

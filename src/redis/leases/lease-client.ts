@@ -53,7 +53,6 @@ export class LeaseClient {
   private isUrgent = false;
   private isClosed = false;
   private readonly expiry: OneTimer;
-  private toldProblem: { readonly code: string; readonly atMs: number } | undefined = undefined;
 
   constructor(store: Store, settings: ParsedLeaseOptions, { name, origin }: ReplicaName) {
     this.settings = settings;
@@ -63,8 +62,9 @@ export class LeaseClient {
     this.schedule = new CallSchedule(settings.clock, () => this.call());
     this.expiry = new OneTimer(settings.clock, () => this.expire());
     const listener = {
-      missed: (problem: StoreProblem) => this.tell(problem),
-      breaker: (isOpen: boolean) => this.breaker(isOpen),
+      problem: (problem: StoreProblem) => this.events.emit('problem', problem),
+      sameAfterMs: sameProblemMs,
+      breaker: (isOpen: boolean) => this.events.emit('breaker', { isOpen }),
       connected: () => void this.schedule.call(),
     };
     // A store that comes back empty learns for one lease: by then every replica must have called.
@@ -195,7 +195,7 @@ export class LeaseClient {
 
   /** Another process has the name. The one that had it before goes on under a name of its own. */
   private meetRival(lease: CapacityLease, hasLost: boolean): void {
-    this.tell(nameConflict(this.where, lease.key, this.firstName));
+    this.link.tell(nameConflict(this.where, lease.key, this.firstName));
     if (!hasLost) return;
     this.name = `${this.firstName}~${this.incarnation}`;
     this.isNamed = false;
@@ -215,7 +215,7 @@ export class LeaseClient {
       this.epochChanges++;
       this.events.emit('epoch', { key, epoch: answer.epoch, before: last.epoch });
     }
-    if (answer.limit !== answer.largestLimit) this.tell(mismatch(this.where, key, answer));
+    if (answer.limit !== answer.largestLimit) this.link.tell(mismatch(this.where, key, answer));
     if (answer.grant !== last?.grant)
       this.events.emit('granted', { key, grant: answer.grant, before: last?.grant ?? 0, answer });
   }
@@ -245,19 +245,6 @@ export class LeaseClient {
     // A timer may be early by a millisecond.
     if (nextMs < Infinity) letProcessEnd(this.expiry.set(nowMs + nextMs, nextMs + 1));
     if (hasEnded) this.listeners.announce();
-  }
-
-  private breaker(isOpen: boolean): void {
-    if (!isOpen) this.toldProblem = undefined;
-    this.events.emit('breaker', { isOpen });
-  }
-
-  private tell(problem: StoreProblem): void {
-    const nowMs = this.settings.clock.now();
-    const isOld = this.toldProblem?.code === problem.code && nowMs - this.toldProblem.atMs < sameProblemMs;
-    if (isOld) return;
-    this.toldProblem = { code: problem.code, atMs: nowMs };
-    this.events.emit('problem', problem);
   }
 }
 

@@ -19,7 +19,9 @@ export interface LinkFigures extends StoreFigures {
 }
 
 export interface LinkListener {
-  missed?(problem: StoreProblem): void;
+  problem?(problem: StoreProblem): void;
+  /** The same problem as the last is told again after this, ms. @default when the breaker was closed meanwhile */
+  readonly sameAfterMs?: number;
   breaker?(isOpen: boolean): void;
   /** There is a connection, perhaps a new one. */
   connected?(): void;
@@ -49,6 +51,7 @@ export class StoreLink {
   private retryMs = firstRetryMs;
   private latencyMs: number | undefined = undefined;
   private problem: StoreProblem | undefined = undefined;
+  private told: { readonly code: string; readonly atMs: number } | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
   /** The last error of the client about its connection, since there was one. */
@@ -108,6 +111,15 @@ export class StoreLink {
     const answer = read(await this.run(script, keys, args, hearLate));
     if (answer === undefined) throw this.missed(badReply(this.where, keys));
     return answer;
+  }
+
+  /** Tells the listener, unless it was told of the same. */
+  tell(problem: StoreProblem): void {
+    const nowMs = this.settings.clock.now();
+    const { sameAfterMs = Infinity } = this.listener;
+    if (this.told?.code === problem.code && nowMs - this.told.atMs < sameAfterMs) return;
+    this.told = { code: problem.code, atMs: nowMs };
+    this.listener.problem?.(problem);
   }
 
   close(): void {
@@ -210,6 +222,7 @@ export class StoreLink {
     this.retryMs = firstRetryMs;
     if (!this.isOpen) return;
     this.isOpen = false;
+    this.told = undefined;
     this.listener.breaker?.(false);
   }
 
@@ -217,7 +230,7 @@ export class StoreLink {
     this.misses++;
     this.missesInRow++;
     this.problem = problem;
-    this.listener.missed?.(problem);
+    this.tell(problem);
     if (!this.isOpen && this.missesInRow >= missesToOpen) {
       this.isOpen = true;
       this.openings++;
