@@ -12,40 +12,32 @@ export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): 
   return {
     type: 'all-of',
     admit(request, key, view) {
-      const faults = new Faults();
+      const faults: unknown[] = [];
       for (const [index, policy] of policies.entries()) {
-        const answer = faults.guard(() => policy.admit(request, key, view));
+        const answer = contained(() => policy.admit(request, key, view), faults);
         if (answer === undefined || answer === 'admit') continue;
         for (const earlier of policies.slice(0, index).reverse())
-          faults.guard(() => earlier.released?.(request, key, undefined, view.nowMs));
+          contained(() => earlier.released?.(request, key, undefined, view.nowMs), faults);
         // An answer that is no rejection stays as it is, for the controller to report.
         return typeof answer?.reason === 'string' ? { ...answer, policy: answer.policy ?? policy.type } : answer;
       }
-      faults.rethrow();
+      if (faults.length > 0) throw faults[0];
       return 'admit';
     },
     released(request, key, usage, nowMs) {
-      const faults = new Faults();
-      for (const policy of policies) faults.guard(() => policy.released?.(request, key, usage, nowMs));
-      faults.rethrow();
+      const faults: unknown[] = [];
+      for (const policy of policies) contained(() => policy.released?.(request, key, usage, nowMs), faults);
+      if (faults.length > 0) throw faults[0];
     },
   };
 }
 
-/** Keeps a fault of one policy from the others, and remembers the first fault. */
-class Faults {
-  private first: { readonly error: unknown } | undefined = undefined;
-
-  guard<T>(call: () => T): T | undefined {
-    try {
-      return call();
-    } catch (error) {
-      this.first ??= { error };
-      return undefined;
-    }
-  }
-
-  rethrow(): void {
-    if (this.first !== undefined) throw this.first.error;
+/** Keeps a fault of one policy from the others. */
+function contained<T>(call: () => T, faults: unknown[]): T | undefined {
+  try {
+    return call();
+  } catch (error) {
+    faults.push(error);
+    return undefined;
   }
 }

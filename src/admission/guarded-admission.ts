@@ -15,31 +15,6 @@ export interface AdmittedItem extends AdmissionKey {
   admittedBy: AdmissionPolicy | undefined;
 }
 
-/** The view of one decision; made once and used for every decision. */
-class DecisionView implements AdmissionView {
-  nowMs = 0;
-  waiting = 0;
-  readonly pool: PoolView;
-  private readonly gate: Gate;
-  private reading: number | undefined = undefined;
-
-  constructor(pool: PoolView, gate: Gate) {
-    this.pool = pool;
-    this.gate = gate;
-  }
-
-  begin(nowMs: number, waiting: number): void {
-    this.nowMs = nowMs;
-    this.waiting = waiting;
-    this.reading = undefined;
-  }
-
-  saturation(): number {
-    this.reading ??= this.gate.measure(this.nowMs);
-    return this.reading;
-  }
-}
-
 export class GuardedAdmission {
   /** True once a policy had to be told of the end of what it admitted. */
   hearsEnds = false;
@@ -48,13 +23,16 @@ export class GuardedAdmission {
   admittedBy: AdmissionPolicy | undefined = undefined;
   /** True when the policy in use is told of ends. */
   private isTold = false;
-  private readonly view: DecisionView;
+  /** Of one decision; made once and used for every decision. */
+  private readonly view: { -readonly [K in keyof AdmissionView]: AdmissionView[K] };
+  private saturation: number | undefined = undefined;
   private readonly errors: PluginErrorSink;
 
   constructor(policy: AdmissionPolicy | undefined, pool: PoolView, gate: Gate, errors: PluginErrorSink) {
     this.errors = errors;
     this.configure(policy);
-    this.view = new DecisionView(pool, gate);
+    const saturation = (): number => (this.saturation ??= gate.measure(this.view.nowMs));
+    this.view = { nowMs: 0, waiting: 0, pool, saturation };
   }
 
   /** Uses this policy from now on. If a file asks for an equal one, the policy in use stays, with its counts. */
@@ -70,7 +48,9 @@ export class GuardedAdmission {
     const { policy } = this;
     this.admittedBy = undefined;
     if (policy === undefined) return undefined;
-    this.view.begin(nowMs, waiting);
+    this.view.nowMs = nowMs;
+    this.view.waiting = waiting;
+    this.saturation = undefined;
     try {
       const answer: unknown = policy.admit(request, key, this.view);
       if (answer === 'admit') {

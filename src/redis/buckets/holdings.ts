@@ -6,25 +6,17 @@ import type { FallbackShare } from './fallback-share.js';
 const mostReturns = 256;
 
 /** Units that were bought together. */
-class Batch {
+interface Batch {
   amount: number;
   /** The bucket of the store that sold it; empty for units that are not paid for yet. */
-  epoch = '';
+  epoch: string;
   /** Its end on the scale of all that the bucket ever sold. */
-  end = '';
+  end: string;
   /** The fallback share that sold it while the store was away, and what it took for that. */
   readonly fallback: { readonly share: FallbackShare; readonly taking: Taking } | undefined;
-
-  constructor(amount: number, fallback?: Batch['fallback']) {
-    this.amount = amount;
-    this.fallback = fallback;
-  }
-
-  paid(epoch: string, end: string): void {
-    this.epoch = epoch;
-    this.end = end;
-  }
 }
+
+const unpaid = (amount: number, fallback?: Batch['fallback']): Batch => ({ amount, epoch: '', end: '', fallback });
 
 /** What a running request took, in the order of drawing: the last part has leaked least. */
 export type HeldTaking = { amount: number; readonly parts: { readonly batch: Batch; amount: number }[] };
@@ -47,7 +39,7 @@ export class Holdings {
   constructor(credit: number, isStrict: boolean) {
     this.isStrict = isStrict;
     this.debt = credit;
-    this.owed = new Batch(credit);
+    this.owed = unpaid(credit);
     this.add(this.owed);
   }
 
@@ -66,7 +58,7 @@ export class Holdings {
   /** Takes a place in the bucket, behind all that was taken before. */
   reserve(amount: number): void {
     this.debt += amount;
-    this.reserved = new Batch(amount);
+    this.reserved = unpaid(amount);
   }
 
   /** The turn of what is reserved has come. */
@@ -83,19 +75,17 @@ export class Holdings {
   }
 
   bought({ epoch, end, sold }: Sale): void {
-    const chargedEnd = String(Number(end) - sold);
-    this.charged?.paid(epoch, chargedEnd);
+    const paid = { epoch, end: String(Number(end) - sold) };
+    if (this.charged !== undefined) Object.assign(this.charged, paid);
     this.charged = undefined;
-    if (this.reserved?.epoch === '') this.reserved.paid(epoch, chargedEnd);
-    const batch = new Batch(sold);
-    batch.paid(epoch, end);
-    this.add(batch);
+    if (this.reserved?.epoch === '') Object.assign(this.reserved, paid);
+    this.add({ amount: sold, epoch, end, fallback: undefined });
   }
 
   /** The store is away, and this replica's share sold. What was owed is not given back. */
   boughtHere(share: FallbackShare, taking: Taking | undefined): void {
     this.charged = undefined;
-    if (taking !== undefined) this.add(new Batch(taking.amount, { share, taking }));
+    if (taking !== undefined) this.add(unpaid(taking.amount, { share, taking }));
   }
 
   /** Draws from the oldest batches first; up to `slack` may be missing, and more is debt. Amortized O(1). */
@@ -138,7 +128,7 @@ export class Holdings {
     this.debt = 0;
     this.returns = new Map();
     this.charged = this.owed;
-    this.owed = new Batch(0);
+    this.owed = unpaid(0);
     return owed;
   }
 
