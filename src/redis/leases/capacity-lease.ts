@@ -45,13 +45,9 @@ export class CapacityLease {
   limit: number;
   last: Grant | undefined = undefined;
   /** What the last call reported: the demand, the limit, and what this replica uses at most. */
-  toldWants = 0;
-  toldLimit = 0;
-  toldCap = 0;
-  private toldInFlight = 0;
+  told: Readonly<Record<'inFlight' | 'wants' | 'limit' | 'cap', number>> = { inFlight: 0, wants: 0, limit: 0, cap: 0 };
   /** A call has reported it and was not answered. */
   isAsked = false;
-  acknowledged = 0;
   /** The instant at which the call was sent whose answer is in force. */
   answeredSentAtMs: number = -Infinity;
   private readonly options: ParsedLeaseOptions;
@@ -96,7 +92,6 @@ export class CapacityLease {
   granted(answer: Grant, sentAtMs: number): void {
     this.last = answer;
     this.answeredSentAtMs = sentAtMs;
-    this.acknowledged = answer.sequence;
     this.isAsked = false;
   }
 
@@ -106,28 +101,26 @@ export class CapacityLease {
     const needed = Math.max(inFlight, wants);
     if (this.last !== undefined && this.last.lack > 0 && needed < this.last.grant)
       this.last = { ...this.last, grant: needed, safe: Math.min(this.last.safe, needed) };
-    this.toldWants = wants;
-    this.toldInFlight = inFlight;
-    this.toldLimit = Math.ceil(this.limit);
-    this.toldCap = Math.ceil(this.cap(nowMs));
+    const cap = Math.ceil(this.cap(nowMs));
+    this.told = { inFlight, wants, limit: Math.ceil(this.limit), cap };
     this.isAsked = true;
-    const { limit, toldCap, safeShare, maxShare, options } = this;
-    const { epoch, poolWeight, birth } = this.last ?? { epoch: 0, poolWeight: 0, birth: 0 };
-    const ours = [isRemembered ? this.acknowledged : 0, limit, options.weight, toldCap, inFlight, wants, safeShare];
+    const { limit, safeShare, maxShare, options } = this;
+    const { sequence, epoch, poolWeight, birth } = this.last ?? { sequence: 0, epoch: 0, poolWeight: 0, birth: 0 };
+    const ours = [isRemembered ? sequence : 0, limit, options.weight, cap, inFlight, wants, safeShare];
     return [...ours, epoch, poolWeight, birth, Math.min(limit, maxShare)];
   }
 
   /** Whether half of what it had is not needed: the sooner the store is told, the sooner others have it. */
   get hasSpare(): boolean {
-    const { last, toldInFlight, toldCap, toldWants } = this;
-    return toldCap > 0 && 2 * Math.max(toldInFlight, Math.min(toldWants, last?.grant ?? 0)) <= toldCap;
+    const { inFlight, wants, cap } = this.told;
+    return cap > 0 && 2 * Math.max(inFlight, Math.min(wants, this.last?.grant ?? 0)) <= cap;
   }
 
   /** Whether the store must hear of it now; otherwise a third of the lease may go by. */
   isDue(nowMs: number, wants: number): boolean {
     const { last } = this;
     if (last === undefined || this.isAsked || last.isLearning || last.lack > 0 || last.grant < wants) return true;
-    const hasChanged = this.toldCap > last.grant || this.toldLimit !== Math.ceil(this.limit);
+    const hasChanged = this.told.cap > last.grant || this.told.limit !== Math.ceil(this.limit);
     return hasChanged || nowMs >= this.answeredSentAtMs + this.options.leaseDuration / 3;
   }
 
@@ -139,8 +132,7 @@ export class CapacityLease {
 
   /** The store knows this replica by another name from now on. */
   rename(): void {
-    this.acknowledged = 0;
-    if (this.last !== undefined) this.last = { ...this.last, birth: 0 };
+    if (this.last !== undefined) this.last = { ...this.last, birth: 0, sequence: 0 };
   }
 
   close(): void {
@@ -149,12 +141,8 @@ export class CapacityLease {
 
   /** A replica without an answer for a whole lease uses its first share; no sooner: a dead one's seats may be kept. */
   missed(nowMs: number): void {
-    if (
-      this.last === undefined &&
-      this.firstSentAtMs !== undefined &&
-      nowMs >= this.firstSentAtMs + this.options.leaseDuration
-    )
-      this.isStoreAway = true;
+    const { last, firstSentAtMs = Infinity, options } = this;
+    if (last === undefined && nowMs >= firstSentAtMs + options.leaseDuration) this.isStoreAway = true;
   }
 }
 

@@ -92,7 +92,7 @@ export class LeaseClient {
 
   /** For demand above the share of `lease`: calls the store soon, unless the last call said so already. O(1). */
   callSoon(lease: CapacityLease): void {
-    if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
+    if (this.isUrgent || this.isClosed || lease.last === undefined || lease.told.wants > lease.last.grant) return;
     this.callUrgentlyIn(Math.max(0, this.sentAtMs + urgentMs - this.settings.clock.now()));
   }
 

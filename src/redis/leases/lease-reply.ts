@@ -5,16 +5,16 @@ import type { CapacityLease, Grant } from './capacity-lease.js';
 
 export const replyWidth = 15;
 
-type Asked = Pick<CapacityLease, 'toldLimit'>;
+type Asked = Pick<CapacityLease, 'told'>;
 
 /** One grant for each lease asked for, in order. Undefined: not the script's, another replica's, or above the limit. */
 export function grantsOf(reply: unknown, incarnation: string, asked: readonly Asked[]): readonly Grant[] | undefined {
   if (!Array.isArray(reply) || reply.length !== asked.length * replyWidth) return undefined;
   const grants: Grant[] = [];
-  for (const [index, { toldLimit }] of asked.entries()) {
+  for (const [index, { told }] of asked.entries()) {
     const [name, ...figures] = reply.slice(index * replyWidth, (index + 1) * replyWidth);
     const grant = String(name) === incarnation ? grantOf(figures) : undefined;
-    if (grant === undefined || !(isRepeated(grant) || isWithin(grant, toldLimit))) return undefined;
+    if (grant === undefined || !(isRepeated(grant) || isWithin(grant, told.limit))) return undefined;
     grants.push(grant);
   }
   return grants;

@@ -93,7 +93,7 @@ export class HeldLeases {
 
   statusOf(lease: CapacityLease, endpoint: string | undefined, inFlight: number): LeaseStatus {
     const { unit, name, options, client } = this;
-    const { last, limit, toldWants: wants, safeShare } = lease;
+    const { last, limit, told, safeShare } = lease;
     const { grant: granted = 0, target = 0, replicas = 0, held = 0, isLearning = false }: Partial<Grant> = last ?? {};
     const nowMs = this.clock.now();
     const isExpired = nowMs >= lease.expiresAtMs;
@@ -111,7 +111,7 @@ export class HeldLeases {
       replicas,
       held,
       inFlight,
-      wants,
+      wants: told.wants,
       leaseAgeMs: nowMs - lease.answeredSentAtMs,
       isExpired,
       isLearning,

@@ -42,15 +42,12 @@ const whyNotAsked = {
 } as const;
 
 export class StoreLink {
-  private calls = 0;
-  private misses = 0;
-  private missesInRow = 0;
-  private isOpen = false;
-  private openings = 0;
-  private retryAtMs = 0;
-  private retryMs = firstRetryMs;
+  private readonly counts = { calls: 0, misses: 0, isBreakerOpen: false, breakerOpenings: 0 };
   private latencyMs: number | undefined = undefined;
   private problem: StoreProblem | undefined = undefined;
+  private missesInRow = 0;
+  private retryAtMs = 0;
+  private retryMs = firstRetryMs;
   private told: { readonly code: string; readonly atMs: number } | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
@@ -81,19 +78,18 @@ export class StoreLink {
   }
 
   get figures(): LinkFigures {
-    const { calls, misses, isOpen, openings, latencyMs, problem } = this;
-    return { calls, misses, isBreakerOpen: isOpen, breakerOpenings: openings, latencyMs, problem };
+    return { ...this.counts, latencyMs: this.latencyMs, problem: this.problem };
   }
 
   /** Ms until the breaker lets a probe through; 0 while it is closed. */
   get retryInMs(): number {
-    return this.isOpen ? Math.max(0, this.retryAtMs - this.settings.clock.now()) : 0;
+    return this.counts.isBreakerOpen ? Math.max(0, this.retryAtMs - this.settings.clock.now()) : 0;
   }
 
   /** The script's answer; `onLate` gets one that came after the time limit. @throws (rejects) StoreError */
   run(script: StoreScript, keys: Texts, args: Texts, onLate?: OnLate): Promise<unknown> {
     const nowMs = this.settings.clock.now();
-    if (this.isOpen && nowMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
+    if (this.counts.isBreakerOpen && nowMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
     if (this.outstanding.size + this.held.size >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
     const { callTimeout: timeoutMs } = this.settings;
     const send = (leftMs: number): Promise<unknown> => this.send(script, keys, args, leftMs, onLate);
@@ -148,8 +144,8 @@ export class StoreLink {
   private send(script: StoreScript, keys: Texts, args: Texts, timeoutMs: number, onLate?: OnLate): Promise<unknown> {
     const { clock } = this.settings;
     const sentAtMs = clock.now();
-    if (this.isOpen) this.postponeRetry(sentAtMs);
-    const number = ++this.calls;
+    if (this.counts.isBreakerOpen) this.postponeRetry(sentAtMs);
+    const number = ++this.counts.calls;
     this.outstanding.add(number);
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -220,20 +216,20 @@ export class StoreLink {
     this.problem = undefined;
     this.connectionError = undefined;
     this.retryMs = firstRetryMs;
-    if (!this.isOpen) return;
-    this.isOpen = false;
+    if (!this.counts.isBreakerOpen) return;
+    this.counts.isBreakerOpen = false;
     this.told = undefined;
     this.listener.breaker?.(false);
   }
 
   private missed(problem: StoreProblem): StoreError {
-    this.misses++;
+    this.counts.misses++;
     this.missesInRow++;
     this.problem = problem;
     this.tell(problem);
-    if (!this.isOpen && this.missesInRow >= missesToOpen) {
-      this.isOpen = true;
-      this.openings++;
+    if (!this.counts.isBreakerOpen && this.missesInRow >= missesToOpen) {
+      this.counts.isBreakerOpen = true;
+      this.counts.breakerOpenings++;
       this.postponeRetry(this.settings.clock.now());
       this.listener.breaker?.(true);
     }
