@@ -12,7 +12,7 @@
 import { randomUUID } from 'node:crypto';
 import { controlHeaders } from '../../base/headers/header-names.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
-import { clientDisconnected, type Exchange } from '../http/exchange.js';
+import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { type HttpErrorResponse, openaiError, tooLargeResponse } from '../http/to-http-response.js';
 import type {
@@ -181,10 +181,6 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   onEnd(done: (isSent: boolean) => void): void {
     if (this.isSent === undefined) this.done = done;
     else done(this.isSent);
-  }
-
-  failure(): unknown {
-    return clientDisconnected();
   }
 
   evict(answer: () => HttpErrorResponse): void {

@@ -28,8 +28,8 @@ export interface Exchange<Req> {
   upload?(): UploadState;
   /** Calls `done` once, when the response is over; before this returns if it is over already. */
   onEnd(done: (isSent: boolean) => void): void;
-  /** Why the response ended unsent. */
-  failure(): unknown;
+  /** Why the response ended unsent; undefined: the client left. */
+  failure?(): unknown;
   /** The request has to wait. It may end before this returns. */
   wait?(bookedBytes: number): void;
   readonly asked?: Asked['asked'];

@@ -21,7 +21,7 @@ import {
   type HttpFlowRequest,
   type PlacementHints,
 } from './adapter-options.js';
-import type { Exchange } from './exchange.js';
+import { clientDisconnected, type Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { lifeSigns } from './life-signs.js';
 import { leasedContext, RequestFlow } from './request-flow.js';
@@ -250,7 +250,7 @@ class RequestLifetime<Req> {
   private end(isSent: boolean): void {
     this.isOver = true;
     this.stopWatching?.();
-    if (!isSent) this.lease?.abort(this.exchange.failure());
+    if (!isSent) this.lease?.abort(this.exchange.failure?.() ?? clientDisconnected());
     if (this.exchange.endsInsideRuntime === true) setImmediate(() => this.giveBack());
     else this.giveBack();
   }

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import { declaredBytes } from '../../base/request-body.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
-import { clientDisconnected, type Exchange } from '../http/exchange.js';
+import type { Exchange } from '../http/exchange.js';
 import type { Asked, LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
@@ -106,10 +106,6 @@ export class NodeExchange<Req> implements Exchange<Req> {
 
   onEnd(done: (isSent: boolean) => void): void {
     onResponseEnd(this.incoming, this.outgoing, done);
-  }
-
-  failure(): unknown {
-    return clientDisconnected();
   }
 
   /** Lets Node read ahead, as far as was booked: where nobody reads, it does not notice a client that left. */

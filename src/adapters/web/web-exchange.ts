@@ -4,7 +4,7 @@ import { controlHeaders } from '../../base/headers/header-names.js';
 import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-source.js';
 import { declaredBytes } from '../../base/request-body.js';
 import { type WatchedBody, watchedBody } from '../../base/stream/watched-body.js';
-import { clientDisconnected, type Exchange } from '../http/exchange.js';
+import type { Exchange } from '../http/exchange.js';
 import type { Asked, LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
@@ -59,7 +59,7 @@ export class WebExchange implements Exchange<Request> {
   }
 
   failure(): unknown {
-    return this.error ?? clientDisconnected();
+    return this.error;
   }
 
   evict(answer: () => HttpErrorResponse, reason: unknown): void {

@@ -1,6 +1,6 @@
 /** One turn of a socket, from `response.create` to the event that ends it, as an exchange of flow control. */
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
-import { clientDisconnected, type Exchange } from '../http/exchange.js';
+import type { Exchange } from '../http/exchange.js';
 import { errorOf, type LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
@@ -62,10 +62,6 @@ export class Turn implements Exchange<TurnEvent> {
   onEnd(done: (isSent: boolean) => void): void {
     if (this.isSent === undefined) this.listeners.push(done);
     else done(this.isSent);
-  }
-
-  failure(): unknown {
-    return clientDisconnected();
   }
 
   showLife(signs: LifeSigns): void {
