@@ -1,5 +1,5 @@
 /** `headgate check --probe`: asks the servers of a gateway file once whether they are there, and report their load. */
-import type { PluginRegistry } from '../../index.js';
+import type { EndpointView, PluginRegistry } from '../../index.js';
 import { Upstreams } from '../forwarding/upstreams.js';
 import { answersWithoutMetrics, scraperOf } from '../forwarding/watch-upstreams.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
@@ -38,21 +38,18 @@ async function withoutLoad({ upstreams: configs, scrape, flow, hasDefaultDetecto
   const { pool } = upstreams;
   const findings: string[] = [];
   const scraper = scraperOf(upstreams, scrape, () => {});
+  const asked = new Set<EndpointView>(pool.endpoints);
   await new Promise<void>((resolve) => {
-    let left = pool.endpoints.length;
-    const done = (): void => {
-      if (--left <= 0) resolve();
+    const heard = (endpoint: EndpointView): void => {
+      asked.delete(endpoint);
+      if (asked.size === 0) resolve();
     };
-    if (left === 0) resolve();
+    if (asked.size === 0) resolve();
     scraper.on('failed', ({ endpoint, error }) => {
       if (answersWithoutMetrics(error)) findings.push(`upstream ${endpoint.id} reports no load: ${error.message}`);
-      done();
+      heard(endpoint);
     });
-    const seen = new Set<string>();
-    pool.on('reported', ({ id }) => {
-      if (!seen.has(id)) done();
-      seen.add(id);
-    });
+    pool.on('reported', heard);
   });
   scraper.stop();
   const isNone = pool.endpoints.every(({ metrics }) => metrics === undefined);

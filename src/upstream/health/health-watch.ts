@@ -159,10 +159,15 @@ export class HealthWatch {
   private async ask(url: string | ScrapeError, patienceMs: number): Promise<Answer> {
     const { clock, fetch } = this.settings;
     if (typeof url !== 'string') return { result: 'silent', reason: url.message };
+    const asked = async (signal: AbortSignal): Promise<Answer> => {
+      const { ok, status, body } = await fetch(url, { signal, redirect: 'manual' });
+      body?.cancel().catch(() => {});
+      return { result: ok ? 'well' : 'ill', reason: `status ${status}` };
+    };
     try {
-      return await inTime((signal) => answerOf(fetch, url, signal), patienceMs, clock, new AbortController());
+      return await inTime(asked, patienceMs, clock, new AbortController());
     } catch (error) {
-      return { result: 'silent', reason: asScrapeError(error).message };
+      return { result: isRefused(error) ? 'ill' : 'silent', reason: asScrapeError(error).message };
     }
   }
 
@@ -227,16 +232,6 @@ export class HealthWatch {
 export function watchHealth(pool: EndpointPool, options: HealthOptions = {}): HealthWatch {
   const settings = s.parse(healthOptions, options, 'watchHealth');
   return new HealthWatch(pool, { ...settings, fetch: settings.fetch ?? platformFetch('watchHealth') });
-}
-
-async function answerOf(fetch: HealthSettings['fetch'], url: string, signal: AbortSignal): Promise<Answer> {
-  try {
-    const { ok, status, body } = await fetch(url, { signal, redirect: 'manual' });
-    body?.cancel().catch(() => {});
-    return { result: ok ? 'well' : 'ill', reason: `status ${status}` };
-  } catch (error) {
-    return { result: isRefused(error) ? 'ill' : 'silent', reason: asScrapeError(error).message };
-  }
 }
 
 /** The machine is there and answers that nobody listens. */
