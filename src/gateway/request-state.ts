@@ -131,11 +131,6 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
     this.setOwnHeaders();
     respond(this.req, this.res, response);
   }
-
-  /** The client waits for permission to send its body. */
-  get awaitsContinue(): boolean {
-    return this.req.headers.expect?.toLowerCase() === '100-continue';
-  }
 }
 
 /** Who cut an answer short that had begun; undefined for an answer that was sent whole, and where there was none. */

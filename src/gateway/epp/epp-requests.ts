@@ -69,8 +69,8 @@ export class EppRequests {
     return { config, report, profile: new SchedulingProfile(scorers), parsers: new RequestParsers(parsers) };
   }
 
-  rank(endpoints: readonly EndpointView[], request: ScoredRequest): readonly EndpointView[] {
-    return this.inForce.profile.rank(endpoints, request);
+  rank(endpoints: readonly EndpointView[], request: ExtProcRequest): readonly EndpointView[] {
+    return this.inForce.profile.rank(endpoints, noteOf(request) ?? {});
   }
 
   /** The adapter's options by the configuration in force. */
@@ -86,7 +86,7 @@ export class EppRequests {
       body: 'openai',
       hasEndpoints: () => this.pool.endpoints.length > 0,
       classify: (request) => this.classify(request),
-      rank: (endpoints, request) => this.rank(endpoints, noteOf(request) ?? {}),
+      rank: (endpoints, request) => this.rank(endpoints, request),
       received: (request) => this.received(request),
       responding: (request, lease) => this.responding(request, lease),
       ended: (request, lease) => this.ended(request, lease),

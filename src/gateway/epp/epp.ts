@@ -9,7 +9,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ExtProcHandler, ExtProcRequest, ExtProcServer } from '../../adapters/ext-proc/index.js';
 import type { HttpFlowRequest } from '../../adapters/http/index.js';
-import type { FlowControllerOptions, FlowStats, ItemView } from '../../index.js';
+import type { EndpointPicker, FlowControllerOptions, FlowStats } from '../../index.js';
 import { EndpointPool, FlowController, subsetHint } from '../../index.js';
 import { prometheusMetrics } from '../../observability/prometheus/index.js';
 import { type Scraper, scrape } from '../../upstream/index.js';
@@ -21,7 +21,6 @@ import type { EppConfig } from './epp-config.js';
 import { eppMetrics, eppPrefix } from './epp-metrics.js';
 import { EppRequests, noteOf } from './epp-requests.js';
 import { followEndpoints } from './follow-endpoints.js';
-import { profilePicker, type ScoredRequest } from './scheduling-profile.js';
 
 export type EppOptions = Pick<GatewayOptions, 'log'>;
 
@@ -166,10 +165,12 @@ class RunningEpp implements Epp {
   private flowOptions(): FlowControllerOptions<EppRequest> {
     const given = this.config.options as FlowControllerOptions<EppRequest>;
     const { endpointFilters = [], holBlocking = 'none' } = given;
-    const of = ({ request }: ItemView<EppRequest>): ScoredRequest => noteOf(request.req) ?? {};
-    const picker = profilePicker(this.requests, of);
+    const byProfile: EndpointPicker<EppRequest> = {
+      type: 'scheduling-profile',
+      pick: (endpoints, { request }) => this.requests.rank(endpoints, request.req)[0],
+    };
     const filters = [...endpointFilters, subsetHint<EppRequest>({ heedsPorts: true })];
     // Requests whose servers are full must not hold back the others.
-    return { ...given, endpointPicker: given.endpointPicker ?? picker, endpointFilters: filters, holBlocking };
+    return { ...given, endpointPicker: given.endpointPicker ?? byProfile, endpointFilters: filters, holBlocking };
   }
 }

@@ -1,6 +1,6 @@
 /** Which server is best for a request: the weighted scorers of a scheduling profile, as llm-d's router has them. */
 import { putLatest } from '../../base/put.js';
-import type { EndpointPicker, EndpointView, ItemView } from '../../index.js';
+import type { EndpointView } from '../../index.js';
 
 /** What scorers know of a request. */
 export interface ScoredRequest {
@@ -96,12 +96,4 @@ export class SchedulingProfile {
   went({ prefixKey }: ScoredRequest, { id }: EndpointView): void {
     if (prefixKey !== undefined) putLatest(this.served, prefixKey, id, mostPrefixes);
   }
-}
-
-/** The profile as the picker of a controller. */
-export function profilePicker<R>(
-  profile: Pick<SchedulingProfile, 'rank'>,
-  of: (item: ItemView<R>) => ScoredRequest,
-): EndpointPicker<R> {
-  return { type: 'scheduling-profile', pick: (endpoints, item) => profile.rank(endpoints, of(item))[0] };
 }

@@ -218,7 +218,7 @@ export class RequestHandler {
   identify(state: RequestState): void {
     state.sender = this.setup.senders.identify(state.req.headers);
     if (state.sender !== undefined) {
-      const isAnonymous = this.setup.senders.isAnonymous(state.sender);
+      const isAnonymous = state.sender === this.setup.config.auth.anonymous;
       state.share = isAnonymous ? `address ${state.req.socket.remoteAddress}` : `tenant ${state.sender.tenant}`;
       if (state.sender.trusted) state.modelRewrite = headerValue(state.req.headers, modelNameRewriteHeader);
       return;
@@ -234,7 +234,7 @@ export class RequestHandler {
     bodies.checkDeclared(state.req);
     checkMediaType(state);
     const encoding = state.isJson ? encodingOf(state) : undefined;
-    if (state.awaitsContinue) state.res.writeContinue();
+    if (state.req.headers.expect?.toLowerCase() === '100-continue') state.res.writeContinue();
     const reader = state.isJson ? new GenerationBodyReader(this.setup.rankFields) : undefined;
     const look = (bytes: Buffer): void => reader?.push(bytes);
     const fail = (error: unknown): void => this.fail(state, error);

@@ -29,11 +29,6 @@ export class Senders {
     return this.known.length > 0;
   }
 
-  /** True for the sender of requests without a known key. */
-  isAnonymous(sender: SenderConfig): boolean {
-    return sender === this.anonymous;
-  }
-
   /** False for a sender of another configuration. O(keys). */
   has(sender: SenderConfig): boolean {
     return sender === this.anonymous || this.known.some(([, known]) => known === sender);
