@@ -83,7 +83,7 @@ describe('docs/endpoints.md', () => {
   it('names every failure', () => {
     const union =
       /export type ScrapeFailure = (.*?);/.exec(
-        readFileSync(new URL('src/upstream/scraping/scrape-error.ts', root), 'utf8'),
+        readFileSync(new URL('src/upstream/asking.ts', root), 'utf8'),
       )?.[1] ?? '';
     const codes = [...union.matchAll(/'([\w-]+)'/g)].map(([, code = '']) => code);
     expect(codes.length).toBeGreaterThan(5);

@@ -20,11 +20,9 @@ export interface Exchange<Req> {
   readonly endsInsideRuntime?: boolean;
   /** Takes the flow headers off the request. */
   stripHeaders(): void;
-  /** Whether the exchange bounds the bytes of a body that arrive while its request waits. */
-  readonly boundsReadAhead?: boolean;
   /** The length of the body as far as it is known; 0 without one. */
   bodyBytes(unknownBodyBytes: number): number;
-  /** How far the body has come; absent where the platform receives bodies itself. */
+  /** How far the body has come; absent where the platform receives bodies itself, however many requests wait. */
   upload?(): UploadState;
   /** Calls `done` once, when the response is over; before this returns if it is over already. */
   onEnd(done: (isSent: boolean) => void): void;

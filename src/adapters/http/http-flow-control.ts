@@ -97,7 +97,7 @@ export class HttpFlowControl<Subject, Req> {
   private bookedBytes(exchange: Exchange<Req>): number {
     const { unknownBodyBytes = 65_536, readAheadBytes = 2_097_152 } = this.options;
     const bytes = exchange.bodyBytes(unknownBodyBytes);
-    return exchange.boundsReadAhead === true ? Math.min(bytes, Math.max(readAheadBytes, unknownBodyBytes)) : bytes;
+    return exchange.upload === undefined ? bytes : Math.min(bytes, Math.max(readAheadBytes, unknownBodyBytes));
   }
 
   /** Undefined for a request that needs no lease. The headers are gone afterwards. */

@@ -22,7 +22,6 @@ const continued = new WeakSet<NodeResponse>();
 /** `Req` is what the framework calls the request. */
 export class NodeExchange<Req> implements Exchange<Req> {
   readonly req: Req;
-  readonly boundsReadAhead = true;
   readonly flow: RequestFlow | undefined;
   protected readonly incoming: NodeRequest;
   protected readonly outgoing: NodeResponse;

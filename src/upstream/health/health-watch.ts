@@ -8,9 +8,7 @@ import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-ev
 import { put } from '../../base/put.js';
 import * as s from '../../base/schema/schema.js';
 import { type Clock, type EndpointPool, type EndpointView, realClock } from '../../index.js';
-import { inTime, platformFetch } from '../platform-fetch.js';
-import { asScrapeError, attempt, type ScrapeError } from '../scraping/scrape-error.js';
-import { targetUrl } from '../scraping/target-url.js';
+import { asScrapeError, attempt, inTime, platformFetch, type ScrapeError, targetUrl } from '../asking.js';
 
 /** What is used of `fetch`. */
 export type HealthFetch = (

@@ -2,8 +2,8 @@
 import { put } from '../../base/put.js';
 import { rankFigures } from '../../base/rank-figures.js';
 import type { LoraAdapters, MetricsReport, RankLoad } from '../../types/index.js';
+import { ScrapeError } from '../asking.js';
 import { parseValue, type SampleSink } from './exposition-reader.js';
-import { ScrapeError } from './scrape-error.js';
 
 const basics = ['waitingQueueSize', 'runningRequests', 'kvCacheUsage'] as const;
 

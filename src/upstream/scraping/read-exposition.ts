@@ -1,7 +1,7 @@
 /** Asks a server for its metrics and hands the answer on as it arrives, up to a limit. */
 import type { PieceSource } from '../../base/stream/read-ahead.js';
+import { ScrapeError } from '../asking.js';
 import type { ExpositionReader } from './exposition-reader.js';
-import { ScrapeError } from './scrape-error.js';
 
 /** The part of a `Response` that is used. */
 export interface MetricsResponse {

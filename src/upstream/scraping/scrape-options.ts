@@ -1,7 +1,7 @@
 /** The options of `scrape`, as given and as resolved. */
 import * as s from '../../base/schema/schema.js';
 import { type Clock, type EndpointView, realClock, type Schema } from '../../index.js';
-import { platformFetch } from '../platform-fetch.js';
+import { platformFetch } from '../asking.js';
 import type { MetricsFetch } from './read-exposition.js';
 import { type ProfileOption, resolveChoice } from './resolve-sources.js';
 

@@ -1,7 +1,7 @@
 /** What a scraper tells of itself. */
 import type { ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { EndpointView } from '../../index.js';
-import type { ScrapeError } from './scrape-error.js';
+import type { ScrapeError } from '../asking.js';
 
 /** The events of a scraper. */
 export interface ScraperEvents extends ListenerErrors {

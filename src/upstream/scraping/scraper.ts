@@ -8,15 +8,13 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
-import { inTime } from '../platform-fetch.js';
+import { asScrapeError, attempt, httpUrl, inTime, ScrapeError, targetUrl, withoutQuery } from '../asking.js';
 import { isIdle, onceActive } from './pool-activity.js';
 import { readExposition } from './read-exposition.js';
 import { candidatesFor } from './resolve-sources.js';
-import { asScrapeError, attempt, ScrapeError } from './scrape-error.js';
 import { resolveScrapeOptions, type ScrapeOptions, type ScrapeSettings } from './scrape-options.js';
 import type { ScraperEvents, ScraperStats, TargetStats } from './scraper-stats.js';
 import { Answer, Target } from './target.js';
-import { httpUrl, targetUrl, withoutQuery } from './target-url.js';
 
 /** A scraper that runs. */
 export class Scraper {

@@ -1,8 +1,8 @@
 /** One endpoint as the scraper sees it: where to ask, for what, and what came of it. */
 import type { EndpointView } from '../../index.js';
+import { ScrapeError } from '../asking.js';
 import { ExpositionReader, lineFinder } from './exposition-reader.js';
 import { LoadReading, type LoadSources, metricsOf } from './load-reading.js';
-import { ScrapeError } from './scrape-error.js';
 
 export class Target {
   readonly endpoint: EndpointView;

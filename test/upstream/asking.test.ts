@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { targetUrl } from '../../../src/upstream/scraping/target-url.js';
-import { fakeEndpoint } from '../../support/fake-pool.js';
+import { targetUrl } from '../../src/upstream/asking.js';
+import { fakeEndpoint } from '../support/fake-pool.js';
 
 it.each([
   ['10.0.0.1:8000', 'http://10.0.0.1:8000/metrics'],
