@@ -8,6 +8,7 @@ interface Definition {
   readonly sentence?: string;
   readonly defaultValue?: unknown;
   readonly innerType?: Schema<unknown>;
+  readonly in?: Schema<unknown>;
   readonly out?: Schema<unknown>;
   readonly element?: Schema<unknown>;
   readonly shape?: Readonly<Record<string, Schema<unknown>>>;
@@ -25,7 +26,9 @@ interface Bare {
 
 function bareOf(schema: Schema<unknown>): Bare {
   const definition: Definition = { ...(schema._zod.def as object), type: schema._zod.def.type };
-  const { innerType = definition.out, sentence, defaultValue } = definition;
+  // One side of a pipe is the table, the other a function.
+  const side = definition.in?._zod.def.type === 'transform' ? definition.out : definition.in;
+  const { innerType = side, sentence, defaultValue } = definition;
   if (innerType === undefined)
     return { schema, definition, sentence: sentence ?? '', isOptional: false, otherwise: '' };
   const inner = bareOf(innerType);

@@ -11,12 +11,12 @@ export function expectedKeys(key: string, known: readonly string[]): string {
   return `one of the keys ${keys.join(', ')}${suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`}`;
 }
 
-type Inside = { readonly _zod: { readonly def: { readonly [Of in 'shape' | 'innerType' | 'out']?: object } } };
+type Inside = { readonly _zod: { readonly def: { readonly [Of in 'shape' | 'innerType' | 'in' | 'out']?: object } } };
 
 /** The keys of an object schema, and below them those of the objects inside, as `limits.maxRequests`. */
 export function keysBelow(schema: unknown): string[] {
-  const { shape = {}, innerType } = (schema as Inside)._zod.def;
-  return innerType === undefined ? keysIn(shape) : keysBelow(innerType);
+  const { shape = {}, innerType, in: read = innerType } = (schema as Inside)._zod.def;
+  return read === undefined ? keysIn(shape) : keysBelow(read);
 }
 
 export function keysIn(shape: object): string[] {

@@ -10,7 +10,8 @@ import type { Duration, Quantity, Schema } from '../../index.js';
 import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
 import { isRankField } from '../bodies/generation-body.js';
 import { isPictureTokens } from '../sizes/picture-tokens.js';
-import type { FileRank, FileSharedState, GatewayFile } from './gateway-config.js';
+import type { FileRank, GatewayFile } from './gateway-config.js';
+import { sharedStateSchema } from './read-shared-state.js';
 import { type SecretSources, secret, section } from './secrets.js';
 
 const { plugins, saturationDetector, flowControl } = flowSectionsJson;
@@ -80,12 +81,6 @@ const bytes = (silent: Quantity): Schema<number> => s.otherwise(size, silent);
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
 const size = s.fromOne('a size from 1 up, such as "4Mi"', Number.MAX_SAFE_INTEGER);
-
-const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number =>
-  candidate === 'safe' || candidate === 'closed' || (Number.isInteger(candidate) && Number(candidate) >= 0);
-const fallback = s.value('"safe", "closed", or a limit: an integer from 0 up', isFallback, {
-  anyOf: [{ enum: ['safe', 'closed'] }, { type: 'integer', minimum: 0 }],
-});
 
 /** The priority of a name that was not given stays open until the objectives are known. */
 const sender = {
@@ -180,44 +175,6 @@ const log = s.object({
   tenants: row('Lines name tenants.', onByDefault),
 });
 
-/** See `SharedStateConfig`; what has no default here has it where leases are made. */
-function sharedStateTable(aSecret: Schema<string>): Schema<FileSharedState> {
-  const urls = section(s.list(aSecret), 'an array');
-  const sentinel = s.object({
-    name: row('Of the primary.', nameOf('a primary')),
-    nodes: row('Their URLs, with their passwords.', urls),
-  });
-  const tls = s.object({
-    ca: option('Its authority; those of Node without it.', aSecret),
-    cert: option('That of the gateway, if asked for.', aSecret),
-    key: option('Its key.', aSecret),
-    serverName: option('The name in its certificate; its host without it.', s.text()),
-  });
-  return s.object({
-    url: option('The store: `redis://…`, or `rediss://…` with TLS.', aSecret),
-    cluster: option('Some nodes of a cluster, instead.', urls),
-    sentinel: option('Sentinels, instead.', section(sentinel)),
-    username: option('Its user, if no URL has it; `default` without it.', nameOf('a user')),
-    password: option('Its password, if no URL has it.', aSecret),
-    tls: option('For `rediss://…`, in PEM.', section(tls)),
-    pool: option('Replicas of one name share the limit; `gateway` without it.', nameOf('the pool')),
-    replica: option('Its name, kept over restarts; found or random without it.', nameOf('this replica')),
-    prefix: option('Before all keys.', s.text('the beginning of all keys')),
-    maxConcurrency: option('Requests in flight of all replicas.', count),
-    maxTokens: option('Tokens in flight of all replicas.', count),
-    endpointConcurrency: option('Requests in flight of each upstream of weight 1.', count),
-    quotas: option('A `quota-detector` counts for all replicas; true without it.', s.flag()),
-    replicas: option('How many there are, to start without the store.', count),
-    maxShare: option('The most that one replica may get.', count),
-    fallback: option('What holds after a lease without the store; `safe` without it.', fallback),
-    refreshInterval: option('Between two calls; `1s` without it.', s.positiveDuration('1s')),
-    leaseDuration: option('How long an answer holds; `5s` without it.', s.positiveDuration('5s')),
-    drainDuration: option('How long silent replicas keep seats; `60s` without it.', s.positiveDuration('60s')),
-    forgetAfter: option('Then their safe share; `10m` without it.', s.positiveDuration('10m')),
-    callTimeout: option('For a call to the store; `50ms` without it.', s.positiveDuration('50ms')),
-  });
-}
-
 /** What operators reach, and what they need for it. */
 function operatorTables(aSecret: Schema<string>) {
   const admin = s.object({
@@ -238,11 +195,11 @@ function operatorTables(aSecret: Schema<string>) {
   return { admin, inspector, demand };
 }
 
-/** The schema of the section `sharedState`, for those who read its secrets again. */
-export const sharedStateSchema = (sources: SecretSources): Schema<FileSharedState> => sharedStateTable(secret(sources));
-
-/** The schema of a file, whose secrets come from `sources`. */
-export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
+/** The schema of a file, whose secrets come from `sources`; `written`: it, as far as secrets are read again. */
+export function fileSchema(
+  sources: SecretSources,
+  written: Readonly<Record<string, unknown>> = {},
+): Schema<GatewayFile> {
   const aSecret = secret(sources);
   const { admin, inspector, demand } = operatorTables(aSecret);
   const upstream = s.object({
@@ -260,7 +217,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     keys: option('The keys that are known.', section(s.list(section(key)), 'an array'), []),
     anonymous: option('Whoever has no known key; rejected where only keys are here.', s.object(sender)),
   });
-  const sharedState = sharedStateTable(aSecret);
+  const sharedState = sharedStateSchema(sources, written.sharedState);
   const listen = s.object({
     host: option('The address that clients reach.', s.text(), '127.0.0.1'),
     port: row('Its port; 0 is any free one.', port),

@@ -145,7 +145,7 @@ type FileUpstream = Omit<UpstreamConfig, 'priority'> & Optional<'priority', File
 /** What is read elsewhere, by `headgate/config`. */
 type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint' | 'warnings';
 /** Sections whose settings depend on others. */
-type Open = 'serviceTiers' | 'upstreams' | 'admin' | 'inspector' | 'scrape' | 'auth' | 'sharedState';
+type Open = 'serviceTiers' | 'upstreams' | 'admin' | 'inspector' | 'scrape' | 'auth';
 
 /** A file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
 export interface GatewayFile extends Omit<GatewayConfig, FlowSettings | Open> {
@@ -156,18 +156,4 @@ export interface GatewayFile extends Omit<GatewayConfig, FlowSettings | Open> {
   readonly inspector?: (Omit<InspectorConfig, 'password'> & Optional<'password', string>) | undefined;
   readonly scrape: ScrapeConfig & Optional<'enabled', boolean>;
   readonly auth: Optional<'anonymous', FileSender> & { readonly keys: readonly (FileSender & { key: string })[] };
-  readonly sharedState?: FileSharedState | undefined;
-}
-
-/** Spans of time in ms. */
-export interface FileSharedState
-  extends Optional<'url' | 'username' | 'password' | 'pool' | 'replica' | 'prefix', string>,
-    Optional<'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | 'replicas' | 'maxShare', number>,
-    Optional<'refreshInterval' | 'leaseDuration' | 'drainDuration' | 'forgetAfter' | 'callTimeout', number>,
-    Optional<'quotas', boolean> {
-  readonly cluster?: readonly string[] | undefined;
-  readonly sentinel?: { readonly name: string; readonly nodes: readonly string[] } | undefined;
-  /** In PEM. */
-  readonly tls?: Optional<'ca' | 'cert' | 'key' | 'serverName', string> | undefined;
-  readonly fallback?: 'safe' | 'closed' | number | undefined;
 }

@@ -7,10 +7,9 @@ import * as s from '../../base/schema/schema.js';
 import { loadSections } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import { type Constraint, defaultRegistry, type PluginRegistry, type SaturationDetector } from '../../index.js';
-import { fileSchema, sharedStateSchema } from './file-schema.js';
-import type { FileSender, FileSharedState, GatewayConfig, GatewayFile, SenderConfig } from './gateway-config.js';
+import { fileSchema } from './file-schema.js';
+import type { FileSender, GatewayConfig, GatewayFile, SenderConfig } from './gateway-config.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
-import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';
 
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
@@ -41,7 +40,7 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
     const expected = 'plugins whose module was imported: give the option registry what importPlugins returns';
     for (const { path, name } of modulesOf(parsed.plugins)) problems.add(path, expected, name);
   }
-  const file = problems.check(fileSchema({ env, readFile, onMissing }), parsed);
+  const file = problems.check(fileSchema({ env, readFile, onMissing }, parsed), parsed);
   const flow = readFlow(parsed, registry ?? defaultRegistry(), problems);
   if (file === undefined) throw problems.toError(subject);
   checkNames(file, problems);
@@ -50,12 +49,8 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   if (file.scrape.enabled === false && Object.keys(Object(scrape)).length > 1)
     problems.add('scrape.enabled', 'true where the section says more', 'false (boolean)');
   checkOperatorPaths(file, problems);
-  function again(): FileSharedState | undefined {
-    const read = s.validate(sharedStateSchema({ env, readFile }), parsed?.sharedState);
-    return read.ok ? read.value : undefined;
-  }
   const needsScraping = scrape !== undefined || Object(flow?.flow.saturationDetector).needsPool === true;
-  const sections = resolve(file, needsScraping, again, problems);
+  const sections = resolve(file, needsScraping, problems);
   if (flow === undefined || problems.hasIssues) throw problems.toError(subject);
   return { ...flow, ...sections, warnings: problems.warnings };
 }
@@ -159,14 +154,12 @@ function rankOf(at: string, upstream: GatewayFile['upstreams'][number], file: Ga
 const everybody: FileSender = { tenant: 'default-flow', trusted: false };
 
 type Sections = Omit<GatewayConfig, keyof Flow | 'warnings'>;
-type Again = () => FileSharedState | undefined;
 
 /** The settings of all sections, also those that depend on other sections. */
-function resolve(file: GatewayFile, needsScraping: boolean, again: Again, problems: Problems): Sections {
+function resolve(file: GatewayFile, needsScraping: boolean, problems: Problems): Sections {
   const { admin, inspector, auth, scrape, ...settled } = file;
   const { host = file.listen.host, port, ...operators } = admin;
   const { enabled = needsScraping, ...scraping } = scrape;
-  const sharedState = readSharedState(file.sharedState, again, problems);
   const keys = auth.keys.map(({ key, ...who }, index) => {
     return { key, ...senderOf(who, `auth.keys[${index}]`, file, problems) };
   });
@@ -184,6 +177,5 @@ function resolve(file: GatewayFile, needsScraping: boolean, again: Again, proble
     inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
     scrape: enabled ? { ...scraping, idleInterval: Math.max(scraping.idleInterval, scraping.interval) } : undefined,
     auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, problems) },
-    sharedState,
   };
 }
