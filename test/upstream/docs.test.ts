@@ -82,9 +82,8 @@ describe('docs/endpoints.md', () => {
 
   it('names every failure', () => {
     const union =
-      /export type ScrapeFailure = (.*?);/.exec(
-        readFileSync(new URL('src/upstream/asking.ts', root), 'utf8'),
-      )?.[1] ?? '';
+      /export type ScrapeFailure = (.*?);/.exec(readFileSync(new URL('src/upstream/asking.ts', root), 'utf8'))?.[1] ??
+      '';
     const codes = [...union.matchAll(/'([\w-]+)'/g)].map(([, code = '']) => code);
     expect(codes.length).toBeGreaterThan(5);
     for (const code of codes) expect(page).toContain(`| \`${code}\` |`);
