@@ -85,9 +85,7 @@ const optionsSchema = s.object({
   clock: s.optional(s.clock(), realClock),
 });
 
-type Settings = { readonly [K in keyof WorkerAdmissionOptions]-?: NonNullable<WorkerAdmissionOptions[K]> } & {
-  readonly maxQueueDelay: number;
-};
+type Settings = s.Filled<WorkerAdmissionOptions> & { readonly maxQueueDelay: number };
 
 /**
  * A cap for one worker process. O(1) for each request. Source: Dynamo, the backend admission gate.
@@ -117,8 +115,6 @@ function isPositive(count: number | null | undefined): count is number {
 }
 
 export class WorkerAdmission {
-  private running = 0;
-  private unanswered = 0;
   private readonly waiting = new LinkedList<Waiter>();
   private settings: Settings;
   private readonly clock: Clock;
@@ -127,6 +123,8 @@ export class WorkerAdmission {
   /** For the deadline of the request that has waited longest; not set while none waits. */
   private readonly timer: OneTimer;
   private readonly counts = {
+    running: 0,
+    unanswered: 0,
     receivedDirect: 0,
     receivedQueue: 0,
     receivedCancelled: 0,
@@ -183,10 +181,8 @@ export class WorkerAdmission {
   }
 
   stats(): WorkerAdmissionStats {
-    const { running, unanswered, waiting, counts } = this;
     const { engineRequestLimit, engineWaitLimit, requestQueueLimit } = this.settings;
-    const limits = { engineRequestLimit, engineWaitLimit, requestQueueLimit };
-    return { running, unanswered, waiting: waiting.size, ...limits, ...counts };
+    return { waiting: this.waiting.size, engineRequestLimit, engineWaitLimit, requestQueueLimit, ...this.counts };
   }
 
   private wait(nowMs: number, signal: AbortSignal | undefined): Promise<WorkerOutcome> {
@@ -200,19 +196,19 @@ export class WorkerAdmission {
 
   private get hasSeat(): boolean {
     const { engineRequestLimit, engineWaitLimit } = this.settings;
-    return this.running < engineRequestLimit && this.unanswered < engineWaitLimit;
+    return this.counts.running < engineRequestLimit && this.counts.unanswered < engineWaitLimit;
   }
 
   private seat(): WorkerLease {
-    this.running++;
-    this.unanswered++;
+    this.counts.running++;
+    this.counts.unanswered++;
     let isHeld = true;
     let isUnanswered = true;
     const settle = (isOver: boolean): void => {
       if (!isHeld || !(isOver || isUnanswered)) return;
-      if (isUnanswered) this.unanswered--;
+      if (isUnanswered) this.counts.unanswered--;
       isUnanswered = false;
-      if (isOver) this.running--;
+      if (isOver) this.counts.running--;
       isHeld = !isOver;
       this.grant();
     };

@@ -51,10 +51,8 @@ const admissionSection = s.object(sectionShape, (section, report) => {
 const bundleSchema = s.object({
   admission: s.optional(admissionSection),
   tenant_budgets: s.optional(s.record(s.ratio())),
-  priority: s.optional(s.anything()),
-  routing: s.optional(s.anything()),
-  scheduler: s.optional(s.anything()),
-} satisfies Record<'admission' | 'tenant_budgets' | (typeof otherSections)[number], unknown>);
+  ...s.optionals(s.anything(), ...otherSections),
+});
 
 const optionsSchema = s.object({ capacity: s.optional(s.positiveInteger()) });
 

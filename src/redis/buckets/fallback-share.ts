@@ -18,10 +18,6 @@ export class FallbackShare extends GcraWindow {
     return amount > 0 ? this.take(amount, nowMs) : undefined;
   }
 
-  takeBack(taking: Taking, amount: number, nowMs: number): void {
-    this.settle(taking, Math.max(0, taking.amount - amount), nowMs);
-  }
-
   /** A share of nothing is to be asked again later. */
   override roomAtMs(amount: number, nowMs: number): number {
     return this.part === 0 ? nowMs + 1_000 : super.roomAtMs(amount, nowMs);

@@ -147,7 +147,8 @@ export class Holdings {
   private giveBack(batch: Batch, amount: number, nowMs: number): void {
     const { fallback, epoch, end } = batch;
     if (batch === this.owed) this.debt = Math.max(0, this.debt - amount);
-    else if (fallback !== undefined) fallback.share.takeBack(fallback.taking, amount, nowMs);
+    else if (fallback !== undefined)
+      fallback.share.settle(fallback.taking, Math.max(0, fallback.taking.amount - amount), nowMs);
     else if (epoch !== '') this.toReturn([{ epoch, end: this.isStrict ? end : anywhere, amount }]);
   }
 

@@ -128,7 +128,7 @@ class SessionExchange implements SharedSessions {
     const { maxSessions } = this.sharing;
     this.mostElsewhere = maxElsewhere ?? Math.max(10_000, maxSessions === Infinity ? 0 : 2 * maxSessions);
     this.repeatSessions();
-    const begun = (): void => this.send({ kind: 'new', from: this.self });
+    const begun = (): void => void this.send({ kind: 'new', from: this.self });
     this.stopListening = keepListening(messages, this.channel, (text) => this.receive(text), clock, begun);
   }
 
@@ -142,17 +142,13 @@ class SessionExchange implements SharedSessions {
     await this.stopListening();
   }
 
-  private send(message: SessionMessage): void {
+  /** Never rejects: a session whose message is lost is told again. */
+  private async send(message: SessionMessage): Promise<void> {
     if (this.unanswered >= mostUnanswered) return void this.skipped++;
     this.sent++;
     this.unanswered++;
-    void this.publish(JSON.stringify(message));
-  }
-
-  /** Never rejects: a session whose message is lost is told again. */
-  private async publish(text: string): Promise<void> {
     try {
-      await this.messages.publish(this.channel, text);
+      await this.messages.publish(this.channel, JSON.stringify(message));
     } catch {
     } finally {
       this.unanswered--;
@@ -178,7 +174,7 @@ class SessionExchange implements SharedSessions {
   }
 
   private tellEndings(): void {
-    for (const [name, isUnsent] of this.endings) this.send({ kind: 'ended', from: this.self, name, isUnsent });
+    for (const [name, isUnsent] of this.endings) void this.send({ kind: 'ended', from: this.self, name, isUnsent });
     this.endings.clear();
   }
 
@@ -189,7 +185,7 @@ class SessionExchange implements SharedSessions {
       this.told.set(session, { endpoint, tokens: Math.max(tokens, 1) });
       if (endpoint !== undefined) all.push({ name: key, endpoint, tokens, forMs: Math.ceil(forMs), prefix });
     }
-    this.send({ kind: 'held', from: this.self, sessions: all });
+    void this.send({ kind: 'held', from: this.self, sessions: all });
   }
 
   /** Repeats the sessions, for replicas that missed a message, and so that active sessions do not expire there. */
