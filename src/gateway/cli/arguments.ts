@@ -31,6 +31,7 @@ export type CheckArguments = Readonly<{ file: string; json: boolean; probe: bool
 export type InitArguments = Readonly<{
   file: string;
   servers: readonly string[];
+  /** Requests that each server works on at a time; undefined: its own figures tell when it is full. */
   seats: number | undefined;
   tenants: readonly string[];
   isForced: boolean;
@@ -241,11 +242,10 @@ function simulateCommand([file, ...others]: Files, values: Values): Command {
   if (misread >= 0) return wrong(`--map: expected COLUMN=NAME; got ${map[misread]}`);
   const columns = map.length === 0 ? undefined : Object.fromEntries(pairs);
   if ((find === undefined) !== (soThat === undefined)) return wrong('expected --find and --so-that together');
-  for (const [name, text] of Object.entries({ seed, seeds })) {
-    if (text !== undefined && !/^\d{1,15}$/.test(text))
-      return wrong(`--${name}: expected a number from ${name === 'seed' ? 0 : 1} up; got ${text}`);
+  for (const [name, text, least] of [['seed', seed, 0] as const, ['seeds', seeds, 1] as const]) {
+    if (text !== undefined && !(/^\d{1,15}$/.test(text) && Number(text) >= least))
+      return wrong(`--${name}: expected a number from ${least} up; got ${text}`);
   }
-  if (seeds !== undefined && Number(seeds) < 1) return wrong(`--seeds: expected a number from 1 up; got ${seeds}`);
   const skipBadLines = values['skip-bad-lines'] === true;
   return { name: 'simulate', file, compare, sweep, find, soThat, from, seed, seeds, html, json, skipBadLines, columns };
 }

@@ -7,12 +7,7 @@ import { createInterface } from 'node:readline/promises';
 import type { InitArguments } from './arguments.js';
 import { runCheck } from './run-check.js';
 
-interface Answers {
-  readonly servers: readonly string[];
-  /** Requests that each server works on at a time; undefined: its own figures tell when it is full. */
-  readonly seats: number | undefined;
-  readonly tenants: readonly string[];
-}
+type Answers = Pick<InitArguments, 'servers' | 'seats' | 'tenants'>;
 
 /** Returns the exit status. */
 export async function runInit(given: InitArguments): Promise<number> {

@@ -1,4 +1,5 @@
 /** `headgate top` and `headgate explain`: a running gateway, asked through its inspector. */
+import { columns } from '../../base/columns.js';
 import type { InspectorFrame } from '../../observability/inspector/index.js';
 import type { WatchArguments } from './arguments.js';
 import { bytes, ms } from './format-numbers.js';
@@ -42,7 +43,7 @@ async function asked(url: URL, query: string): Promise<unknown> {
   return answer.json();
 }
 
-const columns = ['TENANT', 'PRIORITY', 'RUNS', 'WAITS', 'SERVED/s', 'DROPPED/s', 'SHARE', 'OWED', 'OLDEST'] as const;
+const heads = ['TENANT', 'PRIORITY', 'RUNS', 'WAITS', 'SERVED/s', 'DROPPED/s', 'SHARE', 'OWED', 'OLDEST'] as const;
 
 function tableOf(frame: InspectorFrame, height: number): string {
   const { gate, waiting, waitingBytes, inFlight, saturation, arrivedPerSecond, dispatchedPerSecond, endpoints } = frame;
@@ -58,13 +59,9 @@ function tableOf(frame: InspectorFrame, height: number): string {
     ...[tenant.receivedShare, tenant.owedShare].map((share) => (share === null ? '-' : `${Math.round(share * 100)}%`)),
     tenant.oldestWaitMs === null ? '-' : `${round(tenant.oldestWaitMs / 1000)} s`,
   ]);
-  const shown = [[...columns], ...rows.slice(0, Math.max(height - head.length - 3, 1))];
-  const widths = columns.map((_, at) => Math.max(...shown.map((row) => row[at]?.length ?? 0)));
-  const lines = shown.map((row) =>
-    row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  '),
-  );
+  const shown = [[...heads], ...rows.slice(0, Math.max(height - head.length - 3, 1))];
   const others = rows.length - shown.length + 1 + frame.otherTenants;
-  return `${[...head, '', ...lines, ...(others > 0 ? [`and ${others} more`] : [])].join('\n')}\n`;
+  return `${[...head, '', ...columns(shown), ...(others > 0 ? [`and ${others} more`] : [])].join('\n')}\n`;
 }
 
 const round = (value: number): string => String(Number(value.toFixed(value < 10 ? 2 : 0)));

@@ -53,21 +53,14 @@ const parseUrl = (candidate: string): URL | undefined => (URL.canParse(candidate
 
 const expectedOrigins = '"*", or a list of origins such as "https://chat.example.com"';
 
+const isOrigin = (candidate: unknown): candidate is string =>
+  typeof candidate === 'string' && parseUrl(candidate)?.origin === candidate;
+const origin = s.value('an origin such as "https://chat.example.com"', isOrigin, { type: 'string' });
+
 /** As browsers write them, so that they can be compared. */
 const origins: Schema<'*' | readonly string[]> = s.element(
-  (candidate, report) => {
-    if (candidate === '*') return candidate;
-    if (!Array.isArray(candidate)) {
-      report(expectedOrigins);
-      return undefined;
-    }
-    for (const [index, origin] of candidate.entries()) {
-      if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
-        report('an origin such as "https://chat.example.com"', [index]);
-    }
-    return candidate;
-  },
-  { anyOf: [{ const: '*' }, { type: 'array', items: { type: 'string' } }] },
+  (given, report) => (given === '*' ? given : s.readBy(s.list(origin, expectedOrigins), given, report)),
+  (of) => ({ anyOf: [{ const: '*' }, of(s.list(origin))] }),
 );
 
 const nameOf = (what: string): Schema<string> => s.text(`the name of ${what}`);

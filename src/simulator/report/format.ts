@@ -39,17 +39,6 @@ export function figure(value: number, unit: 'ms' | 'ratio' | 'per second' | 'cou
   return unit === 'count' ? count(value) : `${count(value)}/s`;
 }
 
-/** Columns of text, the first to the left and the others to the right. */
-export function columns(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => (row[index] ?? '').length)));
-  return rows.map((row) =>
-    row
-      .map((cell, index) => (index === 0 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0)))
-      .join('  ')
-      .trimEnd(),
-  );
-}
-
 const groupColumns: readonly (readonly [head: string, cell: (group: GroupFigures) => string])[] = [
   ['arrived', ({ arrived }) => count(arrived)],
   ['done', ({ completed }) => count(completed)],

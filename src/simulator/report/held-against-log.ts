@@ -1,10 +1,11 @@
 /** What a simulation says of recorded traffic, beside what was measured. */
+import { columns } from '../../base/columns.js';
 import * as s from '../../base/schema/schema.js';
 import { oneResult, type SimulationResult } from '../engine/result.js';
 import { type Latency, Samples } from '../measures/samples.js';
 import { checkArguments } from '../schemas.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';
-import { columns, ms, percent } from './format.js';
+import { ms, percent } from './format.js';
 
 /** A time as it was recorded and as it was simulated, ms. */
 export interface HeldTime {

@@ -1,10 +1,11 @@
 /** Results for a terminal. */
+import { columns } from '../../base/columns.js';
 import * as s from '../../base/schema/schema.js';
 import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
 import { anyText, checkArguments, some } from '../schemas.js';
 import { parseMeasure, spreadOf } from '../search/measure.js';
 import { spendByGroup, spendText } from '../servers/spend.js';
-import { columns, count, decimals, figure, groupTable, ms, percent } from './format.js';
+import { count, decimals, figure, groupTable, ms, percent } from './format.js';
 
 /** One result: a line for each class and tenant, and one for each server. @throws FlowConfigError */
 export function resultTable(result: SimulationResult): string {

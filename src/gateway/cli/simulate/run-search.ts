@@ -1,4 +1,5 @@
 /** Several runs: `--sweep`, and `--find PATH --so-that CONDITION`. */
+import { columns } from '../../../base/columns.js';
 import { FlowConfigError } from '../../../index.js';
 import * as simulator from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';
@@ -137,8 +138,5 @@ function table(head: readonly string[], rows: readonly (readonly Cell[])[]): str
   const texts = rows.map((row) =>
     row.map((cell) => (typeof cell === 'string' ? cell : simulator.formatFigure(cell.value, cell.measure.unit))),
   );
-  const widths = head.map((name, index) => Math.max(name.length, ...texts.map((row) => (row[index] ?? '').length)));
-  return [head, ...texts]
-    .map((row) => `${row.map((cell, index) => cell.padStart(widths[index] ?? 0)).join('  ')}\n`)
-    .join('');
+  return `${columns([head, ...texts], 0).join('\n')}\n`;
 }
