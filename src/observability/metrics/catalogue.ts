@@ -1,6 +1,6 @@
 /** A controller's figures with their meaning, for all exporters. Longer than most files, because it is one list. */
 import type { ControllerFigures } from '../../index.js';
-import type { CapacityFigure, QuotaFigure } from '../../types/index.js';
+import type { QuotaFigure } from '../../types/index.js';
 import type { FlowRows, Row, RowLabels } from './flow-rows.js';
 import type { BandFigures } from './labelled-flows.js';
 
@@ -37,55 +37,48 @@ function figure(head: Head, help: string, labels: Figure['labels'], rows: Figure
   return { kind, help, ...names, unit, labels, endsAtZero, rows };
 }
 
-/** Makes figures with a row for each part that has one. */
-function each<T>(
-  labels: Figure['labels'],
-  parts: (figures: ControllerFigures) => readonly (readonly [RowLabels, T])[],
-  endsAtZero = false,
+/** Makes figures with a row for each part that has one; `more`: labels of the parts that Prometheus does not have. */
+function each<T, L extends keyof RowLabels = never>(
+  labels: readonly L[],
+  parts: (figures: ControllerFigures) => readonly (T & { readonly [Label in L]: RowLabels[Label] })[],
+  more: readonly L[] = [],
 ) {
-  return (head: Head, help: string, read: Read<T>): Figure => {
+  return (head: Head, help: string, read: Read<T>, endsAtZero = false): Figure => {
     const rows: Figure['rows'] = (figures) =>
-      parts(figures).flatMap(([labels, part]) => {
+      parts(figures).flatMap((part): Row[] => {
         const value = read(part);
-        return value === undefined ? [] : [{ labels, value }];
+        const own = (): RowLabels => Object.fromEntries([...labels, ...more].map((label) => [label, part[label]]));
+        return value === undefined ? [] : [{ labels: own(), value }];
       });
     return figure(head, help, labels, rows, endsAtZero);
   };
 }
 
-const controller = each<ControllerFigures>([], (figures) => [[{}, figures]]);
-const band = each<BandFigures>(['priority'], ({ bands }) => bands.map((one) => [{ priority: one.priority }, one]));
+const controller = each([], (figures) => [figures]);
+const band = each(['priority'], ({ bands }) => bands);
 const flow = (head: Head, help: string, rows: Figure['rows'], endsAtZero = true): Figure =>
   figure(head, help, ['fairnessId', 'priority'], rows, endsAtZero);
-const group = each<ControllerFigures['groups'][number]>(['group'], ({ groups }) =>
-  groups.map((one) => [{ group: one.group }, one]),
-);
+const group = each(['group'], ({ groups }) => groups);
 /** `per`: its span in seconds, as a group may limit the minute and the day. */
-const quota = each<QuotaFigure>(['group', 'unit', 'per'], ({ quotas }) =>
-  distinctQuotas(quotas?.quotas ?? []).map((one) => {
-    const { group, unit, perMs, isLearnt } = one;
-    return [{ group, unit, per: perMs / 1_000, learnt: isLearnt }, one];
-  }),
+const quota = each(
+  ['group', 'unit', 'per'],
+  ({ quotas }) =>
+    distinctQuotas(quotas?.quotas ?? []).map((one) => ({ ...one, per: one.perMs / 1_000, learnt: one.isLearnt })),
+  ['learnt'],
 );
 /** Of every endpoint that a constraint counts. */
-const capacity = each<CapacityFigure>(['endpoint', 'dimension'], (figures) =>
-  figures.capacity.slice(0, mostQuotas).map((one) => [{ endpoint: one.endpoint, dimension: one.dimension }, one]),
-);
-const detector = each<number>(['detector', 'stage'], ({ detectors }) =>
-  detectors.map(({ detector, stage = '', saturation }) => [{ detector, stage }, saturation]),
+const capacity = each(['endpoint', 'dimension'], (figures) => figures.capacity.slice(0, mostQuotas));
+const detector = each(['detector', 'stage'], ({ detectors }) =>
+  detectors.map((one) => ({ ...one, stage: one.stage ?? '' })),
 );
 /** By state. `elsewhere` is told where a detector knows of it. */
-const session = each<number>(['state'], ({ sessions }) => {
+const session = each(['state'], ({ sessions }) => {
   if (sessions === undefined) return [];
   const { resident, idle, waiting, elsewhere } = sessions;
   const running = resident - idle - (elsewhere ?? 0);
-  const states = { running, idle, ...(elsewhere !== undefined && { elsewhere }), waiting };
-  return Object.entries(states).map(([state, count]) => [{ state }, count]);
+  return Object.entries({ running, idle, elsewhere, waiting }).map(([state, count]) => ({ state, count }));
 });
-const drop = each<number>(['outcome', 'reason'], ({ stats }) =>
-  (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ requests, ...labels }) => [labels, requests]),
-);
-const value = (given: number): number => given;
+const drop = each(['outcome', 'reason'], ({ stats }) => stats.shadow?.wouldHaveBeenDropped ?? []);
 
 /** Groups may be as many as endpoints and models; a scrape bears so many. */
 const mostQuotas = 1000;
@@ -107,26 +100,22 @@ type Waiting = Pick<BandFigures, 'waiting' | 'waitingBytes' | 'limits'>;
 const utilization = (['requests', 'bytes'] as const).map((resource): readonly [Figure, Figure] => {
   const read = ({ waiting, waitingBytes, limits }: Waiting): number | undefined =>
     resource === 'requests' ? shareOf(waiting, limits.maxRequests) : shareOf(waitingBytes, limits.maxBytes);
-  const ofBands = each<Waiting>(
-    ['priority'],
-    ({ bands }) => bands.map((one) => [{ resource, priority: one.priority }, one]),
+  const ofResource = ({ rows, ...rest }: Figure): Figure => ({
+    ...rest,
+    rows: (...given) => rows(...given).map(({ labels, value }) => ({ labels: { resource, ...labels }, value })),
+  });
+  const ofBands = band(
+    `max capacity_utilization_${resource} capacity.utilization`,
+    'What waits in a band as a share of its limit, in requests or bytes; absent without a limit.',
+    read,
     true,
   );
-  const ofAll = each<Waiting>([], ({ stats: { waiting, waitingBytes }, limits }) => [
-    [{ resource }, { waiting, waitingBytes, limits }],
-  ]);
-  return [
-    ofBands(
-      `max capacity_utilization_${resource} capacity.utilization`,
-      'What waits in a band as a share of its limit, in requests or bytes; absent without a limit.',
-      read,
-    ),
-    ofAll(
-      `max global_capacity_utilization_${resource} global_capacity.utilization`,
-      'What waits as a share of the global limit, in requests or bytes; absent without a limit.',
-      read,
-    ),
-  ];
+  const ofAll = controller(
+    `max global_capacity_utilization_${resource} global_capacity.utilization`,
+    'What waits as a share of the global limit, in requests or bytes; absent without a limit.',
+    ({ stats: { waiting, waitingBytes }, limits }) => read({ waiting, waitingBytes, limits }),
+  );
+  return [ofResource(ofBands), ofResource(ofAll)];
 });
 
 /** Undefined where there is no limit: absent is not empty. A limit of 0 is always full. */
@@ -169,7 +158,7 @@ export const figures: readonly Figure[] = [
   detector(
     'max detector_saturation detector.saturation',
     'The last reading of each detector that another is made of, by stage where these are judged apart.',
-    value,
+    ({ saturation }) => saturation,
   ),
   ...utilization.map(([ofBands]) => ofBands),
   ...utilization.map(([, ofAll]) => ofAll),
@@ -249,7 +238,7 @@ export const figures: readonly Figure[] = [
   session(
     'sum sessions sessions {session}',
     'Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.',
-    value,
+    ({ count }) => count,
   ),
   controller(
     'sum session_tokens session.tokens {token}',
@@ -284,14 +273,12 @@ export const figures: readonly Figure[] = [
     ({ stats }) => stats.enqueued,
   ),
   controller('sum queue_tokens', 'Estimated tokens of the requests that wait.', ({ waitingTokens }) => waitingTokens),
-  {
-    ...band(
-      'sum capped_requests capped {request}',
-      'Requests that wait because their fairness ID runs as much as it may.',
-      ({ waitingAtCap }) => waitingAtCap,
-    ),
-    endsAtZero: true,
-  },
+  band(
+    'sum capped_requests capped {request}',
+    'Requests that wait because their fairness ID runs as much as it may.',
+    ({ waitingAtCap }) => waitingAtCap,
+    true,
+  ),
   controller(
     'max endpoints',
     'Model servers that can be had; absent for a controller without a pool.',
@@ -330,7 +317,7 @@ export const figures: readonly Figure[] = [
   drop(
     'counter shadow_would_have_been_dropped_total shadow.would_have_been_dropped {request}',
     'Requests that shadow mode let through and that would have been rejected, or evicted while they waited.',
-    value,
+    ({ requests }) => requests,
   ),
   controller(
     'counter shadow_would_have_been_evicted_total shadow.would_have_been_evicted {request}',
