@@ -69,7 +69,7 @@ function inFlight(
 /** Endpoints that detectors are blind to. Detectors of one type, such as those of two stages, are counted together. */
 function staleEndpoints({ detectors, poolIfNamed }: FlowReadings): Sample[] {
   const counts = new Map<string, number>();
-  for (const detector of detectors) {
+  for (const detector of detectors()) {
     const stale: unknown = Reflect.get(detector, 'staleEndpoints');
     if (typeof stale === 'number') counts.set(detector.type, (counts.get(detector.type) ?? 0) + stale);
   }
@@ -79,7 +79,7 @@ function staleEndpoints({ detectors, poolIfNamed }: FlowReadings): Sample[] {
 /** The saturation of each stage, from detectors that judge stages apart; where several do, the fullest reading. */
 function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
   const fullest = new Map<string, number>();
-  for (const detector of detectors) {
+  for (const detector of detectors()) {
     const readings: object = Reflect.get(detector, 'stageSaturation') ?? {};
     for (const [stage, reading] of Object.entries(readings)) {
       if (typeof reading === 'number') fullest.set(stage, Math.max(fullest.get(stage) ?? 0, reading));

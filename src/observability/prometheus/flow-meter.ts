@@ -40,7 +40,7 @@ export class FlowMeter<R extends FlowRequest> implements SeriesLabels {
   /** The rows of waiting requests, where models are named. Weak: a Map would keep requests as `LinkedList` says. */
   private readonly rowsOfItems = new WeakMap<ItemView, QueueRow>();
   readonly fairnessIds: BoundedLabel | undefined;
-  private readonly listDetectors: () => readonly SaturationDetector[];
+  readonly detectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
   readonly maxSeries: number;
   readonly flows: FlowRows;
@@ -62,7 +62,7 @@ export class FlowMeter<R extends FlowRequest> implements SeriesLabels {
     this.poolIfNamed = inferencePool === '' ? {} : this.pool;
     this.confirmations = new DurationHistogram(this.pool, revocationBuckets);
     const { detectors = [] } = options;
-    this.listDetectors = typeof detectors === 'function' ? detectors : () => detectors;
+    this.detectors = typeof detectors === 'function' ? detectors : () => detectors;
     this.fairnessIds = fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined;
     this.flows = new FlowRows(this.fairnessIds);
     const configured = flow.figures().bands.flatMap((band) => (band.isConfigured ? [band.priority] : []));
@@ -80,10 +80,6 @@ export class FlowMeter<R extends FlowRequest> implements SeriesLabels {
 
   stop(): void {
     for (const stop of this.stops) stop();
-  }
-
-  get detectors(): readonly SaturationDetector[] {
-    return this.listDetectors();
   }
 
   /** The same for everything that is read in this turn; a registry reads all its metrics in one. O(bands + labels). */

@@ -36,7 +36,7 @@ export type TraceColumn = FigureColumn | TextColumn | 'ignored';
 
 export interface TraceFormat {
   readonly name: string;
-  /** The format is that of a file that has all of these. */
+  /** The format is that of a file that has all of these: by default all columns that are read. */
   readonly marks: readonly string[];
   /** By their names as they are compared. */
   readonly columns: ReadonlyMap<string, TraceColumn>;
@@ -55,15 +55,16 @@ const as = (column: TraceColumn, names: readonly string[]): Record<string, Trace
 const sameName = <C extends TraceColumn>(columns: readonly C[]): Record<string, TraceColumn> =>
   Object.fromEntries(columns.map((column) => [column, column]));
 
-function format({
-  columns,
-  ...rest
-}: Omit<TraceFormat, 'spelled' | 'columns'> & { readonly columns: Record<string, TraceColumn> }): TraceFormat {
+type Written = Partial<Omit<TraceFormat, 'columns'>> & { name: string; columns: Record<string, TraceColumn> };
+
+function format({ columns, ...rest }: Written): TraceFormat {
   const entries = Object.entries(columns);
+  const spelled = entries.flatMap(([name, meaning]) => (meaning === 'ignored' ? [] : [name]));
   return {
+    marks: spelled.map(plainName),
+    spelled,
     ...rest,
     columns: new Map(entries.map(([name, meaning]) => [plainName(name), meaning])),
-    spelled: entries.flatMap(([name, meaning]) => (meaning === 'ignored' ? [] : [name])),
   };
 }
 
@@ -101,12 +102,10 @@ const traceFormats: readonly TraceFormat[] = [
   }),
   format({
     name: 'Azure LLM inference trace',
-    marks: ['timestamp', 'contexttokens', 'generatedtokens'],
     columns: { TIMESTAMP: 'arrivedAt', ContextTokens: 'promptTokens', GeneratedTokens: 'outputTokens' },
   }),
   format({
     name: 'BurstGPT',
-    marks: ['timestamp', 'requesttokens', 'responsetokens'],
     columns: {
       Timestamp: 'arrivalSeconds',
       'Request tokens': 'promptTokens',
@@ -116,7 +115,6 @@ const traceFormats: readonly TraceFormat[] = [
   }),
   format({
     name: 'Mooncake',
-    marks: ['timestamp', 'inputlength', 'outputlength'],
     columns: {
       timestamp: 'arrivalMs',
       input_length: 'promptTokens',
@@ -126,7 +124,6 @@ const traceFormats: readonly TraceFormat[] = [
   }),
   format({
     name: 'VTC artifact',
-    marks: ['t', 'client', 'in', 'out'],
     columns: { t: 'arrivalSeconds', client: 'tenant', in: 'promptTokens', out: 'outputTokens' },
   }),
   own,

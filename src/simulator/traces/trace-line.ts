@@ -43,23 +43,18 @@ export class TraceLine {
   /** The request. Its arrival is from the beginning of the trace, or an instant. @throws LineFault */
   toRow(): TraceRow {
     const { tenant, priority, server } = this.texts;
-    const { arrivalMs, ttftMs, totalMs } = this.times();
+    const times = this.times();
     if (priority !== undefined && !Number.isSafeInteger(numberOf(priority)))
       throw new LineFault('an integer as priority', priority);
-    const { promptTokens, outputTokens, serviceMs, queuedMs } = this.figures;
-    if ((promptTokens ?? outputTokens ?? serviceMs ?? totalMs) === undefined)
+    const { promptTokens, outputTokens, serviceMs } = this.figures;
+    if ((promptTokens ?? outputTokens ?? serviceMs ?? times.totalMs) === undefined)
       throw new LineFault('tokens, or a service time', undefined);
     return {
-      arrivalMs,
+      ...this.figures,
+      ...times,
       tenant: tenant === undefined ? undefined : String(tenant),
       priority: priority === undefined ? undefined : Number(priority),
-      promptTokens,
-      outputTokens,
       server: server === undefined ? undefined : String(server),
-      serviceMs,
-      queuedMs,
-      ttftMs,
-      totalMs,
     };
   }
 
