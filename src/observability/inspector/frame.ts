@@ -75,12 +75,9 @@ export interface FrameEndpoint {
   readonly reportAgeMs: number | null;
 }
 
-/** One quota of one group. Times in ms. */
-export type FrameQuota = QuotaFigure;
-
 export interface FrameQuotas {
   /** Of too many, those with the longest waits. */
-  readonly rows: readonly FrameQuota[];
+  readonly rows: readonly QuotaFigure[];
   readonly others: number;
   /** Answers that put a request off (429, 529). */
   readonly refusals: number;

@@ -44,12 +44,11 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   return [...perClass, 'tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain', ...spend];
 }
 
-const someScenarios = s.list(s.openObject({ name: anyText, results: some(someResults) }));
-
 /** Several scenarios beside each other, compared with the first; each with its seeds. @throws FlowConfigError */
 export function comparisonTable(
   scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[],
 ): string {
+  const someScenarios = s.list(s.openObject({ name: anyText, results: some(someResults) }));
   checkArguments('comparisonTable', { scenarios }, { scenarios: someScenarios });
   const measures = comparedMeasures(scenarios.flatMap(({ results }) => results)).map(parseMeasure);
   const rows = measures.map((measure) => {

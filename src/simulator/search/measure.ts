@@ -1,7 +1,7 @@
 /** Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `utilization`. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
 import * as s from '../../base/schema/schema.js';
-import { FlowConfigError, type Schema } from '../../index.js';
+import { FlowConfigError } from '../../index.js';
 import { type SimulationResult, results as someResults } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
 import { anyText, checkArguments, some } from '../schemas.js';
@@ -19,8 +19,6 @@ export interface Measure {
   /** NaN when the result has no such tenant or class, and for a figure of nobody. */
   read(result: SimulationResult): number;
 }
-
-const oneMeasure: Schema<Measure> = s.objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
 
 const latencies = ['ttft', 'perToken', 'total', 'queued'] as const;
 const statistics = { mean: 'meanMs', p50: 'p50Ms', p95: 'p95Ms', p99: 'p99Ms', max: 'maxMs' } as const;
@@ -101,7 +99,8 @@ export interface Spread {
 
 /** Reads the figure from each result, one at least; NaN when one of them lacks it. @throws FlowConfigError */
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
-  checkArguments('spreadOf', { measure, results }, { measure: oneMeasure, results: some(someResults) });
+  const aMeasure = s.objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
+  checkArguments('spreadOf', { measure, results }, { measure: aMeasure, results: some(someResults) });
   const figures = results.map((result) => measure.read(result));
   return { mean: meanOf(figures), least: Math.min(...figures), greatest: Math.max(...figures) };
 }

@@ -32,11 +32,9 @@ function range(from: number, to: number, step: number): number[] {
   return values;
 }
 
-const someAxes = s.list(s.openObject({ values: s.list(s.anything()) }));
-
 /** Every combination, the last axis changing fastest. @throws FlowConfigError */
 export function combinations(axes: readonly SweepAxis[]): (number | string)[][] {
-  checkArguments('combinations', { axes }, { axes: someAxes });
+  checkArguments('combinations', { axes }, { axes: s.list(s.openObject({ values: s.list(s.anything()) })) });
   return axes.reduce<(number | string)[][]>(
     (rows, { values }) => rows.flatMap((row) => values.map((value) => [...row, value])),
     [[]],

@@ -47,10 +47,9 @@ const mostRequests = 2000;
 /** The interval in which an answer's prompt was computed depends on the overhead: it is found again so often. */
 const rounds = 4;
 
-const ofOptions = s.object({ servers: s.optional(s.positiveInteger()) });
-
 /** Undefined when too few rows have arrival, `ttftMs`, `totalMs` and tokens. O(n log n). @throws FlowConfigError */
 export function calibrate(rows: readonly TraceRow[], options: CalibrateOptions = {}): Calibration | undefined {
+  const ofOptions = s.object({ servers: s.optional(s.positiveInteger()) });
   checkArguments('calibrate', { rows, options }, { rows: someRows, options: ofOptions });
   const { servers = serversOf(rows) } = options;
   const answers = rows.flatMap(answerOf);

@@ -123,22 +123,18 @@ const arrivalShapes: Shapes<Arrivals['type']> = {
   trace: s.object({ type, rows: someRows, speed: s.optional(s.aboveZero()) }),
 };
 
-const arrivals: Schema<Arrivals> = oneOfShapes('type', arrivalShapes);
-
-const retries: Schema<RetrySpec> = s.object({
-  max: s.optional(s.integer({ from: 0 })),
-  ...s.optionals(span, 'initial', 'longest'),
-  obeysRetryAfter: s.optional(s.flag()),
-  budget: s.optional(s.atLeastZero()),
-});
-
 const client: Schema<ClientSpec> = s.object({
   ...s.optionals(times, 'patience', 'deadline'),
   tellsGateway: s.optional(s.flag()),
-  retries: s.optional(retries),
+  retries: s.optional(
+    s.object({
+      max: s.optional(s.integer({ from: 0 })),
+      ...s.optionals(span, 'initial', 'longest'),
+      obeysRetryAfter: s.optional(s.flag()),
+      budget: s.optional(s.atLeastZero()),
+    }),
+  ),
 });
-
-const slo: Schema<SloSpec> = s.object(s.optionals(span, 'ttft', 'perToken', 'total'));
 
 export const trafficSpec: Schema<TrafficSpec> = s.object(
   {
@@ -146,14 +142,14 @@ export const trafficSpec: Schema<TrafficSpec> = s.object(
     tenants: s.optional(s.positiveInteger()),
     priority: s.optional(s.integer()),
     class: s.optional(s.text('the name of a class')),
-    arrivals,
+    arrivals: oneOfShapes<Arrivals>('type', arrivalShapes),
     ...s.optionals(counts, 'promptTokens', 'outputTokens', 'seats'),
     serviceTime: s.optional(distribution(s.durationAboveZero('100ms'))),
     tokens: s.optional(s.oneOf('prompt', 'seats', 'total')),
     bytes: s.optional(s.integer({ from: 0 })),
     ...s.optionals(times, 'ttl', 'sloTtft'),
     ttlMargin: s.optional(s.duration('10ms')),
-    slo: s.optional(slo),
+    slo: s.optional(s.object(s.optionals(span, 'ttft', 'perToken', 'total'))),
     client: s.optional(client),
     startAt: s.optional(s.duration('0s')),
     endAt: s.optional(span),

@@ -1,5 +1,6 @@
 /** The tables: tenants, quotas, and limits shared with other replicas; and the figures of sessions. */
-import type { FrameQuota, FrameQuotas, FrameSessions, InspectorFrame } from '../../frame.js';
+import type { QuotaFigure } from '../../../../types/index.js';
+import type { FrameQuotas, FrameSessions, InspectorFrame } from '../../frame.js';
 import type { FrameLease, FrameShared } from '../../shared-limits.js';
 import type { FrameTenant } from '../../tenants.js';
 import { byId, fill, list, mark, more, notice, part, rows, set, terms, tinted, tintOf, write } from './dom.js';
@@ -65,7 +66,7 @@ export function showTenants(frame: InspectorFrame): void {
   more('other-tenants', frame.otherTenants, 'flow');
 }
 
-const units: Readonly<Record<FrameQuota['unit'], string>> = {
+const units: Readonly<Record<QuotaFigure['unit'], string>> = {
   requests: 'requests',
   inputTokens: 'input tokens',
   outputTokens: 'output tokens',
@@ -79,7 +80,7 @@ function showBar(row: HTMLElement, taken: number, others: number): void {
   set(part(row, 'bar'), '--reserved', others.toFixed(4));
 }
 
-function showQuota(row: HTMLElement, quota: FrameQuota): void {
+function showQuota(row: HTMLElement, quota: QuotaFigure): void {
   const { used, reserved, limit, resetsInMs, waitMs, restsForMs } = quota;
   fill(row, {
     group: quota.group,
