@@ -1,4 +1,5 @@
 /** The behaviour of clients besides sending: they leave after some time, and retry after a drop, within a budget. */
+import { put } from '../../base/put.js';
 import { type RetryBudget, retryBudget } from '../../client/index.js';
 import { type Drop, explainDrop, type FlowKey } from '../../index.js';
 import { type Random, type Sampler, samplerOf } from '../random/distributions.js';
@@ -39,10 +40,8 @@ export class Clients {
     const { lastKey } = this;
     if (lastKey !== undefined && lastKey.fairnessId === fairnessId && lastKey.priority === priority) return lastKey;
     const name = `${priority}/${fairnessId}`;
-    const key = this.keys.get(name) ?? { fairnessId, priority };
-    this.keys.set(name, key);
-    this.lastKey = key;
-    return key;
+    this.lastKey = this.keys.get(name) ?? put(this.keys, name, { fairnessId, priority });
+    return this.lastKey;
   }
 
   requested(): void {

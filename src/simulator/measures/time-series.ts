@@ -1,4 +1,5 @@
 /** Figures over time, in buckets of equal length: what charts are drawn from. */
+import { put } from '../../base/put.js';
 import type { ControllerFigures } from '../../index.js';
 import { Samples } from './samples.js';
 
@@ -37,10 +38,9 @@ class Rows {
   }
 
   set(name: string, bucket: number, value: number): void {
-    const row = this.values.get(name) ?? [];
+    const row = this.values.get(name) ?? put(this.values, name, []);
     while (row.length < bucket) row.push(this.nothing);
     row[bucket] = value;
-    this.values.set(name, row);
   }
 
   toRecord(length: number): Record<string, number[]> {
@@ -77,9 +77,8 @@ export class SeriesRecorder {
   }
 
   completed(className: string, ttftMs: number): void {
-    const samples = this.ttftNow.get(className) ?? new Samples();
+    const samples = this.ttftNow.get(className) ?? put(this.ttftNow, className, new Samples());
     samples.add(ttftMs);
-    this.ttftNow.set(className, samples);
   }
 
   droppedOne(): void {

@@ -1,5 +1,6 @@
 /** Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named, and left out only on demand. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
+import { valueAt } from '../../base/schema/path.js';
 import * as s from '../../base/schema/schema.js';
 import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { type ConfigIssue, FlowConfigError } from '../../index.js';
@@ -130,7 +131,9 @@ class TraceReading {
   private cellsOfJson(text: string): Cells | undefined {
     const line = fieldsOf(parseJson(text));
     if (line === undefined || Array.isArray(line)) return undefined;
-    const inside = this.paths.map((name) => [name, valueIn(line, name)] as const);
+    const inside = this.paths.map(
+      (name) => [name, name in line ? line[name] : valueAt(line, name.split('.'))] as const,
+    );
     return [...Object.entries(line), ...inside.filter(([, value]) => value !== undefined)];
   }
 
@@ -246,10 +249,4 @@ function splitCsvLine(line: string): string[] {
     cells.push(text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text.trim());
     if (end !== ',') return cells;
   }
-}
-
-/** The value of a column, or of one within objects such as `usage.prompt_tokens`. */
-function valueIn(line: Readonly<Record<string, unknown>>, name: string): unknown {
-  if (name in line) return line[name];
-  return name.split('.').reduce<unknown>((here, key) => Reflect.get(Object(here), key), line);
 }
