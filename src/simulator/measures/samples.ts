@@ -24,7 +24,6 @@ export class Samples {
   private max = 0;
   private kept: number[] = [];
   private counts: Float64Array | undefined = undefined;
-  private isSorted = true;
 
   add(value: number): void {
     if (this.count === exactSamples && this.counts === undefined) {
@@ -37,7 +36,6 @@ export class Samples {
     if (value > this.max) this.max = value;
     if (this.counts !== undefined) this.counts[bucketOf(value)]!++;
     else this.kept.push(value);
-    this.isSorted = false;
   }
 
   /** NaN of no samples, as the other figures. */
@@ -50,9 +48,8 @@ export class Samples {
     if (this.count === 0) return NaN;
     const rank = Math.max(1, Math.ceil((percent / 100) * this.count));
     if (this.counts === undefined) {
-      if (!this.isSorted) this.kept.sort((a, b) => a - b);
-      this.isSorted = true;
-      return this.kept[rank - 1] as number;
+      // In one pass where they are in order since they were asked for before.
+      return this.kept.sort((a, b) => a - b)[rank - 1] as number;
     }
     let seen = 0;
     for (let index = 0; index < buckets; index++) {
