@@ -23,18 +23,15 @@ export function discardBody({ body }: Pick<Response, 'body'>): () => void {
   // React Native has no bodies as streams; a locked one has a reader already.
   if (!body || body.locked) return () => {};
   const reader = body.getReader();
-  const cancel = (): void => void reader.cancel().catch(ignore);
-  drain(reader).then(cancel, ignore);
+  const cancel = (): Promise<void> => reader.cancel().catch(() => {});
+  const drain = async (): Promise<void> => {
+    for (let bytes = 0; bytes <= mostBytes; ) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      bytes += value?.byteLength ?? 0;
+    }
+  };
+  // The response is done with, however it ended.
+  drain().then(cancel, () => {});
   return cancel;
 }
-
-async function drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-  for (let bytes = 0; bytes <= mostBytes; ) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    bytes += value?.byteLength ?? 0;
-  }
-}
-
-/** The response is done with, however it ended. */
-function ignore(): void {}

@@ -56,8 +56,6 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
   model: string | undefined = undefined;
   /** The model that the server is asked for. */
   targetModel: string | undefined = undefined;
-  /** The model that a trusted sender names in place of the one in the body. */
-  modelRewrite: string | undefined = undefined;
   /** It is kept, because the headers that it was read from are gone when it is needed again. */
   classification: Classification | undefined = undefined;
   /** The server of the socket whose turn it is. */

@@ -51,7 +51,7 @@ export class ModelsRoute {
    * @throws (rejects) ApiError 502 when no file, no label and no server tells of any
    */
   async offer(config: ModelsConfig, upstreams: Servers, serves: Serves, agent: Agent): Promise<ModelOffer> {
-    const lists = config.list === undefined ? await this.askAll(upstreams, agent) : [];
+    const lists = await this.askAll(config.list === undefined ? upstreams : [], agent);
     const of = [config, lists, ...upstreams];
     const isSame = this.offered?.of.length === of.length && of.every((part, index) => part === this.offered?.of[index]);
     if (this.offered !== undefined && isSame) return this.offered.offer;

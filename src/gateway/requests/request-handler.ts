@@ -220,7 +220,6 @@ export class RequestHandler {
     if (state.sender !== undefined) {
       const isAnonymous = state.sender === this.setup.config.auth.anonymous;
       state.share = isAnonymous ? `address ${state.req.socket.remoteAddress}` : `tenant ${state.sender.tenant}`;
-      if (state.sender.trusted) state.modelRewrite = headerValue(state.req.headers, modelNameRewriteHeader);
       return;
     }
     const headers = { 'www-authenticate': 'Bearer', connection: 'close' };
@@ -260,7 +259,9 @@ export class RequestHandler {
     state.body = body;
     state.model = body.model;
     const { pictures } = this.setup.config.models;
-    const named = state.modelRewrite ?? state.model;
+    // A trusted sender may name another in place of the one in the body.
+    const rewrite = state.sender?.trusted ? headerValue(state.req.headers, modelNameRewriteHeader) : undefined;
+    const named = rewrite ?? state.model;
     const target = named === undefined ? undefined : this.targetOf(named);
     state.targetModel = target;
     const model = target ?? '';
