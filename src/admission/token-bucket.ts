@@ -63,40 +63,32 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
   const { capacity, refillPerSecond, oversized, settle, cost: costOf } = s.parse(schema, options, 'tokenBucket');
   const actualCost = typeof settle === 'function' ? settle : totalTokens;
   const bucket = new GcraWindow(refillPerSecond, 1000, capacity);
-  let atMs = -Infinity;
-
-  /** What the bucket holds. */
-  function tokens(nowMs = atMs): number {
-    atMs = Math.max(atMs, nowMs);
-    return capacity - bucket.used(atMs);
-  }
-
   return {
     type: 'token-bucket',
     get tokens() {
-      return tokens();
+      return capacity - bucket.used(-Infinity);
     },
     admit(request, key, { nowMs }) {
-      const left = tokens(nowMs);
+      const left = capacity - bucket.used(nowMs);
       const cost = checked(costOf(request, key));
       const isTooLarge = cost > capacity && oversized === 'refuse';
-      const roomAtMs = isTooLarge ? Infinity : bucket.roomAtMs(cost, atMs);
-      if (roomAtMs <= atMs) {
-        bucket.take(cost, atMs);
+      const roomAtMs = isTooLarge ? Infinity : bucket.roomAtMs(cost, nowMs);
+      if (roomAtMs <= nowMs) {
+        bucket.take(cost, nowMs);
         return 'admit';
       }
       const reason = `the request costs ${cost} tokens of ${Math.floor(Math.max(left, 0))} left`;
       if (isTooLarge) return { reason: `${reason}; the bucket holds ${capacity}` };
-      return { reason, retryAfterMs: Math.ceil(roomAtMs - atMs) };
+      return { reason, retryAfterMs: Math.ceil(roomAtMs - nowMs) };
     },
-    released(request, key, usage, nowMs) {
+    released(request, key, usage, nowMs = -Infinity) {
       const booked = checked(costOf(request, key));
       // Tokens that came back before the end fill the bucket first: a later charge must find it.
-      tokens(nowMs);
+      bucket.used(nowMs);
       if (usage !== undefined && (settle === false || totalTokens(usage) === 0)) return;
       const excess = booked - (usage === undefined ? 0 : checked(actualCost(usage)));
-      if (excess > 0) bucket.giveBack(excess, atMs);
-      else bucket.take(-excess, atMs);
+      if (excess > 0) bucket.giveBack(excess, nowMs);
+      else bucket.take(-excess, nowMs);
     },
   };
 }

@@ -117,7 +117,6 @@ function isPositive(count: number | null | undefined): count is number {
 export class WorkerAdmission {
   private readonly waiting = new LinkedList<Waiter>();
   private settings: Settings;
-  private readonly clock: Clock;
   /** Set by an expiry, spent by the next grant. */
   private newestGoesNext = false;
   /** For the deadline of the request that has waited longest; not set while none waits. */
@@ -138,9 +137,8 @@ export class WorkerAdmission {
   /** `workerAdmission` makes it. */
   constructor(settings: Settings) {
     this.settings = settings;
-    this.clock = settings.clock;
     this.timer = new OneTimer(settings.clock, () => {
-      const nowMs = this.clock.now();
+      const nowMs = this.settings.clock.now();
       this.expire(nowMs);
       this.arm(nowMs);
     });
@@ -152,7 +150,7 @@ export class WorkerAdmission {
       this.counts.receivedCancelled++;
       return { type: 'rejected', reason: 'cancelled', queuedMs: 0 };
     }
-    const nowMs = this.clock.now();
+    const nowMs = this.settings.clock.now();
     if (this.hasSeat) {
       this.counts.receivedDirect++;
       this.newestGoesNext = false;
@@ -217,7 +215,7 @@ export class WorkerAdmission {
   }
 
   private grant(): void {
-    const nowMs = this.clock.now();
+    const nowMs = this.settings.clock.now();
     this.expire(nowMs);
     while (this.hasSeat) {
       const isLifo = this.newestGoesNext;
@@ -242,7 +240,11 @@ export class WorkerAdmission {
 
   private cancel(waiter: Waiter): void {
     this.counts.cancelled++;
-    this.leave(waiter, { type: 'rejected', reason: 'cancelled', queuedMs: this.clock.now() - waiter.enqueuedAtMs });
+    this.leave(waiter, {
+      type: 'rejected',
+      reason: 'cancelled',
+      queuedMs: this.settings.clock.now() - waiter.enqueuedAtMs,
+    });
   }
 
   private leave(waiter: Waiter, outcome: WorkerOutcome): void {
