@@ -132,13 +132,10 @@ export class LeaseClient {
     const args = this.argumentsFor(leases, 'call');
     return this.link
       .ask(leaseScript, keysOf(leases), args, (reply) => this.takeReply(reply))
-      .then(
-        () => this.ended(),
-        (error) => {
-          if (error instanceof StoreError) for (const lease of leases) this.missed(lease);
-          this.ended();
-        },
-      );
+      .catch((error) => {
+        if (error instanceof StoreError) for (const lease of leases) this.missed(lease);
+      })
+      .then(() => this.ended());
   }
 
   private ended(): void {
