@@ -37,6 +37,8 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem>, Dated {
   deadlines: ItemQueue<QueueItem> | undefined = undefined;
   /** The requests that share its signal. Written by Cancellation. */
   abortGroup: AbortGroup<QueueItem> | undefined = undefined;
+  /** What its fairness policy has charged for it. Written by RequestCharges. */
+  charge: unknown = undefined;
   /** The host's request, until the payload is released: a tombstone retains none. */
   request: FlowRequest | undefined;
   /** Undefined until its band exists. Written by Intake. */

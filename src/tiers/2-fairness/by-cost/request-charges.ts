@@ -5,11 +5,47 @@
  */
 import type { ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';
-import { type Charge, ChargeTable } from './charge-table.js';
 import type { CostMeter } from './cost-meter.js';
-import { type ChargeMode, mostCost } from './cost-options.js';
+import { type ChargeMode, mostCost, type Work } from './cost-options.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
+
+/** A request that remembers its open charge, because to look for it costs more than all else here (bench: fairness). */
+type Charged = ItemView & { charge?: unknown };
+
+/** The charge of one request so far, and its reasons. */
+class Charge {
+  charged = 0;
+  /** True once the host has reported anything, be it 0. */
+  isReported = false;
+  /** The usage reported so far. While nothing was reported of a prompt, its prediction counts. */
+  promptTokens = 0;
+  /** -1 until it was reported; until then the prediction counts. */
+  cachedPromptTokens = -1;
+  completionTokens = 0;
+  /** The sum of the figures that the last report had and that were ignored: the next one may repeat them. */
+  ignoredTokens = 0;
+  readonly predictedPrompt: number;
+  readonly predictedCached: number;
+  readonly predictedCompletion: number;
+  readonly book: RequestCharges;
+  /** The share that is charged. */
+  readonly leaf: Share;
+  readonly weight: number;
+  readonly model: string;
+  readonly dispatchedAtMs: number;
+
+  constructor(book: RequestCharges, leaf: Share, weight: number, model: string, predicted: Work, nowMs: number) {
+    this.predictedPrompt = predicted.promptTokens;
+    this.predictedCached = predicted.cachedPromptTokens;
+    this.predictedCompletion = predicted.completionTokens;
+    this.book = book;
+    this.leaf = leaf;
+    this.weight = weight;
+    this.model = model;
+    this.dispatchedAtMs = nowMs;
+  }
+}
 
 export class RequestCharges {
   /** Cost of the requests that were settled, and what those in flight have been charged. */
@@ -17,7 +53,8 @@ export class RequestCharges {
   openCost = 0;
   /** Reports that went backwards or exceeded 2^53. */
   ignoredReports = 0;
-  private readonly open = new ChargeTable();
+  /** Requests that were dispatched and are not settled. */
+  openCharges = 0;
   private readonly tree: ShareTree;
   private readonly meter: CostMeter;
   private readonly mode: ChargeMode;
@@ -28,17 +65,15 @@ export class RequestCharges {
     this.mode = meter.charge;
   }
 
-  get openCharges(): number {
-    return this.open.size;
-  }
-
   /** A request goes. Returns what it is charged for now. */
   dispatched(leaf: Share, item: ItemView, configuredWeight: number, nowMs: number, hasWaited: boolean): number {
     const { meter } = this;
     const model = meter.modelOf(item);
     const weight = meter.weightOf(item.fairnessId, item, configuredWeight);
     const estimate = meter.predict(item, model, leaf.hashOf(item.fairnessId));
-    const charge = this.open.add(item, leaf, weight, model, meter.work, nowMs);
+    const charge = new Charge(this, leaf, weight, model, meter.work, nowMs);
+    (item as Charged).charge = charge;
+    this.openCharges++;
     const charged = this.mode === 'predict' ? estimate : this.priceAtDispatch();
     charge.charged = charged;
     this.openCost += charged;
@@ -49,7 +84,7 @@ export class RequestCharges {
 
   /** A running request was reported to have consumed `total`. Returns what it is charged beyond what it was before. */
   consumed(item: ItemView, total: Usage, nowMs: number): number {
-    const charge = this.open.get(item);
+    const charge = this.chargeOf(item);
     if (charge === undefined) return 0;
     charge.isReported = true;
     const ignored = this.take(charge, total);
@@ -63,7 +98,7 @@ export class RequestCharges {
 
   /** A request ended. Returns what it is charged beyond what it was before, often less than 0. */
   settled(item: ItemView, usage: Usage, nowMs: number, ending: Ending): number {
-    const charge = this.open.get(item);
+    const charge = this.chargeOf(item);
     if (charge === undefined) return 0;
     const { meter } = this;
     // Its last report was counted when it came.
@@ -71,15 +106,21 @@ export class RequestCharges {
     const amount = this.correct(charge, this.costOf(charge, nowMs, ending));
     this.settledCost += charge.charged;
     this.openCost -= charge.charged;
-    const leaf = charge.leaf as Share;
+    const { leaf } = charge;
     const seatMs = nowMs - charge.dispatchedAtMs;
     if (ending === 'released')
       meter.observe(item, charge.model, leaf.hashOf(item.fairnessId), charge.completionTokens, seatMs);
     this.tree.settle(leaf);
-    this.open.remove(charge);
+    (item as Charged).charge = undefined;
     // Sums of fractions leave a remainder.
-    if (this.open.size === 0) this.openCost = 0;
+    if (--this.openCharges === 0) this.openCost = 0;
     return amount;
+  }
+
+  /** Undefined for a request that another policy was charged for. */
+  private chargeOf(item: Charged): Charge | undefined {
+    const { charge } = item;
+    return charge instanceof Charge && charge.book === this ? charge : undefined;
   }
 
   /** Takes the figures that went forward; returns the sum of the ignored (backwards or too large), and 1 for each. */
@@ -100,7 +141,7 @@ export class RequestCharges {
   private correct(charge: Charge, cost: number): number {
     const amount = cost - charge.charged;
     if (amount === 0) return 0;
-    const leaf = charge.leaf as Share;
+    const { leaf } = charge;
     charge.charged = cost;
     leaf.received += amount;
     this.openCost += amount;
