@@ -1,7 +1,5 @@
 /** `headgate/redis`: one limit, one budget and one picture of the pool for many replicas, on Redis or Valkey. */
 export type { BudgetCost, SharedBudget, SharedBudgetsOptions } from './budgets/budget-options.js';
-export type { SharedBudgetAdmission, SharedBudgetAdmissionOptions } from './budgets/shared-budget-admission.js';
-export { sharedBudgetAdmission } from './budgets/shared-budget-admission.js';
 export * from './budgets/shared-budgets.js';
 export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from './fairness/shared-fairness.js';
 export type { LeaseEvents, LeaseStatus } from './leases/capacity-lease.js';

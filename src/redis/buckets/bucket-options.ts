@@ -21,15 +21,6 @@ export interface BucketSettings extends StoreSettings {
   readonly fallback: NonNullable<BucketOptions['fallback']>;
 }
 
-export interface WindowSettings extends BucketSettings {
-  /** A replica that waits for units asks at least this often. */
-  readonly refreshMs: number;
-  /** True: chunks come off the burst, leaked units stay taken: bounds hold. False: only what is used is paid. */
-  readonly isStrict: boolean;
-  /** Bought ahead, ms of the rate; chunks are of the burst. @default half a refresh of its part, or 2 requests */
-  readonly chunkMs?: number | undefined;
-}
-
 const replicaCount: Schema<() => number> = s.element((given, report) => {
   if (typeof given === 'function') return guardedCount(given as () => unknown);
   if (typeof given === 'number' && Number.isInteger(given) && given > 0) return () => given;

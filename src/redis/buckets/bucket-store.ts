@@ -27,9 +27,6 @@ export interface Purchase {
   readonly back: readonly SoldPart[];
 }
 
-/** The end of a part that is given back as far as the level goes. */
-export const anywhere = '1e300';
-
 /** What remains as it is when nothing but `wanted` is asked for. */
 export function purchaseOf({ limit, perMs, burst }: BucketTerms, wanted: Partial<Purchase>): Purchase {
   return { rate: limit / (perMs * 1_000), burst, ...nothing, ...wanted };

@@ -1,6 +1,6 @@
 /** What a replica holds of a bucket: batches, returns, debt. Invariant: `balance` sums them; a unit counts once. */
 import type { Taking } from '../../base/quota-window.js';
-import { anywhere, type Sale, type SoldPart } from './bucket-store.js';
+import type { Sale, SoldPart } from './bucket-store.js';
 import type { FallbackShare } from './fallback-share.js';
 
 const mostReturns = 256;
@@ -28,16 +28,14 @@ export class Holdings {
   private readonly batches: Batch[] = [];
   /** By epoch and end of the batches that they came from. */
   private returns = new Map<string, SoldPart>();
-  private readonly isStrict: boolean;
   /** Units for a request that is larger than a chunk. They are bought, and their turn has not come. */
   private reserved: Batch | undefined = undefined;
   /** What the debt has bought; and what a call that has no answer yet pays for. */
   private owed: Batch;
   private charged: Batch | undefined = undefined;
 
-  /** `credit`: units that are used before they are paid for. `isStrict`: only what has not leaked is given back. */
-  constructor(credit: number, isStrict: boolean) {
-    this.isStrict = isStrict;
+  /** `credit`: units that are used before they are paid for. */
+  constructor(credit: number) {
     this.debt = credit;
     this.owed = unpaid(credit);
     this.add(this.owed);
@@ -149,7 +147,7 @@ export class Holdings {
     if (batch === this.owed) this.debt = Math.max(0, this.debt - amount);
     else if (fallback !== undefined)
       fallback.share.settle(fallback.taking, Math.max(0, fallback.taking.amount - amount), nowMs);
-    else if (epoch !== '') this.toReturn([{ epoch, end: this.isStrict ? end : anywhere, amount }]);
+    else if (epoch !== '') this.toReturn([{ epoch, end, amount }]);
   }
 
   private add(batch: Batch): void {

@@ -7,12 +7,12 @@
  * request that waits has its place in the store: it goes when all that was taken before it, and itself, fit into the
  * burst. A bucket keeps one call outstanding, and makes none while nothing is taken and nothing waits.
  */
-import { type QuotaWindow, rounding } from '../../base/quota-window.js';
+import { type QuotaTerms, type QuotaWindow, rounding } from '../../base/quota-window.js';
 import { CallSchedule } from '../store/call-schedule.js';
 import { StoreError } from '../store/store-problem.js';
 import { BucketAccount } from './bucket-account.js';
-import { fallbackPart, type WindowSettings } from './bucket-options.js';
-import { type BucketTerms, type Purchase, purchaseOf, type Sale } from './bucket-store.js';
+import { type BucketSettings, fallbackPart } from './bucket-options.js';
+import { type BucketStore, type Purchase, purchaseOf, type Sale } from './bucket-store.js';
 import { FallbackShare } from './fallback-share.js';
 import { type HeldTaking, Holdings } from './holdings.js';
 
@@ -27,10 +27,10 @@ export interface WindowStatus {
   readonly isLocal: boolean;
 }
 
-type WindowHooks = { readonly onRoom?: () => void; readonly onRetired?: () => unknown };
-
-/** Sends a purchase. Rejects with a StoreError. `onLate` gets an answer that came after the time limit. */
-export type SendPurchase = (purchase: Purchase, onLate: (sale: Sale) => void) => Promise<Sale>;
+interface WindowSettings extends BucketSettings {
+  /** A replica that waits for units asks at least this often. */
+  readonly refreshInterval: number;
+}
 
 /** Weights of a larger and of a smaller request in the typical amount: six of seven are then smaller. */
 const larger = 0.3;
@@ -47,8 +47,9 @@ export class SharedWindow implements QuotaWindow {
   burst: number;
   perMs: number;
   private readonly settings: WindowSettings;
-  private readonly sendPurchase: SendPurchase;
-  private readonly hooks: WindowHooks;
+  private readonly buy: (purchase: Purchase, onLate: (sale: Sale) => void) => Promise<Sale>;
+  private readonly onRoom: () => void;
+  private readonly onRetired: () => unknown;
   private readonly pollMs: number;
   private readonly account: BucketAccount;
   private readonly holdings: Holdings;
@@ -65,22 +66,24 @@ export class SharedWindow implements QuotaWindow {
 
   /** `hasCredit`: the first chunk is used before it is paid for, which is at once: the first request need not wait. */
   constructor(
-    { limit, burst, perMs }: BucketTerms,
+    { limit, burst, perMs, onRoom }: Omit<QuotaTerms, 'key'>,
     settings: WindowSettings,
-    sendPurchase: SendPurchase,
+    store: BucketStore,
+    key: string,
     hasCredit: boolean,
-    hooks: WindowHooks = {},
+    onRetired: () => unknown,
   ) {
     this.limit = limit;
     this.burst = burst;
     this.perMs = perMs;
     this.settings = settings;
-    this.sendPurchase = sendPurchase;
-    this.hooks = hooks;
+    this.buy = (purchase, onLate) => store.buyOne(key, purchase, onLate);
+    this.onRoom = onRoom;
+    this.onRetired = onRetired;
     this.typical = Math.min(1, burst);
-    this.pollMs = settings.refreshMs * pollPart;
+    this.pollMs = settings.refreshInterval * pollPart;
     this.account = new BucketAccount(this, settings.clock.now());
-    this.holdings = new Holdings(hasCredit ? this.chunk() : 0, settings.isStrict);
+    this.holdings = new Holdings(hasCredit ? this.chunk() : 0);
     this.schedule = new CallSchedule(settings.clock, () => this.send());
     this.schedule.callIn(0);
   }
@@ -116,7 +119,7 @@ export class SharedWindow implements QuotaWindow {
   wants(amount: number, nowMs: number): void {
     this.typical = Math.max(this.typical, larger * amount);
     this.needed = Math.max(this.needed, Math.min(amount, this.burst));
-    this.neededUntilMs = nowMs + this.settings.refreshMs;
+    this.neededUntilMs = nowMs + this.settings.refreshInterval;
     this.schedule.callIn(0);
   }
 
@@ -132,7 +135,7 @@ export class SharedWindow implements QuotaWindow {
     const excess = taking.amount - amount;
     this.holdings.settle(taking, amount, this.slack(), nowMs);
     if (excess < 0) this.refill();
-    if (excess > 0) this.schedule.callIn(this.needed > 0 ? 0 : this.settings.refreshMs);
+    if (excess > 0) this.schedule.callIn(this.needed > 0 ? 0 : this.settings.refreshInterval);
   }
 
   freeAtMs(nowMs: number): number {
@@ -151,7 +154,7 @@ export class SharedWindow implements QuotaWindow {
   retire(): void {
     if (this.isRetired) return;
     this.isRetired = true;
-    this.hooks.onRetired?.();
+    this.onRetired();
     void this.schedule.call();
   }
 
@@ -164,15 +167,14 @@ export class SharedWindow implements QuotaWindow {
   }
 
   private chunk(): number {
-    const { replicas, refreshMs, chunkMs } = this.settings;
-    if (chunkMs !== undefined) return Math.min(this.burst, Math.max(1, (this.limit / this.perMs) * chunkMs));
-    const ofRate = (this.limit / this.perMs) * (refreshMs / (2 * replicas()));
+    const { replicas, refreshInterval } = this.settings;
+    const ofRate = (this.limit / this.perMs) * (refreshInterval / (2 * replicas()));
     return Math.min(Math.max(ofRate, 2 * this.typical), (this.burst * mostAhead) / replicas());
   }
 
-  /** The burst, less the chunks that may lie unused, unless they come on top of it. */
+  /** The burst, less the chunks that may lie unused. */
   private mostAtOnce(): number {
-    return this.settings.isStrict ? this.burst - this.settings.replicas() * this.chunk() : this.burst;
+    return this.burst - this.settings.replicas() * this.chunk();
   }
 
   /** Once all that was sold before and itself fit, it is there: for its request, unless that does not come. */
@@ -183,7 +185,7 @@ export class SharedWindow implements QuotaWindow {
     const over = this.isRetired ? 0 : account.beyond(reservedEnd, this.mostAtOnce(), nowMs);
     const isOwn = reservedAmount <= this.chunk() || balance + reservedAmount - amount <= this.slack();
     if (over > this.slack() || (!isOwn && account.leakMs(-over) < this.pollMs)) return;
-    this.neededUntilMs = Math.max(this.neededUntilMs, nowMs + settings.refreshMs);
+    this.neededUntilMs = Math.max(this.neededUntilMs, nowMs + settings.refreshInterval);
     holdings.redeem();
   }
 
@@ -196,14 +198,14 @@ export class SharedWindow implements QuotaWindow {
   }
 
   private send(): Promise<void> | undefined {
-    const { holdings, settings } = this;
-    const { clock } = settings;
+    const { holdings } = this;
+    const { clock } = this.settings;
     const purchase = this.purchase(clock.now());
     if (purchase === undefined) return undefined;
     const reserved = holdings.reservedEnd === undefined ? holdings.reservedAmount : 0;
     // What was sold and what was reserved stand next to each other.
     const onLate = ({ epoch, end, sold }: Sale): void => holdings.toReturn([{ epoch, end, amount: sold + reserved }]);
-    return this.sendPurchase(purchase, onLate).then(
+    return this.buy(purchase, onLate).then(
       (sale) => this.bought(sale, purchase, clock.now()),
       (error) => this.missed(purchase, error instanceof StoreError && error.isUnsent, clock.now()),
     );
@@ -255,30 +257,29 @@ export class SharedWindow implements QuotaWindow {
   /** Tells that there may be room after a purchase, and sets the time of the next call. */
   private follow(sold: number, most: number, nowMs: number): void {
     const { schedule, settings, holdings } = this;
-    const { onRoom } = this.hooks;
     this.redeem(nowMs);
     const isMet = sold >= most - this.slack() && holdings.reservedAmount === 0;
     const isRoom = sold > 0 || this.needed > 0;
     // A request that still finds no room asks again.
-    if (onRoom !== undefined) this.needed = 0;
-    if (isRoom) onRoom?.();
+    this.needed = 0;
+    if (isRoom) this.onRoom();
     schedule.over(isMet ? 0 : this.pollMs);
     const { balance, reservedEnd } = holdings;
     const missing = this.needed - balance - holdings.reservedAmount;
     const chunk = this.chunk();
     // Where requests wait, another replica may give back sooner.
-    const longest = settings.isStrict ? settings.refreshMs : Infinity;
-    const callFor = (amount: number): void => schedule.callIn(Math.min(this.roomAtMs(amount, nowMs) - nowMs, longest));
+    const callFor = (amount: number): void =>
+      schedule.callIn(Math.min(this.roomAtMs(amount, nowMs) - nowMs, settings.refreshInterval));
     const isMissing = missing > this.slack();
     this.chunks = isMissing && isMet ? Math.min(this.chunks * 2, 2 ** 20) : 1;
     if (this.isRetired) void schedule.call();
     else if (isMissing && isMet) schedule.callIn(0);
     else if (isMissing) callFor(this.needed);
-    else if (reservedEnd !== undefined) schedule.callIn(settings.refreshMs);
+    else if (reservedEnd !== undefined) schedule.callIn(settings.refreshInterval);
     else if (this.needed > 0) schedule.callIn(Math.max(0, this.neededUntilMs - nowMs) + 1);
     else if (holdings.debt > 0 || balance > chunk * (1 + rounding)) schedule.callIn(0);
     else if (this.account.leastLevel > 0) schedule.callIn(this.pollMs);
     else if (balance < chunk / 2) callFor(chunk);
-    else if (holdings.hasReturns) schedule.callIn(settings.refreshMs);
+    else if (holdings.hasReturns) schedule.callIn(settings.refreshInterval);
   }
 }

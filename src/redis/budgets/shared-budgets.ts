@@ -8,7 +8,7 @@ import * as s from '../../base/schema/schema.js';
 import type { Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
 import type { AdmissionKey } from '../../types/index.js';
 import { fallbackPart } from '../buckets/bucket-options.js';
-import { anywhere, BucketStore, isSold, type Purchase, purchaseOf, type Sale } from '../buckets/bucket-store.js';
+import { BucketStore, isSold, type Purchase, purchaseOf, type Sale } from '../buckets/bucket-store.js';
 import { FallbackShare } from '../buckets/fallback-share.js';
 import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
@@ -60,7 +60,7 @@ export interface SharedBudgets<R = unknown> {
 
 /**
  * Budgets of requests, tokens or money per time, for each payer, exact over all replicas. For limits that must hold to
- * the last request, such as a provider's; where a small excess is fine, `sharedBudgetAdmission` needs no round trip.
+ * the last request, such as a provider's; `sharedQuotas` needs no round trip.
  * @throws FlowConfigError
  * @example
  * const budgets = sharedBudgets(client, {
@@ -81,6 +81,9 @@ export function sharedBudgets<R = unknown>(
 const firstTryMs = 50;
 const mostTries = 10;
 const mostUntold = 1_000;
+
+/** The end of a part that is given back as far as the level goes. */
+const anywhere = '1e300';
 
 class ExactBudgets<R> extends BucketStore implements SharedBudgets<R> {
   private readonly settings: BudgetSettings;

@@ -4,7 +4,7 @@ import * as s from '../../base/schema/schema.js';
 import type { Duration } from '../../index.js';
 import { type BucketOptions, bucketShape } from '../buckets/bucket-options.js';
 import { BucketStore } from '../buckets/bucket-store.js';
-import { type SendPurchase, SharedWindow, type WindowStatus } from '../buckets/shared-window.js';
+import { SharedWindow, type WindowStatus } from '../buckets/shared-window.js';
 import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
@@ -45,25 +45,23 @@ const mostKnown = 10_000;
  * @example quotaDetector({ groups }).drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
  */
 export function sharedQuotas(client: RedisClient | Store, options: SharedQuotasOptions): SharedQuotas {
-  const { refreshInterval: refreshMs, ...parsed } = s.parse(optionsSchema, options, 'sharedQuotas');
-  const settings = { ...parsed, refreshMs, isStrict: true };
-  const { name, clock } = settings;
+  const settings = s.parse(optionsSchema, options, 'sharedQuotas');
+  const { name, clock, refreshInterval } = settings;
   const given = s.parse(storeSchema, client, 'sharedQuotas: client');
-  const store = new BucketStore(given, settings, `quotas "${name}"`, refreshMs);
+  const store = new BucketStore(given, settings, `quotas "${name}"`, refreshInterval);
   const windows = new Map<string, SharedWindow>();
   /** The quotas that were given a first chunk on credit: a reload must not give another. */
   const known = new Set<string>();
 
   return {
     name,
-    window({ key: wanted, onRoom, ...terms }: QuotaTerms): QuotaWindow {
+    window({ key: wanted, ...terms }: QuotaTerms): QuotaWindow {
       // Two groups of one name are two quotas, in the order of the options.
       let key = wanted;
       for (let number = 2; windows.has(key); number++) key = `${wanted} #${number}`;
       const ownKey = bucketKey(settings, key, 'quota');
-      const send: SendPurchase = (purchase, onLate) => store.buyOne(ownKey, purchase, onLate);
       const onRetired = (): unknown => windows.delete(key);
-      const window = new SharedWindow(terms, settings, send, !known.has(key), { onRoom, onRetired });
+      const window = new SharedWindow(terms, settings, store, ownKey, !known.has(key), onRetired);
       if (known.size < mostKnown) known.add(key);
       windows.set(key, window);
       return window;

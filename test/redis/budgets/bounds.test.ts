@@ -5,14 +5,11 @@ import {
   type BudgetTicket,
   type IoRedisClient,
   type RedisClient,
-  type SharedBudgetAdmission,
   type SharedBudgets,
-  sharedBudgetAdmission,
   sharedBudgets,
 } from '../../../src/redis/index.js';
 import { Store } from '../support/stores.js';
 import { describeWithStores } from '../support/with-store.js';
-import { calm } from '../topologies/every-part.js';
 
 interface Request {
   readonly tokens: number;
@@ -20,7 +17,6 @@ interface Request {
 
 const key = { fairnessId: 'tenant', priority: 0 };
 const burst = 6_000;
-const chunk = 60;
 /** One token a minute comes back: load of the machine changes nothing. */
 const budgets = [{ name: 'tokens', limit: 60, per: '1h', burst, cost: 'tokens' }] as const;
 const used = (promptTokens: number) => ({ promptTokens, completionTokens: 0 });
@@ -180,50 +176,5 @@ describeWithStores('an exact budget', (store) => {
     expect(alone.map(({ sum }) => sum)).toEqual([burst / 2, burst / 2]);
     await Promise.all(alone.flatMap(({ tickets }) => tickets).map((ticket) => ticket.settle(used(100))));
     await expect.poll(() => left(replicas[0]), { timeout: 20_000 }).toBeCloseTo(-burst, -1);
-  });
-});
-
-describeWithStores('a budget in chunks', (store) => {
-  function replica(client: RedisClient, options: object): SharedBudgetAdmission<Request> {
-    const made = sharedBudgetAdmission<Request>(client, { ...named(), chunkSeconds: 3_600, ...options });
-    ends.push(() => made.close());
-    return made;
-  }
-
-  /** Asks for 10 at a time at each replica for so long. Returns the sum of what was admitted. */
-  async function spend(replicas: readonly SharedBudgetAdmission<Request>[], forMs: number): Promise<number> {
-    let sum = 0;
-    for (const endMs = performance.now() + forMs; performance.now() < endMs; ) {
-      for (const policy of replicas) if (policy.admit({ tokens: 10 }, key, calm) === 'admit') sum += 10;
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-    return sum;
-  }
-
-  async function spendAll(replicas: readonly SharedBudgetAdmission<Request>[]): Promise<number> {
-    let sum = 0;
-    for (let more = 1; more > 0; sum += more) more = await spend(replicas, 1_000);
-    return sum;
-  }
-
-  it('goes over by a chunk for each replica when the store has lost everything', { timeout: 60_000 }, async () => {
-    const client = connect(store());
-    const shared = named();
-    const replicas = [replica(client, shared), replica(connect(store()), shared)];
-    expect(await spendAll(replicas)).toBeLessThanOrEqual(burst + 2 * chunk);
-    await client.flushall();
-    expect(await spendAll(replicas)).toBeLessThanOrEqual(2 * chunk);
-  });
-
-  it('goes over by a chunk for each replica while the store does not answer', { timeout: 60_000 }, async () => {
-    const own = await Store.start(store().kind);
-    ends.push(() => own.stop());
-    const shared = named();
-    const replicas = [replica(connect(own), shared), replica(connect(own), shared)];
-    expect(await spendAll(replicas)).toBeGreaterThan(burst - 2 * chunk);
-    own.pause();
-    const alone = await spendAll(replicas);
-    own.resume();
-    expect(alone).toBeLessThanOrEqual(2 * chunk);
   });
 });

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 import { concurrencyDetector, FlowConfigError, FlowController, type FlowRequest } from '../../../src/index.js';
-import { sharedBudgetAdmission, sharedBudgets } from '../../../src/redis/index.js';
+import { sharedBudgets } from '../../../src/redis/index.js';
 import { freePort } from '../../support/free-port.js';
 import { Store, storeKinds } from '../support/stores.js';
 import { describeWithStores, until } from '../support/with-store.js';
@@ -138,36 +138,6 @@ describeWithStores('shared budgets', (store) => {
     await expect.poll(left).toBeDefined();
     if (first.isTaken) await first.settle({ promptTokens: 1_500, completionTokens: 0 });
     await expect.poll(left).toBeCloseTo(4_500, -1);
-  });
-
-  it('in chunks need no round trip, and exceed the limit by a chunk for each replica at most', async () => {
-    const shared = {
-      name: `budgets-${names++}`,
-      budgets: [{ name: 'requests', limit: 600, per: '1h', burst: 100 }],
-      callTimeout: '2s',
-      chunkSeconds: 60,
-    } as const;
-    const replicas = [0, 1, 2].map(() => sharedBudgetAdmission<Request>(connect(store().port), shared));
-    const view = {
-      nowMs: 0,
-      pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
-      waiting: 0,
-      saturation: () => 0,
-    };
-    let admitted = 0;
-    const startedAtMs = performance.now();
-    for (let turn = 0; turn < 200; turn++) {
-      for (const policy of replicas) if (policy.admit(request(0), key, view) === 'admit') admitted++;
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
-    // The burst, one chunk of 10 on credit for each replica, and what came back meanwhile.
-    expect(admitted).toBeGreaterThanOrEqual(80);
-    const backSince = Math.ceil(((performance.now() - startedAtMs) * 600) / 3_600_000);
-    expect(admitted).toBeLessThanOrEqual(100 + 3 * 10 + backSince + 1);
-    const refusal = replicas[0]!.admit(request(0), key, view);
-    expect(refusal).toMatchObject({ reason: 'the budget is spent' });
-    expect((refusal as { retryAfterMs: number }).retryAfterMs).toBeGreaterThan(0);
-    for (const policy of replicas) await policy.close();
   });
 
   it('are refused without budgets, and with a limit of 0', () => {

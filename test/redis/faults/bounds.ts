@@ -6,7 +6,7 @@ import { slowness } from './spans.js';
 export interface BoundsRow {
   readonly scenario: Scenario;
   readonly runs: number;
-  /** The most requests above the limit in any run, or units above a budget. */
+  /** The most requests above the limit in any run, or units above a quota. */
   readonly over: number;
   /** The longest time from the end of the fault until all seats were in use again. */
   readonly backMs: number;

@@ -49,15 +49,14 @@ export interface ReplicaPlan {
   readonly skewMs: number;
   /** Of the limit on requests without the step that covers lost answers: then the run is expected to exceed it. */
   readonly script: 'as it is' | 'without step five' | 'on a shifted clock';
-  /** Undefined: it spends no budget. */
-  readonly budget?: (BudgetPlan & { readonly replicas: number }) | undefined;
+  /** Undefined: it spends no quota. */
+  readonly quota?: (QuotaPlan & { readonly replicas: number }) | undefined;
 }
 
 /** What each replica spends as fast as it may, in chunks. */
-export interface BudgetPlan {
+export interface QuotaPlan {
   readonly perMinute: number;
   readonly burst: number;
-  readonly chunk: number;
   /** Requests take 1 up to so much. */
   readonly largest: number;
 }

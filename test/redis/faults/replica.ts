@@ -12,9 +12,9 @@ import {
   type LeasedDetector,
   type NodeRedisClient,
   type RedisClient,
-  sharedBudgetAdmission,
   sharedConcurrency,
   sharedEndpointConcurrency,
+  sharedQuotas,
 } from '../../../src/redis/index.js';
 import { withoutStepFive } from '../support/control.js';
 import { withShiftedClock } from '../support/shifted-clock.js';
@@ -127,7 +127,7 @@ function join(run: number, plan: ReplicaPlan): void {
   taking = { run, parts, random, longestMs: plan.longestMs, problems, reached };
   tell({ type: 'joined', run });
   askForMore();
-  if (plan.budget !== undefined) void spend(taking, plan, plan.budget);
+  if (plan.quota !== undefined) void spend(taking, plan, plan.quota);
 }
 
 function optionsOf(plan: ReplicaPlan, pool: string, random: () => number) {
@@ -145,32 +145,26 @@ function optionsOf(plan: ReplicaPlan, pool: string, random: () => number) {
   };
 }
 
-const calm = {
-  nowMs: 0,
-  pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
-  waiting: 0,
-  saturation: () => 0,
-};
-
-/** Spends a budget as fast as it is admitted. */
-async function spend(self: Taking, plan: ReplicaPlan, budget: NonNullable<ReplicaPlan['budget']>): Promise<void> {
+/** Spends a quota as fast as there is room. */
+async function spend(self: Taking, plan: ReplicaPlan, quota: NonNullable<ReplicaPlan['quota']>): Promise<void> {
   const { run, random } = self;
   const { client, end } = connect(plan);
-  const admission = sharedBudgetAdmission<{ tokens: number }>(client, {
-    name: plan.pool,
-    budgets: [{ name: 'tokens', limit: budget.perMinute, burst: budget.burst, cost: 'tokens' }],
-    replicas: budget.replicas,
-    // Answers are late, and none is missed: who misses one spends a share of its own.
-    callTimeout: 20 * plan.callTimeoutMs,
-    chunkSeconds: (60 * budget.chunk) / budget.perMinute,
-  });
+  // Answers are late, and none is missed: who misses one spends a share of its own.
+  const callTimeout = 20 * plan.callTimeoutMs;
+  const quotas = sharedQuotas(client, { name: plan.pool, replicas: quota.replicas, callTimeout });
+  const { perMinute: limit, burst } = quota;
+  const window = quotas.window({ key: 'tokens', limit, perMs: 60_000, burst, onRoom: () => {} });
   while (taking === self) {
-    const tokens = 1 + Math.floor(random() * budget.largest);
-    if (admission.admit({ tokens }, { fairnessId: 'payer', priority: 0 }, calm) === 'admit')
-      tell({ type: 'spend', run, atMs: performance.timeOrigin + performance.now(), amount: tokens });
+    const tokens = 1 + Math.floor(random() * quota.largest);
+    const nowMs = performance.now();
+    if (window.roomAtMs(tokens, nowMs) > nowMs) window.wants?.(tokens, nowMs);
+    else {
+      window.take(tokens, nowMs);
+      tell({ type: 'spend', run, atMs: performance.timeOrigin + nowMs, amount: tokens });
+    }
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
-  await admission.close();
+  await quotas.close();
   end();
 }
 

@@ -27,7 +27,7 @@ interface CountResult {
 }
 
 export interface RunResult {
-  readonly counts: ReadonlyMap<Counter | 'budget', CountResult>;
+  readonly counts: ReadonlyMap<Counter | 'quota', CountResult>;
   readonly replicas: number;
   /** From the end of the fault until all seats could be used, and none more were. Infinity: not in time. */
   readonly backAfterMs: number;
@@ -44,11 +44,11 @@ const lookMs = 400 * slowness;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 function countsOf(
-  { over, isControl = false, budget }: Scenario,
+  { over, isControl = false, quota }: Scenario,
   { counts, joined, spending }: Observer,
   replicas: number,
-): Map<Counter | 'budget', CountResult> {
-  const results = new Map<Counter | 'budget', CountResult>();
+): Map<Counter | 'quota', CountResult> {
+  const results = new Map<Counter | 'quota', CountResult>();
   for (const counter of counters) {
     const { mostOver, taken, limit: whole } = counts.get(counter)!;
     // A gate looks before it lets go: each replica may go over by its last request.
@@ -57,11 +57,11 @@ function countsOf(
     const bound = isControl && counter !== 'requests' ? 0 : over.most({ counter, limit: whole, replicas });
     results.set(counter, { mostOver, taken, bound: bound + lastRequests });
   }
-  if (budget !== undefined)
-    results.set('budget', {
-      mostOver: spending.mostOver(budget),
+  if (quota !== undefined)
+    results.set('quota', {
+      mostOver: spending.mostOver(quota),
       taken: spending.times,
-      bound: over.most({ counter: 'budget', limit: budget.burst, replicas: joined }),
+      bound: over.most({ counter: 'quota', limit: quota.burst, replicas: joined }),
     });
   return results;
 }
@@ -111,7 +111,7 @@ export async function runScenario(
       callTimeoutMs,
       skewMs: (random() < 0.5 ? -1 : 1) * hourMs * random(),
       script: scenario.script ?? 'as it is',
-      budget: scenario.budget && { ...scenario.budget, replicas },
+      quota: scenario.quota && { ...scenario.quota, replicas },
     };
   }
   const plans: ReplicaPlan[] = [];

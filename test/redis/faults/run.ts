@@ -94,7 +94,7 @@ if (late.length > 0) {
 const rows = scenarios.flatMap((scenario): BoundsRow[] => {
   const runs = results.get(scenario);
   if (runs === undefined) return [];
-  const counter = scenario.budget === undefined ? 'requests' : 'budget';
+  const counter = scenario.quota === undefined ? 'requests' : 'quota';
   const over = Math.max(...runs.map(({ counts }) => counts.get(counter)!.mostOver));
   return [{ scenario, runs: runs.length, over, backMs: Math.max(...runs.map(({ backAfterMs }) => backAfterMs)) }];
 });

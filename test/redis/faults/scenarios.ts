@@ -5,7 +5,7 @@
 import { Redis } from 'ioredis';
 import { jumpClock } from '../support/shifted-clock.js';
 import type { Store } from '../support/stores.js';
-import type { BudgetPlan, ReplicaPlan } from './messages.js';
+import type { QuotaPlan, ReplicaPlan } from './messages.js';
 import type { Observer } from './observer.js';
 import type { FaultyProxy } from './proxy.js';
 import {
@@ -45,7 +45,7 @@ export interface Scenario {
   readonly script?: ReplicaPlan['script'];
   /** Of the option `replicas`. */
   readonly expected?: number;
-  readonly budget?: BudgetPlan;
+  readonly quota?: QuotaPlan;
   play(stage: Stage): Promise<void>;
 }
 
@@ -102,7 +102,7 @@ function mend(proxies: readonly FaultyProxy[]): void {
 const appendOnly = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
 const onceMore: StatedExcess = { words: 'the limit', most: ({ limit }) => limit };
 
-const budget: BudgetPlan = { perMinute: 24_000, burst: 400, chunk: 5, largest: 40 };
+const quota: QuotaPlan = { perMinute: 24_000, burst: 400, largest: 40 };
 
 export const scenarios: readonly Scenario[] = [
   { name: 'no fault', over: nothing, back: within(), play: async () => pause(1_000) },
@@ -278,13 +278,10 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'requests larger than chunks of a budget',
-    over: {
-      words: 'a chunk each, and the rate of a second',
-      most: ({ counter, replicas }) => (counter === 'budget' ? replicas * budget.chunk + budget.perMinute / 60 : 0),
-    },
+    name: 'requests larger than chunks of a quota',
+    over: nothing,
     back: within(),
-    budget,
+    quota,
     async play(stage) {
       bad(stage);
       await pause(3_000);

@@ -21,7 +21,7 @@ export const limits: Limits = { requests: limit, tokens: 3 * limit, 'endpoint a'
 
 /** What a run knows of one limit when it is over. */
 export interface Extent {
-  readonly counter: Counter | 'budget';
+  readonly counter: Counter | 'quota';
   readonly limit: number;
   /** Replicas at the start of the run. */
   readonly replicas: number;

@@ -6,7 +6,6 @@ import { expect } from 'vitest';
 import { EndpointPool, FlowController, quotaDetector, virtualTokenCounter } from '../../../src/index.js';
 import {
   type Store,
-  sharedBudgetAdmission,
   sharedBudgets,
   sharedConcurrency,
   sharedEndpointConcurrency,
@@ -20,12 +19,6 @@ import { until } from '../support/with-store.js';
 
 type Part = (store: Store, name: string) => Promise<void>;
 
-export const calm = {
-  nowMs: 0,
-  pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
-  waiting: 0,
-  saturation: () => 0,
-};
 const key = { fairnessId: 'tenant', priority: 0 };
 /** An answer that is late is not what these tests are about. */
 const callTimeout = '60s';
@@ -85,28 +78,6 @@ async function budgets(store: Store, name: string): Promise<void> {
   expect(answers.map(({ isTaken }) => isTaken)).toEqual([true, true, false]);
   const left = await b!.peek('tenant');
   expect(Math.round(left!.tokens!)).toBe(800);
-}
-
-async function budgetChunks(store: Store, name: string): Promise<void> {
-  const options = {
-    name,
-    budgets: [{ name: 'requests', limit: 6, per: '24h' }],
-    callTimeout,
-    fallback: 'closed',
-    chunkSeconds: 28_800,
-  } as const;
-  const admission = sharedBudgetAdmission(store, options);
-  let admitted = 0;
-  // Two at a time are bought: six in all.
-  await become(
-    () => {
-      if (admission.admit({}, key, calm) === 'admit') admitted++;
-      return admitted === 6;
-    },
-    () => [admitted, admission.store, admission.balance('tenant')],
-  );
-  expect(admission.store).toMatchObject({ misses: 0, problem: undefined });
-  await admission.close();
 }
 
 async function fairness(store: Store, name: string): Promise<void> {
@@ -179,7 +150,6 @@ export const parts: Readonly<Record<string, Part>> = {
   leases,
   'leases of endpoints': endpointLeases,
   budgets,
-  'budgets in chunks': budgetChunks,
   fairness,
   marks,
   quotas,
