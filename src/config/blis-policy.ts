@@ -51,8 +51,10 @@ const admissionSection = s.object(sectionShape, (section, report) => {
 const bundleSchema = s.object({
   admission: s.optional(admissionSection),
   tenant_budgets: s.optional(s.record(s.ratio())),
-  ...s.optionals(s.anything(), ...otherSections),
-});
+  priority: s.optional(s.anything()),
+  routing: s.optional(s.anything()),
+  scheduler: s.optional(s.anything()),
+} satisfies Record<'admission' | 'tenant_budgets' | (typeof otherSections)[number], unknown>);
 
 const optionsSchema = s.object({ capacity: s.optional(s.positiveInteger()) });
 

@@ -35,6 +35,8 @@ export interface WaitingItem extends ItemView, Queued {
   flow: Flow | undefined;
   /** Requests of one class may go to the same endpoints; undefined: to all. */
   requestClass: string | undefined;
+  /** What it was charged so far by the policy that shares by cost. Nobody has to look for it (bench: fairness). */
+  charge?: unknown;
 }
 
 /** Invariant: among active or aside flows while something waits; idle while nothing waits, nor is tracked in flight. */

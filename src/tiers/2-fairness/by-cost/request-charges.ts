@@ -3,15 +3,13 @@
  * request is settled once, and has then been charged exactly what it cost; until then what it was predicted to cost, or
  * has consumed. If it did not see the dispatch of a request, reports and the end of that request change nothing.
  */
+import type { WaitingItem } from '../../flow.js';
 import type { ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
 import { type ChargeMode, mostCost, type Work } from './cost-options.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
-
-/** A request that remembers its open charge, because to look for it costs more than all else here (bench: fairness). */
-type Charged = ItemView & { charge?: unknown };
 
 /** The charge of one request so far, and its reasons. */
 class Charge {
@@ -72,7 +70,7 @@ export class RequestCharges {
     const weight = meter.weightOf(item.fairnessId, item, configuredWeight);
     const estimate = meter.predict(item, model, leaf.hashOf(item.fairnessId));
     const charge = new Charge(this, leaf, weight, model, meter.work, nowMs);
-    (item as Charged).charge = charge;
+    (item as WaitingItem).charge = charge;
     this.openCharges++;
     const charged = this.mode === 'predict' ? estimate : this.priceAtDispatch();
     charge.charged = charged;
@@ -111,15 +109,15 @@ export class RequestCharges {
     if (ending === 'released')
       meter.observe(item, charge.model, leaf.hashOf(item.fairnessId), charge.completionTokens, seatMs);
     this.tree.settle(leaf);
-    (item as Charged).charge = undefined;
+    (item as WaitingItem).charge = undefined;
     // Sums of fractions leave a remainder.
     if (--this.openCharges === 0) this.openCost = 0;
     return amount;
   }
 
   /** Undefined for a request that another policy was charged for. */
-  private chargeOf(item: Charged): Charge | undefined {
-    const { charge } = item;
+  private chargeOf(item: ItemView): Charge | undefined {
+    const { charge } = item as WaitingItem;
     return charge instanceof Charge && charge.book === this ? charge : undefined;
   }
 
