@@ -8,9 +8,7 @@ import type { Lease } from './outcome/lease.js';
 import type { Drop, OutcomeType } from './outcome/outcome.js';
 
 /** A call of `enqueue` has done its work. Sent for one call in sixteen, and timed only while somebody listens. */
-export interface EnqueuedEvent {
-  readonly fairnessId: string;
-  readonly priority: number;
+export interface EnqueuedEvent extends FlowEvent {
   /** Undefined while the request waits. */
   readonly outcome: OutcomeType | undefined;
   readonly durationMs: number;
@@ -84,9 +82,7 @@ export interface LeaseOverdueEvent {
 }
 
 /** A lease was garbage collected before it was released. This event comes only with `traceLeases`. */
-export interface LeaseLostEvent {
-  readonly fairnessId: string;
-  readonly priority: number;
+export interface LeaseLostEvent extends FlowEvent {
   /** Since its dispatch. */
   readonly heldMs: number;
   /** The stack of the call of `enqueue` that it came from. */
@@ -116,9 +112,8 @@ export interface BandEvent {
   readonly priority: number;
 }
 
-export interface FlowEvent {
+export interface FlowEvent extends BandEvent {
   readonly fairnessId: string;
-  readonly priority: number;
 }
 
 /** Event names with what their listeners get. */

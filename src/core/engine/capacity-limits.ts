@@ -2,8 +2,8 @@
 import type { Limits } from '../options.js';
 import type { LimitHit } from '../outcome/explanation.js';
 
-/** Requests that wait in the whole controller, in one band or in one flow. */
-export interface Occupancy {
+/** Waiting requests of one place: the whole controller, a band, a flow, or one fairness ID in a band. */
+export interface WaitingFigures {
   readonly waiting: number;
   readonly waitingBytes: number;
 }
@@ -11,7 +11,7 @@ export interface Occupancy {
 /** The limit that one more request of `byteSize` bytes would exceed. A limit may be reached exactly. */
 export function exceededLimit(
   scope: LimitHit['scope'],
-  used: Occupancy,
+  used: WaitingFigures,
   limits: Limits,
   byteSize: number,
 ): LimitHit | undefined {

@@ -13,7 +13,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import type { LimitHit } from '../outcome/explanation.js';
 import type { Backlog } from './backlog.js';
-import { exceededLimit, type Occupancy } from './capacity-limits.js';
+import { exceededLimit, type WaitingFigures } from './capacity-limits.js';
 import type { QueueItem } from './queue-item.js';
 
 /** A newcomer with the band and the flow that it will wait in. */
@@ -91,7 +91,7 @@ function shortageWithoutBelow(
   return shortage(rest, limits, byteSize);
 }
 
-function shortage(used: Occupancy, limits: Limits, byteSize: number): Shortage {
+function shortage(used: WaitingFigures, limits: Limits, byteSize: number): Shortage {
   return { requests: used.waiting + 1 - limits.maxRequests, bytes: used.waitingBytes + byteSize - limits.maxBytes };
 }
 

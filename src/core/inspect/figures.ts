@@ -12,6 +12,7 @@ import type { CapacityFigure, QuotaFigures, SessionFigures } from '../../gate/re
 import type { DetectorReading } from '../../gate/saturation-detector.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingFigures } from '../engine/capacity-limits.js';
 import type { GroupFigures } from '../engine/endpoint-groups.js';
 import type { Engine } from '../engine/engine.js';
 import type { Limits } from '../options.js';
@@ -24,12 +25,6 @@ import {
   oldestLease,
 } from './in-flight.js';
 import { type FlowStats, takeStats } from './stats.js';
-
-/** Waiting requests of one place: a band, or one fairness ID in it. */
-export interface WaitingFigures {
-  readonly waiting: number;
-  readonly waitingBytes: number;
-}
 
 /** Rates are averages over the last seconds; 0 when nothing was measured. */
 interface DemandFigures {

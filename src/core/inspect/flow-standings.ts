@@ -1,25 +1,22 @@
 /** What waits and runs of flows, and since when: who starves, who takes its place. Bounded, however many wait. */
 import type { ItemQueue } from '../../base/queues/item-queue.js';
-import type { Flow, WaitingItem } from '../../tiers/flow.js';
+import type { Flow, InFlightCap, WaitingItem } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingFigures } from '../engine/capacity-limits.js';
 import type { Engine } from '../engine/engine.js';
 import type { CapState } from '../engine/in-flight-caps.js';
 import type { QueueItem } from '../engine/queue-item.js';
-import { sumByFairnessId, type WaitingFigures } from './figures.js';
+import { sumByFairnessId } from './figures.js';
 import type { FlowInFlight, InFlightByFlow } from './in-flight.js';
 import { TopN } from './top-n.js';
 
-export interface FlowCap {
-  readonly maxRequests: number;
-  readonly maxTokens: number;
+export interface FlowCap extends InFlightCap {
   readonly requests: number;
   readonly tokens: number;
 }
 
 /** One flow that has requests waiting or running. */
-export interface FlowStanding extends WaitingFigures {
-  readonly fairnessId: string;
-  readonly priority: number;
+export interface FlowStanding extends WaitingFigures, FlowInFlight {
   readonly weight: number;
   /** True while it is held back because no endpoint can take its first request. */
   readonly isHeld: boolean;
@@ -27,9 +24,6 @@ export interface FlowStanding extends WaitingFigures {
   readonly isAtCap: boolean;
   /** The longest wait, exact in arrival order; otherwise, and in shared queues, of the requests that were looked at. */
   readonly oldestWaitMs: number | undefined;
-  /** Leases not yet released. */
-  readonly inFlight: number;
-  readonly inFlightTokens: number;
   /** Its cap on what it runs at a time, Infinity = unlimited, and how much of that it runs; undefined without a cap. */
   readonly cap: FlowCap | undefined;
 }

@@ -1,7 +1,7 @@
 /** The picture for a live page: bands, flows, longest waits. Of bounded cost, unless all flows are asked for. */
 import type { output } from 'zod/v4/core';
 import * as s from '../../base/schema/schema.js';
-import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
+import type { EndpointState, EndpointView } from '../../endpoints/endpoint.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
 import type { QueueItem } from '../engine/queue-item.js';
@@ -52,11 +52,8 @@ export interface BandOverview extends BandTotals {
 }
 
 /** A model server. */
-export interface EndpointOverview {
-  readonly id: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly inFlightRequests: number;
-  readonly inFlightTokens: number;
+export interface EndpointOverview
+  extends Pick<EndpointView, 'id' | 'labels' | 'inFlightRequests' | 'inFlightTokens' | 'metrics'> {
   /** Requests that fit there by the controller's detector; undefined where that goes by something else. */
   readonly seats: number | undefined;
   /** True while it gets no work because it refused some requests. */
@@ -64,7 +61,6 @@ export interface EndpointOverview {
   /** True when it may get requests: not ill, draining or overloaded, with the metrics that the detector needs. */
   readonly isAvailable: boolean;
   readonly state: EndpointState;
-  readonly metrics: EndpointMetrics | undefined;
 }
 
 /** One of the requests that wait longest. */
