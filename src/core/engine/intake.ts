@@ -27,13 +27,14 @@ import type { InFlightCaps } from './in-flight-caps.js';
 import type { Displacement } from './overflow.js';
 import type { Parking } from './parking.js';
 import { QueueItem, type Settle } from './queue-item.js';
-import { QueueLimits } from './queue-limits.js';
+import { limitDrop, limitHit, makeRoom, neverFits, rejectedType } from './queue-limits.js';
 import type { SeatLease } from './seats.js';
 
 export interface IntakeParts extends DispatcherParts {
   readonly admission: GuardedAdmission;
   readonly parking: Parking;
   readonly dispatcher: Dispatcher;
+  readonly options: ResolvedOptions;
 }
 
 /** How a request waits that may not go now. One record serves every decision, until the next. */
@@ -61,7 +62,6 @@ export class Intake {
   private isAborted = false;
   private sequence = 0;
   private readonly terms = new WaitTerms();
-  private readonly limits: QueueLimits;
   private readonly engine: IntakeParts;
   private readonly events: EventHub;
   private options: ResolvedOptions;
@@ -72,12 +72,10 @@ export class Intake {
     this.options = options;
     this.events = events;
     this.guard = new PluginGuard('estimate', { type: 'estimate' }, events);
-    this.limits = new QueueLimits(engine, options);
   }
 
   configure(options: ResolvedOptions): void {
     this.options = options;
-    this.limits.configure(options);
   }
 
   /** Decides now or lets it wait; `waiting` makes the request then. @throws (rejects) FlowConfigError: a wrong call */
@@ -197,7 +195,7 @@ export class Intake {
     const { terms } = this;
     const { operation, dispatcher } = this.engine;
     if (terms.displaces !== undefined) {
-      this.limits.makeRoom(item, terms.displaces);
+      makeRoom(this.engine, item, terms.displaces);
       // Evicting may have idled a flow, and the flow table may then have collected the newcomer's flow.
       terms.flow = undefined;
     }
@@ -290,7 +288,7 @@ export class Intake {
     const band = item.band as PriorityBand;
     if (this.options.mode === 'admission') return placement.choose(item, nowMs) ?? this.noEndpoint(item, nowMs);
     const isOver = !this.fits(item, band);
-    if (isOver && this.limits.neverFits(item, band)) return this.limits.exceeded(item, band, terms) ?? terms;
+    if (isOver && neverFits(this.engine, item, band)) return limitDrop(this.engine, item, band, terms) ?? terms;
     const isParked = parking.caps !== undefined && this.isParked(item, band, parking.caps, nowMs);
     terms.isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, nowMs);
     if (!terms.isBehind && !isParked && gate.admits(band, nowMs)) {
@@ -304,7 +302,7 @@ export class Intake {
       const drop = this.dropIfTooLate(item, nowMs);
       if (drop !== undefined) return drop;
     }
-    return (isOver ? this.limits.exceeded(item, band, terms) : undefined) ?? terms;
+    return (isOver ? limitDrop(this.engine, item, band, terms) : undefined) ?? terms;
   }
 
   /** Returns a drop if the request cannot have room before its time is up. */
@@ -325,7 +323,7 @@ export class Intake {
       item.admittedBy = admission.admittedBy;
     }
     if (item.band === undefined) item.band = backlog.bands.bandOf(item.priority, nowMs);
-    if (item.band === undefined) return drops.drop(item, this.limits.dropType, 'max-bands');
+    if (item.band === undefined) return drops.drop(item, rejectedType(this.engine), 'max-bands');
     if (!placement.tellsClasses) return undefined;
     placement.classify(item);
     return placement.isServed(item.requestClass) ? undefined : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
@@ -340,7 +338,7 @@ export class Intake {
     if (isTwiceEvicted || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted');
     item.band = backlog.bands.bandOf(item.priority, operation.nowMs);
     placement.classify(item);
-    return item.band === undefined ? drops.drop(item, this.limits.dropType, 'max-bands') : undefined;
+    return item.band === undefined ? drops.drop(item, rejectedType(this.engine), 'max-bands') : undefined;
   }
 
   private rejectedBy({ reason, cause, retryAfterMs, policy }: Rejection, item: QueueItem): Drop {
@@ -367,7 +365,7 @@ export class Intake {
     if (band.waiting >= own.maxRequests || band.waitingBytes + byteSize > own.maxBytes) return false;
     // A flow holds no more than its band. While the band is below the limit of a flow, the flow need not be looked up.
     const isRoomy = band.waiting < flowLimits.maxRequests && band.waitingBytes + byteSize <= flowLimits.maxBytes;
-    return (isRoomy && flows.size === 0) || this.limits.hitBy(item, band, this.terms) === undefined;
+    return (isRoomy && flows.size === 0) || limitHit(this.engine, item, band, this.terms) === undefined;
   }
 
   /** True when a request that waits already goes before this one, so that the gate need not be asked. */
