@@ -11,18 +11,14 @@ export class AvailablePool implements PoolView {
   returnsAtMs: number = Infinity;
   /** True while every member is available. */
   isWhole = true;
-  private changes = 0;
+  /** Rises with every change of the pool's, and when a mark ends. */
+  version = 0;
   private seenVersion = -1;
   private readonly pool: SeatPool;
 
   constructor(pool: SeatPool) {
     this.pool = pool;
     this.endpoints = pool.endpoints;
-  }
-
-  /** Rises with every change of the pool's, and when a mark ends. */
-  get version(): number {
-    return this.changes;
   }
 
   get inFlightRequests(): number {
@@ -43,7 +39,7 @@ export class AvailablePool implements PoolView {
   refresh(nowMs: number): void {
     if (this.pool.version === this.seenVersion && nowMs < this.returnsAtMs) return;
     this.seenVersion = this.pool.version;
-    this.changes++;
+    this.version++;
     const members = this.pool.endpoints;
     const available = members.filter((endpoint) => isAvailable(endpoint, nowMs));
     this.isWhole = available.length === members.length;

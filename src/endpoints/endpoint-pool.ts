@@ -69,25 +69,23 @@ export class EndpointPool extends SeatPool {
 
   /** Takes a model server out; requests in flight on it keep their leases. */
   remove(server: string | EndpointView): boolean {
-    const endpoint = this.member(server);
-    if (endpoint === undefined) return false;
-    this.part(endpoint);
-    this.changedFor(endpoint, 'removed');
-    return true;
+    return this.change(server, (endpoint) => {
+      this.part(endpoint);
+      this.changedFor(endpoint, 'removed');
+    });
   }
 
   /** Changes options of `add`; `labels` replaces all labels. @throws FlowConfigError for wrong options */
   update(server: string | EndpointView, change: EndpointOptions): boolean {
     const parsed = s.parse(endpointOptions, change, `EndpointPool.update(${idOf(server)})`);
-    const endpoint = this.member(server);
-    if (endpoint === undefined) return false;
-    const { labels = endpoint.labels, weight = endpoint.weight, state = endpoint.state } = parsed;
-    if (weight === endpoint.weight && state === endpoint.state && hasSameEntries(labels, endpoint.labels)) return true;
-    endpoint.labels = Object.freeze({ ...labels });
-    endpoint.weight = weight;
-    endpoint.state = state;
-    this.changedFor(endpoint, 'updated');
-    return true;
+    return this.change(server, (endpoint) => {
+      const { labels = endpoint.labels, weight = endpoint.weight, state = endpoint.state } = parsed;
+      if (weight === endpoint.weight && state === endpoint.state && hasSameEntries(labels, endpoint.labels)) return;
+      endpoint.labels = Object.freeze({ ...labels });
+      endpoint.weight = weight;
+      endpoint.state = state;
+      this.changedFor(endpoint, 'updated');
+    });
   }
 
   /**
@@ -97,14 +95,13 @@ export class EndpointPool extends SeatPool {
    */
   report(server: string | EndpointView, report: MetricsReport): boolean {
     s.parse(reportSchema, report, `EndpointPool.report(${idOf(server)})`);
-    const endpoint = this.member(server);
-    if (endpoint === undefined) return false;
-    const metrics = mergeReport(report, endpoint.metrics, this.now());
-    if (metrics === undefined) return true;
-    endpoint.report(metrics, report.travelMs ?? 0);
-    this.changed();
-    this.events.emit('reported', endpoint);
-    return true;
+    return this.change(server, (endpoint) => {
+      const metrics = mergeReport(report, endpoint.metrics, this.now());
+      if (metrics === undefined) return;
+      endpoint.report(metrics, report.travelMs ?? 0);
+      this.changed();
+      this.events.emit('reported', endpoint);
+    });
   }
 
   /**
@@ -114,19 +111,17 @@ export class EndpointPool extends SeatPool {
   markOverloaded(server: string | EndpointView, forMs: number): boolean {
     if (!(Number.isFinite(forMs) && forMs > 0))
       throw configError(`EndpointPool.markOverloaded(${idOf(server)})`, 'forMs', 'ms above 0', describeValue(forMs));
-    const endpoint = this.member(server);
-    if (endpoint === undefined) return false;
-    const untilMs = this.now() + forMs;
-    if (untilMs > endpoint.overloadedUntilMs) this.mark(endpoint, untilMs);
-    return true;
+    return this.change(server, (endpoint) => {
+      const untilMs = this.now() + forMs;
+      if (untilMs > endpoint.overloadedUntilMs) this.mark(endpoint, untilMs);
+    });
   }
 
   /** Removes the overload mark before its time is over. */
   clearOverloaded(server: string | EndpointView): boolean {
-    const endpoint = this.member(server);
-    if (endpoint === undefined) return false;
-    if (endpoint.overloadedUntilMs > 0) this.mark(endpoint, 0);
-    return true;
+    return this.change(server, (endpoint) => {
+      if (endpoint.overloadedUntilMs > 0) this.mark(endpoint, 0);
+    });
   }
 
   /** @internal Its available part, for one controller. */
@@ -134,9 +129,12 @@ export class EndpointPool extends SeatPool {
     return new AvailablePool(this);
   }
 
-  private member(server: string | EndpointView): Endpoint | undefined {
-    const endpoint = this.members.get(idOf(server));
-    return typeof server === 'string' || endpoint === server ? endpoint : undefined;
+  /** False for a server that is not in the pool. */
+  private change(server: string | EndpointView, change: (endpoint: Endpoint) => void): boolean {
+    const endpoint = typeof server === 'string' ? this.get(server) : this.member(server);
+    if (endpoint === undefined) return false;
+    change(endpoint);
+    return true;
   }
 
   private mark(endpoint: Endpoint, untilMs: number): void {

@@ -107,6 +107,13 @@ export class SeatPool implements PoolView {
     return this.members.get(id);
   }
 
+  /** @internal The endpoint behind a view; undefined for anything that is no member of the pool. */
+  member(view: EndpointView | undefined): Endpoint | undefined {
+    if (view === undefined) return undefined;
+    const endpoint = this.members.get(view.id);
+    return endpoint === view ? endpoint : undefined;
+  }
+
   /** @internal Lets a controller hear of changes, on the controller's clock. */
   attach(controller: PoolUser, clock: Pick<Clock, 'now'>): () => void {
     this.clock = clock;

@@ -3,7 +3,7 @@ import { configError } from '../../base/faults/flow-config-error.js';
 import { type Definition, define } from '../../base/policy-definition.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
-import { isLessLoaded } from '../../endpoints/pickers/least-loaded.js';
+import { mostOf } from '../../endpoints/pickers/least-loaded.js';
 import type { ConstraintReferences } from '../../gate/constraint.js';
 import type { QuotaDetector } from './quota-detector.js';
 
@@ -13,18 +13,7 @@ const type = 'most-budget-left-picker';
 export function mostBudgetLeft(detector: Pick<QuotaDetector, 'budgetLeft'>): EndpointPicker {
   return {
     type,
-    pick(endpoints, item, nowMs) {
-      let best = endpoints[0];
-      let most = -1;
-      for (const endpoint of endpoints) {
-        const left = detector.budgetLeft(endpoint, item, nowMs);
-        const isBetter = left > most || (left === most && best !== undefined && isLessLoaded(endpoint, best));
-        if (!isBetter) continue;
-        best = endpoint;
-        most = left;
-      }
-      return best;
-    },
+    pick: (endpoints, item, nowMs) => mostOf(endpoints, (each) => detector.budgetLeft(each, item, nowMs)),
   };
 }
 

@@ -135,19 +135,12 @@ export class Placement {
     return this.pool.endpoints.some(({ state, overloadedUntilMs }) => state === 'ready' && overloadedUntilMs > nowMs);
   }
 
-  /** The endpoint behind a view; undefined for anything that is no member of the pool. */
-  member(view: EndpointView | undefined): Endpoint | undefined {
-    if (view === undefined) return undefined;
-    const endpoint = this.pool.get(view.id);
-    return endpoint === view ? endpoint : undefined;
-  }
-
   /** Undefined when the picker, or the detector's filter, named no member of the pool. */
   private pick(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const { endpointPicker } = this.options;
     try {
       const answer = this.pool.endpoints.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs);
-      const choice = this.member(answer);
+      const choice = this.pool.member(answer);
       if (choice !== undefined) return choice;
       this.picker.violated('pick must return one of the endpoints it was given', answer);
     } catch (error) {
@@ -158,9 +151,9 @@ export class Placement {
 
   /** Fallback for a picker that failed; the detector's filter still applies. */
   private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
-    const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
+    const members = candidates.filter((candidate) => this.pool.member(candidate) !== undefined);
     const others = members.length > 0 ? members : this.reachable(item.requestClass, item.band, nowMs);
-    return this.member(fallbackPicker.pick(others, item, nowMs));
+    return this.pool.member(fallbackPicker.pick(others, item, nowMs));
   }
 
   /** The endpoints that may take the request, with room or without: the available ones, or else any that serve it. */

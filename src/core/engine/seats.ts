@@ -87,6 +87,7 @@ export class Seats implements LeaseOwner {
     this.lookAtLeases();
   }
 
+  /** Stops for good: another watch takes its place, or the controller is closed. */
   stop(): void {
     this.watch?.stop();
   }
@@ -250,10 +251,9 @@ function tellFlow(lease: SeatLease, flow: Flow, ending: Ending, nowMs: number): 
 /** The endpoint to move a lease to. @throws FlowConfigError when the pool has none, or the lease was released */
 export function destination(pool: SeatPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
   if (isReleased) throw configError('lease.bind', '', 'a lease that is held', 'one that was released');
-  const endpoint = pool.get(typeof to === 'string' ? to : to?.id);
-  if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to))
-    throw configError('lease.bind', 'endpoint', 'an endpoint of the pool', describeValue(to));
-  return endpoint;
+  const endpoint = typeof to === 'string' ? pool.get(to) : pool.member(to ?? undefined);
+  if (endpoint !== undefined) return endpoint;
+  throw configError('lease.bind', 'endpoint', 'an endpoint of the pool', describeValue(to));
 }
 
 export function moveTo(lease: SeatLease, endpoint: Endpoint): void {

@@ -2,7 +2,7 @@
 import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker } from './endpoint-picker.js';
-import { isLessLoaded } from './least-loaded.js';
+import { mostOf } from './least-loaded.js';
 
 /** The share of a cache that a request is assumed to need if no report tells: a hundred requests fill it. */
 const unknownShare = 0.01;
@@ -23,17 +23,7 @@ export function leastKvUsage(): EndpointPicker {
   return {
     type: 'least-kv-picker',
     takesSamples: true,
-    pick(endpoints) {
-      let best: EndpointView | undefined;
-      let least = Infinity;
-      for (const endpoint of endpoints) {
-        const usage = expectedUsage(endpoint);
-        if (usage > least || (usage === least && best !== undefined && !isLessLoaded(endpoint, best))) continue;
-        best = endpoint;
-        least = usage;
-      }
-      return best;
-    },
+    pick: (endpoints) => mostOf(endpoints, (endpoint) => -expectedUsage(endpoint)),
   };
 }
 

@@ -12,6 +12,23 @@ export function isLessLoaded(a: EndpointView, b: EndpointView): boolean {
   return a.dispatchedRequests / a.weight < b.dispatchedRequests / b.weight;
 }
 
+/** The endpoint with the most of what `figureOf` tells; ties: the less loaded. O(endpoints). */
+export function mostOf(
+  endpoints: readonly EndpointView[],
+  figureOf: (endpoint: EndpointView) => number,
+): EndpointView | undefined {
+  let best = endpoints[0];
+  let most = -Infinity;
+  for (const endpoint of endpoints) {
+    const figure = figureOf(endpoint);
+    const isBetter = figure > most || (figure === most && best !== undefined && isLessLoaded(endpoint, best));
+    if (!isBetter) continue;
+    best = endpoint;
+    most = figure;
+  }
+  return best;
+}
+
 /** The first of the least loaded endpoints; undefined if there are none. O(endpoints). */
 export function leastLoadedOf(endpoints: readonly EndpointView[]): EndpointView | undefined {
   let best: EndpointView | undefined;
