@@ -39,7 +39,6 @@ const defaultFairness = /* @__PURE__ */ roundRobin();
 const defaultOrdering = /* @__PURE__ */ fcfs();
 const defaultUsageLimit = /* @__PURE__ */ staticUsageLimit();
 const defaultPicker = /* @__PURE__ */ leastLoaded();
-const noFilters: readonly EndpointFilter[] = [];
 
 const limits = s.object({ maxRequests: s.optional(s.quantity('1k')), maxBytes: s.optional(s.quantity('10Gi')) });
 
@@ -206,8 +205,7 @@ export function resolveOptions<R extends FlowRequest>(
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     hasOwnNoEndpointTtl: parsed.noEndpointRequestTtl !== undefined,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
-    endpointFilters:
-      bySession.length > 0 ? [...(endpointFilters ?? noFilters), ...bySession] : (endpointFilters ?? noFilters),
+    endpointFilters: [...(endpointFilters ?? []), ...bySession],
     headroom: parsed.headroom ?? (endpointFilters === undefined && !hasGroups ? 'preferred' : 'required'),
     holBlocking,
     traceLeases: parsed.traceLeases ?? isDevelopment(),

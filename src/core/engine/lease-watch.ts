@@ -20,31 +20,21 @@ export interface WatchedLease extends Lease {
   noteOverdue(): boolean;
 }
 
-export class LeaseWatch {
+export class LeaseWatch extends OneTimer {
   readonly maxLeaseMs: number;
   readonly takesBack: boolean;
   private isTold = false;
-  private readonly timer: OneTimer;
 
   /** `onTime` is called when `look` is due. */
   constructor(maxLeaseMs: number, takesBack: boolean, clock: Clock, onTime: () => void) {
+    super(clock, onTime);
     this.maxLeaseMs = maxLeaseMs;
     this.takesBack = takesBack;
-    this.timer = new OneTimer(clock, onTime);
-  }
-
-  get isSet(): boolean {
-    return this.timer.isSet;
   }
 
   /** Sets the timer that a lease of `ageMs` needs. */
   wait(ageMs: number): void {
-    letProcessEnd(this.timer.set(Infinity, this.maxLeaseMs - ageMs));
-  }
-
-  /** Stops for good: another watch takes its place, or the controller is closed. */
-  stop(): void {
-    this.timer.stop();
+    letProcessEnd(this.set(Infinity, this.maxLeaseMs - ageMs));
   }
 
   /** Reports the due leases from the `oldest` on; returns how many. O(leases that are held too long). */

@@ -71,11 +71,7 @@ export class ShadowMode implements LeaseOwner, Standing {
   enter(request: FlowRequest, key: FlowKey): Outcome | Promise<Outcome> {
     let outcome: Outcome | undefined;
     const promise = new Promise<Outcome>((resolve, reject) => {
-      const settle = (answer: Outcome): void => {
-        outcome = answer;
-        resolve(answer);
-      };
-      this.admit(request, key, settle, () => reject(argumentError('enqueue', request, key)));
+      outcome = this.admit(request, key, () => reject(argumentError('enqueue', request, key)), resolve);
     });
     return outcome ?? promise;
   }
@@ -84,14 +80,9 @@ export class ShadowMode implements LeaseOwner, Standing {
     const wrong = wrongCall('tryEnqueue', request, key);
     if (wrong !== undefined) throw wrong;
     if (this.engine.operation.isBusy) return undefined;
-    let outcome: Outcome | undefined;
-    const resolve = (answer: Outcome): void => {
-      outcome = answer;
-    };
-    this.admit(request, key, resolve, () => {
+    return this.admit(request, key, () => {
       throw argumentError('tryEnqueue', request, key);
     });
-    return outcome;
   }
 
   /** The controller closes: leases of the engine end with the callers' from here on. */
@@ -153,27 +144,33 @@ export class ShadowMode implements LeaseOwner, Standing {
 
   // Answers of the engine.
 
-  /** `failed` is called for a call that cannot be right. */
-  private admit(request: FlowRequest, key: FlowKey, resolve: Settle, failed: () => void): void {
+  /** Returns the outcome if it is known at once. `failed` is called for a call that cannot be right. */
+  private admit(request: FlowRequest, key: FlowKey, failed: () => void, resolve?: Settle): Outcome | undefined {
+    let told: Outcome | undefined;
     let lease: ShadowLease | undefined;
     let item: QueueItem | undefined;
+    const tell = (outcome: Outcome): void => {
+      told = outcome;
+      resolve?.(outcome);
+    };
     const decided = (read: QueueItem, outcome: Outcome | undefined): void => {
       item = read;
-      lease = this.pass(read, request, outcome, resolve);
+      lease = this.pass(read, request, outcome, tell);
     };
     const settle: Settle = (outcome) => this.settled(item as QueueItem, lease, outcome);
     this.engine.intake.watch(request, key, decided, settle, failed);
+    return told;
   }
 
   /** Gives the caller a lease. `said`: the engine's outcome; undefined while the request waits there. */
   private pass(item: QueueItem, request: FlowRequest, said: Outcome | undefined, resolve: Settle) {
-    const { placement, seats } = this.engine;
+    const { seats } = this.engine;
     const inner = said?.type === 'Dispatched' ? said.lease : undefined;
     if (said === undefined) {
       this.waited++;
       this.held.add(item);
     } else if (said.type !== 'Dispatched') this.noteDrop(said);
-    const chosen = inner && (placement.member(inner.endpoint) ?? seats.pool.implicitEndpoint);
+    const chosen = inner && (seats.pool.member(inner.endpoint) ?? seats.pool.implicitEndpoint);
     const seat = inner === undefined ? this.leastUsed(item, request) : chosen;
     if (seat === undefined) {
       const { fairnessId, priority } = item;
