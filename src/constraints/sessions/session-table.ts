@@ -94,10 +94,6 @@ const none = /* @__PURE__ */ new Holdings();
 export class SessionTable {
   /** Sessions that ended because their inactivity lease was over. */
   expired = 0;
-  /** Tokens that all endpoints hold together. */
-  tokens = 0;
-  /** Sessions that are resident because other replicas told of them. */
-  elsewhereSize = 0;
   private readonly sessions = new Map<string, Session>();
   /** Sessions without a running turn, the one that is idle longest first. */
   private readonly idle = new Set<Session>();
@@ -116,6 +112,16 @@ export class SessionTable {
   /** Sessions without a running turn. */
   get idleSize(): number {
     return this.idle.size;
+  }
+
+  /** Sessions that are resident because other replicas told of them. O(sessions). */
+  get elsewhereSize(): number {
+    return [...this].filter(({ isElsewhere }) => isElsewhere).length;
+  }
+
+  /** Tokens that all endpoints hold together. O(endpoints). */
+  get tokens(): number {
+    return [...this.holdings.values()].reduce((sum, { tokens }) => sum + tokens, 0);
   }
 
   get(key: string): Session | undefined {
@@ -140,7 +146,7 @@ export class SessionTable {
   began(session: Session, endpoint: EndpointView, tokens: number): void {
     this.sessions.set(session.key, session);
     this.idle.delete(session);
-    this.setRemote(session, false);
+    session.isElsewhere = false;
     session.running++;
     session.isLeaving = false;
     this.settleAt(endpoint.id, session, tokens);
@@ -152,7 +158,7 @@ export class SessionTable {
     session.isServed = true;
     if (session.running === 0) {
       this.idle.delete(session);
-      this.setRemote(session, true);
+      session.isElsewhere = true;
     }
     this.settleAt(endpoint, session, tokens);
   }
@@ -162,10 +168,7 @@ export class SessionTable {
     this.leaveEndpoint(session);
     session.tokens = Math.max(session.tokens, tokens);
     session.endpoint = endpoint;
-    const held = this.holdings.get(endpoint) ?? put(this.holdings, endpoint, new Holdings());
-    this.tokens -= held.tokens;
-    held.add(session);
-    this.tokens += held.tokens;
+    (this.holdings.get(endpoint) ?? put(this.holdings, endpoint, new Holdings())).add(session);
   }
 
   /** The context of a session with a running turn has at least so many tokens. */
@@ -212,15 +215,9 @@ export class SessionTable {
     this.idle.delete(session);
     if (this.sessions.get(session.key) !== session) return false;
     this.sessions.delete(session.key);
-    this.setRemote(session, false);
+    session.isElsewhere = false;
     this.leaveEndpoint(session);
     return true;
-  }
-
-  private setRemote(session: Session, isElsewhere: boolean): void {
-    if (session.isElsewhere === isElsewhere) return;
-    session.isElsewhere = isElsewhere;
-    this.elsewhereSize += isElsewhere ? 1 : -1;
   }
 
   private leaveEndpoint(session: Session): void {
@@ -228,9 +225,7 @@ export class SessionTable {
     session.endpoint = undefined;
     const held = endpoint === undefined ? undefined : this.holdings.get(endpoint);
     if (endpoint === undefined || held === undefined) return;
-    this.tokens -= held.tokens;
     held.remove(session);
-    this.tokens += held.tokens;
     if (held.sessions === 0) this.holdings.delete(endpoint);
   }
 }
