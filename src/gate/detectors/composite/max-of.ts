@@ -194,21 +194,15 @@ function unusedName(type: string, used: ReadonlySet<string>): string {
 }
 
 /** How files have them. Children are names; the loader makes their detectors. */
-interface CompositeParameters {
-  detectors: readonly string[];
+const shape = {
+  detectors: s.list(s.text('the name of a saturation detector'), 'an array of names, at least one entry'),
   /** Child → the stages that it judges; a child that is not in it judges both. */
-  stages?: Readonly<Record<string, readonly Stage[]>> | undefined;
-}
+  stages: s.optional(s.record(s.list(s.oneOf('prefill', 'decode')))),
+};
 
-const parameters: s.Schema<CompositeParameters> = s.object(
-  {
-    detectors: s.list(s.text('the name of a saturation detector'), 'an array of names, at least one entry'),
-    stages: s.optional(s.record(s.list(s.oneOf('prefill', 'decode')))),
-  },
-  checkNames,
-);
+const parameters = s.object(shape, checkNames);
 
-function checkNames({ detectors, stages = {} }: CompositeParameters, report: s.Report): void {
+function checkNames({ detectors, stages = {} }: s.Output<typeof shape>, report: s.Report): void {
   if (!Array.isArray(detectors)) return;
   if (detectors.length === 0) report('at least one entry', ['detectors']);
   detectors.forEach((name, index) => {

@@ -171,22 +171,15 @@ function stagePools(): (pool: PoolView) => readonly StagePool[] {
 }
 
 /** The names of the detectors: one for both stages, or one for each. */
-interface StageParameters {
-  detector?: string | undefined;
-  prefill?: string | undefined;
-  decode?: string | undefined;
-}
+const shape = s.optionals(s.text(), 'detector', 'prefill', 'decode');
 
-function namesOneOrBoth({ detector, prefill, decode }: StageParameters, report: s.Report): void {
+function namesOneOrBoth({ detector, prefill, decode }: s.Output<typeof shape>, report: s.Report): void {
   const isOne = detector !== undefined && prefill === undefined && decode === undefined;
   const isTwo = detector === undefined && prefill !== undefined && decode !== undefined;
   if (!isOne && !isTwo) report('either "detector", or both "prefill" and "decode"');
 }
 
-const parameters: s.Schema<StageParameters> = s.object(
-  { detector: s.optional(s.text()), prefill: s.optional(s.text()), decode: s.optional(s.text()) },
-  namesOneOrBoth,
-);
+const parameters = s.object(shape, namesOneOrBoth);
 
 export const stageAwarePlugin: Definition<SaturationDetector, DetectorReferences> = define(
   type,

@@ -60,7 +60,7 @@ export class CostFairSelector extends CostSelector implements FlowSelector {
     this.leaving = undefined;
     if (flow.waiting === 0 && this.held.delete(flow)) this.tree.releaseHeld(leaf);
     if (!leaf.isActive) this.tree.review(leaf);
-    else this.lookAtFirst(leaf);
+    else this.tree.renew(leaf, leaf.firstFlow?.head?.sequence);
   }
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
@@ -89,13 +89,6 @@ export class CostFairSelector extends CostSelector implements FlowSelector {
     this.tree.orphan(this.leafOf(flow));
     this.latestFlow = undefined;
     this.latestLeaf = undefined;
-  }
-
-  private lookAtFirst(leaf: Share): void {
-    const arrival = leaf.firstFlow?.head?.sequence ?? leaf.arrival;
-    if (arrival === leaf.arrival) return;
-    leaf.arrival = arrival;
-    this.tree.renew(leaf);
   }
 
   private leafOf(flow: FlowView): Share {

@@ -61,8 +61,8 @@ export class HeldShards implements FlowSelector {
     const leaf = this.tree.leaf(name);
     const line = this.lines.get(name) ?? put(this.lines, name, new FifoQueue());
     line.push(place);
-    leaf.arrival = line.peek()?.sequence ?? leaf.arrival;
-    if (leaf.isActive) return void this.tree.renew(leaf);
+    if (leaf.isActive) return void this.tree.renew(leaf, line.peek()?.sequence);
+    leaf.arrival = item.sequence;
     follow(leaf, this.shards.tree.leaf(name));
     this.tree.activate(leaf, false);
   }
@@ -94,11 +94,7 @@ export class HeldShards implements FlowSelector {
     line?.remove(place);
     const leaf = this.tree.leaf(name);
     const first = line?.peek();
-    if (first !== undefined) {
-      leaf.arrival = first.sequence;
-      this.tree.renew(leaf);
-      return;
-    }
+    if (first !== undefined) return void this.tree.renew(leaf, first.sequence);
     this.lines.delete(name);
     this.tree.deactivate(leaf);
     unfollow(this.tree, leaf);

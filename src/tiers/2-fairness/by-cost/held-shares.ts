@@ -52,9 +52,7 @@ export function heldShares(ofPolicy: ShareTree, leafOf: (flow: FlowView) => Shar
 
   function lookAtFirst({ fairnessId }: FlowView): void {
     const standIn = tree.leafOf(fairnessId);
-    if (!standIn.isActive) return;
-    standIn.arrival = standIn.firstFlow?.head?.sequence ?? standIn.arrival;
-    tree.renew(standIn);
+    if (standIn.isActive) tree.renew(standIn, standIn.firstFlow?.head?.sequence);
   }
 
   return {

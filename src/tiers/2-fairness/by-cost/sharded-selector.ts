@@ -164,11 +164,10 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
     shard.work += work;
     shard.places++;
     const leaf = this.tree.leaf(shard.name);
-    const { arrival } = leaf;
-    leaf.arrival = shard.line.peek()?.sequence ?? item.sequence;
-    if (shard.places === 1) this.tree.activate(leaf, kept === undefined);
     // A request that waits once more may stand before those that were there.
-    else if (leaf.arrival !== arrival) this.tree.renew(leaf);
+    if (leaf.isActive) return void this.tree.renew(leaf, shard.line.peek()?.sequence);
+    leaf.arrival = item.sequence;
+    this.tree.activate(leaf, kept === undefined);
   }
 
   private hold(item: ItemView): void {
@@ -199,9 +198,8 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
     // Sums of fractions leave a remainder.
     shard.work = shard.places === 0 ? 0 : shard.work - place.work;
     const leaf = this.tree.leaf(shard.name);
-    if (shard.places === 0) return void this.tree.deactivate(leaf);
-    leaf.arrival = shard.line.peek()?.sequence ?? leaf.arrival;
-    this.tree.renew(leaf);
+    if (shard.places === 0) this.tree.deactivate(leaf);
+    else this.tree.renew(leaf, shard.line.peek()?.sequence);
   }
 
   /** Afterwards `turn` is the place of the request that goes, and `place` that of the other. */

@@ -128,8 +128,10 @@ export class ShareTree {
     }
   }
 
-  /** Another request of the leaf stands first now. */
-  renew(leaf: Share): void {
+  /** What stands first in the leaf has this arrival number now. */
+  renew(leaf: Share, arrival: number | undefined): void {
+    if (arrival === undefined || arrival === leaf.arrival) return;
+    leaf.arrival = arrival;
     leaf.siblings.order.correct(leaf, 0);
   }
 

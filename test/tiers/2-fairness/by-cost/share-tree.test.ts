@@ -154,8 +154,7 @@ describe('another request in front', () => {
     const { tree, come } = make(1);
     const [a, b] = [come('a', 1), come('b', 2)];
     expect(tree.next()).toBe(a);
-    a.arrival = 3;
-    tree.renew(a);
+    tree.renew(a, 3);
     expect([tree.next(), a.counter]).toEqual([b, 0]);
   });
 });
