@@ -1,6 +1,7 @@
 /** Subpath of the package → the file that is its public face. Builds, tests and checks all read it here. */
 const folders = {
   types: 'types',
+  budgets: 'spending',
   config: 'config',
   http: 'adapters/http',
   node: 'adapters/node',

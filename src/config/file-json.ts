@@ -53,7 +53,7 @@ export function endpointPickerJsonSchema(headgate: s.Schema<unknown>): string {
 }
 
 /** `made`: every plugin, also those inside others, which cannot be found otherwise. */
-type LoadedSections = { readonly options: FlowControllerOptions; readonly made: readonly object[] };
+type LoadedSections = { readonly options: FlowControllerOptions; readonly made: object[] };
 
 /** @internal Sections of an EndpointPickerConfig in a file of another kind; undefined with problems, which it notes. */
 export function loadSections(

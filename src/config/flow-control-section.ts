@@ -75,7 +75,7 @@ function evictionTable(plugins: References) {
     ),
     maxRevocationsPerDecision: option('Requests evicted by one decision; 2 without it.', s.positiveInteger()),
     evictionConfirmationGrace: option(
-      'How long a freed seat needs to show in the saturation. Without it: `0s`, or `500ms` for a detector that reads reports.',
+      'Until a freed seat shows. Without it: `0s`, or `500ms` for a detector that reads reports.',
       ttl(),
     ),
     evictionConfirmationTimeout: option('When a victim that stays is written off; `10s` without it.', interval('10s')),
@@ -112,7 +112,7 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     constraintPluginRefs: option('Judge each request by itself.', s.list(plugins.reference('constraint'))),
     ...evictionTable(plugins),
     mode: option(
-      '`admission`: nothing waits. `shadow`: everything is decided, nothing held or dropped; `queue` without it.',
+      '`admission`: nothing waits. `shadow`: nothing is held or dropped; `queue` without it.',
       s.oneOf('queue', 'admission', 'shadow'),
     ),
     admissionPolicyPluginRef: option('Rejects requests before all else.', plugins.reference('admission')),
@@ -122,7 +122,7 @@ function sectionSchema(plugins: References, defaults: ConfigDefaults) {
     ),
     endpointFilterPluginRefs: option('Where a request may go at all.', s.list(plugins.reference('endpointFilter'))),
     headroom: option(
-      '`preferred`: a request goes to a server that is full, when all are. Without it: `required` with filters or groups of servers, else `preferred`.',
+      '`preferred`: a full server takes it when all are. Without it: `required` with filters or groups of servers, else `preferred`.',
       s.oneOf('preferred', 'required'),
     ),
     holBlocking: option(

@@ -265,4 +265,6 @@ export interface ResolvedOptions extends BandRegistrySettings, Filled<Pick<FlowC
   readonly pool?: EndpointPool | undefined;
   readonly endpointPicker: EndpointPicker;
   readonly endpointFilters: readonly EndpointFilter[];
+  /** Constraints that park flows. */
+  readonly partMakers: readonly Constraint[];
 }

@@ -23,6 +23,7 @@ import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
 import type { ItemView } from '../tiers/views.js';
+import { isMaker } from './engine/parts.js';
 import type { FlowRequest } from './flow-request.js';
 import { askedFlows, type FlowSettingsSource, namedFlows } from './flow-settings.js';
 import type { Eviction, FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions, Shadow } from './options.js';
@@ -178,11 +179,14 @@ export function resolveOptions<R extends FlowRequest>(
   const parsed = s.parse(options, input, subject);
   const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout, maxConcurrency } = parsed;
   const bands = [...parsed.bands];
-  const bySession = sessionFilters(constraintsOf(parsed));
+  const constraints = constraintsOf(parsed);
+  const bySession = sessionFilters(constraints);
+  const partMakers = constraints.filter(isMaker<Constraint>);
   // `hasOneDetector` has seen to it that there is one, or constraints.
   const saturationDetector =
     parsed.saturationDetector ?? (maxConcurrency === undefined ? noDetector : concurrencyDetector({ maxConcurrency }));
   const profiles = flowsOf(parsed);
+  const mayPark = profiles.mayCap || partMakers.length > 0;
   const hasGroups = namesGroups(parsed);
   const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : hasGroups ? 'flow' : 'band');
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
@@ -196,14 +200,15 @@ export function resolveOptions<R extends FlowRequest>(
     bandOrder: orderOf(parsed),
     flows: profiles,
     limits: fill(parsed.limits, defaultLimits),
-    bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed, profiles, holBlocking) })),
-    defaultBand: resolveBand(defaultBand, parsed, profiles, holBlocking),
-    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed, profiles, holBlocking),
+    bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed, mayPark, holBlocking) })),
+    defaultBand: resolveBand(defaultBand, parsed, mayPark, holBlocking),
+    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed, mayPark, holBlocking),
     maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, rules.countBands(bands)),
     flowIdleTimeoutMs: flowIdleTimeout,
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     hasOwnNoEndpointTtl: parsed.noEndpointRequestTtl !== undefined,
+    partMakers,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
     endpointFilters: [...(endpointFilters ?? []), ...bySession],
     headroom: parsed.headroom ?? (endpointFilters === undefined && !hasGroups ? 'preferred' : 'required'),
@@ -215,7 +220,7 @@ export function resolveOptions<R extends FlowRequest>(
 function resolveBand(
   band: ParsedBand,
   parsed: Parsed,
-  { mayCap }: FlowSettingsSource,
+  mayPark: boolean,
   holBlocking: ResolvedOptions['holBlocking'],
 ): ResolvedBand {
   const { limits: global, defaultRequestTtl } = parsed;
@@ -230,7 +235,7 @@ function resolveBand(
     ordering: band.ordering,
     saturationDetector: band.saturationDetector,
     holdsFlows: holBlocking !== 'band',
-    parksFlows: band.maxInFlightPerFlow !== undefined || mayCap,
+    parksFlows: band.maxInFlightPerFlow !== undefined || mayPark,
     maxInFlightPerFlow: band.maxInFlightPerFlow,
     minShare: band.minShare,
     endpoints: band.endpoints,

@@ -8,11 +8,10 @@ const shortMs = 1000;
 /** Warns of times to live below a second: they were probably meant in seconds, and options take milliseconds. */
 export function warnOfShortTtls(options: Partial<FlowControllerOptions<never>>, clock: Clock): void {
   if (clock !== realClock) return;
-  const { defaultRequestTtl, noEndpointRequestTtl, bands = [], defaultBand, defaultNegativeBand } = options;
-  warn('defaultRequestTtl', defaultRequestTtl);
-  warn('noEndpointRequestTtl', noEndpointRequestTtl);
-  warn('defaultBand.requestTtl', defaultBand?.requestTtl);
-  warn('defaultNegativeBand.requestTtl', defaultNegativeBand?.requestTtl);
+  for (const name of ['defaultRequestTtl', 'noEndpointRequestTtl'] as const) warn(name, options[name]);
+  const { bands = [], ...templates } = options;
+  for (const name of ['defaultBand', 'defaultNegativeBand'] as const)
+    warn(`${name}.requestTtl`, templates[name]?.requestTtl);
   for (const [index, { requestTtl }] of bands.entries()) warn(`bands[${index}].requestTtl`, requestTtl);
 }
 
@@ -33,8 +32,6 @@ export function warnOfLimits({ bands = [] }: Partial<FlowControllerOptions<never
     const all = resolved.limits[name];
     if (own.length < 2 || sum === Infinity || sum <= all) continue;
     const together = `limits.${name} of the bands add up to ${sum}, more than the ${all} of all`;
-    warnOperator(
-      `${together}: lower bands can fill the queue, and higher ones are rejected then. Write overflow: 'fair' to let these pass.`,
-    );
+    warnOperator(`${together}: lower bands can fill the queue. With overflow: 'fair' higher ones pass.`);
   }
 }

@@ -199,14 +199,15 @@ function untold(nowMs: number): RequestWait {
 /** `Math.min`: there is room when one of the endpoints has some; `Math.max`: when the last of the constraints has. */
 function combined(waits: readonly RequestWait[], pick: (...instants: number[]) => number): RequestWait {
   const atMs = pick(...waits.map((wait) => wait.atMs));
-  const missing = waits.find((wait) => wait.atMs === atMs)?.missing ?? '';
-  return { atMs, notBeforeMs: pick(...waits.map(({ notBeforeMs }) => notBeforeMs)), missing };
+  const { missing = '', isBudget } = waits.find((wait) => wait.atMs === atMs) ?? {};
+  return { atMs, notBeforeMs: pick(...waits.map(({ notBeforeMs }) => notBeforeMs)), missing, isBudget };
 }
 
 /** A copy. Throws for values that cannot be read. */
 function readWait(answer: unknown): RequestWait | typeof wrong {
   if (typeof answer !== 'object' || answer === null) return wrong;
-  const { atMs, notBeforeMs, missing } = answer as Partial<Record<keyof RequestWait, unknown>>;
+  const { atMs, notBeforeMs, missing, isBudget } = answer as Partial<Record<keyof RequestWait, unknown>>;
   if (typeof atMs !== 'number' || typeof notBeforeMs !== 'number' || typeof missing !== 'string') return wrong;
-  return Number.isNaN(atMs) || Number.isNaN(notBeforeMs) ? wrong : { atMs, notBeforeMs, missing };
+  const isRight = !Number.isNaN(atMs) && !Number.isNaN(notBeforeMs);
+  return isRight ? { atMs, notBeforeMs, missing, isBudget: isBudget === true || undefined } : wrong;
 }

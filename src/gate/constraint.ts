@@ -13,6 +13,8 @@ export interface RequestWait {
   readonly notBeforeMs: number;
   /** The room that is missing, to complete "waits for …". */
   readonly missing: string;
+  /** True for a budget of the sender itself, which no other server helps. */
+  readonly isBudget?: boolean | undefined;
 }
 
 /** True when the request cannot have room by its deadline. */

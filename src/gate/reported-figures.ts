@@ -33,6 +33,10 @@ export interface QuotaFigure {
   readonly isLearnt: boolean;
   /** True when other processes take from it too: `used` is what all took, as far as is known. @default false */
   readonly isShared?: boolean;
+  /** The fairness ID, or the part of its path, whose budget it is. @default the quota is a provider's */
+  readonly owner?: string;
+  /** The span of the calendar at whose end all is free again; `perMs` is its usual length. @default none */
+  readonly calendar?: 'day' | 'week' | 'month';
 }
 
 /** The quotas, and counts of the reports and figures that could not be used. */

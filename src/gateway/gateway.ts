@@ -13,7 +13,6 @@ import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { UploadLimits } from '../base/stream/upload-watch.js';
 import type { EndpointPool, FlowController, FlowStats, SaturationDetector } from '../index.js';
-import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
 import { BodyReader } from './bodies/body-reader.js';
 import { makeAgent } from './forwarding/connections.js';
@@ -40,6 +39,7 @@ import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handl
 import { type TurnSockets, turnSockets } from './requests/turn-sockets.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
 import { ApiError } from './shared/api-error.js';
+import { BudgetState, budgetsIn } from './shared/budget-state.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
 import type { GatewayWorkers } from './shared/gateway-workers.js';
 import { modelsOf } from './shared/model-label.js';
@@ -89,7 +89,10 @@ export async function createGateway(
   const [undici, promClient, ws] = await Promise.all([loadUndici(), loadPromClient(), loadWs()]);
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = await SharedState.connect(config.sharedState, log, workers);
-  const running = new RunningGateway(config, log, undici, promClient, shared, ws);
+  // Each worker has a part of the requests, and a file of its own.
+  const file = config.budgets?.file?.concat(workers === undefined ? '' : `.${workers.place.worker}`);
+  const state = file === undefined ? undefined : new BudgetState(file, log);
+  const running = new RunningGateway(config, log, undici, promClient, shared, ws, state);
   try {
     if (telemetry !== undefined) running.tell(telemetry);
     await running.listen();
@@ -113,7 +116,8 @@ class RunningGateway implements Gateway {
   private readonly metrics: MetricsSource | undefined;
   private readonly shared: SharedState | undefined;
   private readonly page: OperatorPage | undefined;
-  private observations: readonly Observation[] = [];
+  /** They end with the gateway. */
+  private observations: readonly { stop(): unknown }[] = [];
   private readonly handler: RequestHandler;
   private readonly operators: OperatorRoutes;
   private readonly server: Server;
@@ -134,6 +138,7 @@ class RunningGateway implements Gateway {
     promClient: PromClient | undefined,
     shared: SharedState | undefined,
     ws: typeof import('ws') | undefined,
+    state: BudgetState | undefined,
   ) {
     this.config = config;
     this.shared = shared;
@@ -145,6 +150,7 @@ class RunningGateway implements Gateway {
     this.upstreams = new Upstreams((id) => log('warn', 'foreign-server', { endpoint: id, message: removed }));
     this.flow = createFlow(config, this.upstreams, shared, (req) => this.handler.revocationOf(req));
     this.knownModels = new KnownModels(config);
+    if (state !== undefined) this.observations = [state.follow(() => budgetsIn(this.config.constraints))];
     const { flow, upstreams, bodies, counters, knownModels } = this;
     const isDraining = (): boolean => this.closed !== undefined;
     this.handler = new RequestHandler(
@@ -203,6 +209,7 @@ class RunningGateway implements Gateway {
     const { metrics, traces, pool, fairnessIds } = this.config.openTelemetry ?? {};
     const tracer = trace.getTracer('headgate');
     this.observations = [
+      ...this.observations,
       ...(metrics ? [openTelemetryMetrics(this.flow, { pool, fairnessIdAttribute: fairnessIds })] : []),
       ...(traces
         ? [traceFlowControl(this.flow, { tracer, requestSpans: true, fairnessIdAttribute: fairnessIds })]
@@ -273,6 +280,9 @@ class RunningGateway implements Gateway {
     // This comes before they are in force. With quotas of its own, this replica could once more dispatch as much as all
     // replicas together.
     this.shared?.shareQuotas(config.constraints, before.constraints);
+    const nowMs = performance.now();
+    if (config !== before)
+      budgetsIn(config.constraints)?.restore(budgetsIn(before.constraints)?.saved(nowMs) ?? [], nowMs);
     try {
       this.flow.reconfigure({
         endpointFilters: undefined,
@@ -315,8 +325,8 @@ class RunningGateway implements Gateway {
     await this.agent.destroy();
     await leasesEnd(this.flow, streams);
     this.drops.stop();
-    for (const observation of this.observations) observation.stop();
     await this.shared?.close();
+    for (const observation of this.observations) await observation.stop();
     return this.flow.stats();
   }
 
@@ -434,6 +444,7 @@ function needingRestart(before: GatewayConfig, after: GatewayConfig): string[] {
   return [
     ...(isSame(before.listen, after.listen) ? [] : ['listen']),
     ...(isSame(before.admin.listen, after.admin.listen) ? [] : ['admin.port']),
+    ...(before.budgets?.file === after.budgets?.file ? [] : ['budgets.file']),
     ...(isSame(before.inspector, after.inspector) ? [] : ['inspector']),
     ...(isSame(before.openTelemetry, after.openTelemetry) ? [] : ['openTelemetry']),
     ...(before.limits.maxHeaderBytes === after.limits.maxHeaderBytes ? [] : ['limits.maxHeaderBytes']),

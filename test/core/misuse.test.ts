@@ -276,8 +276,8 @@ describe('limits of bands that add up to more than that of all', () => {
     const lines = stderr();
     const flow = new FlowController({ saturationDetector, limits, bands });
     const warning =
-      'headgate: limits.maxRequests of the bands add up to 120, more than the 100 of all: lower bands can fill the queue, ' +
-      "and higher ones are rejected then. Write overflow: 'fair' to let these pass.";
+      'headgate: limits.maxRequests of the bands add up to 120, more than the 100 of all: lower bands can fill the queue. ' +
+      "With overflow: 'fair' higher ones pass.";
     expect(lines).toEqual([warning]);
     flow.reconfigure({ defaultRequestTtl: '1m' });
     expect(lines).toHaveLength(1);

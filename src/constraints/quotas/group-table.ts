@@ -88,7 +88,7 @@ function memberOf({ by, label = '' }: ResolvedGroup, { id, labels }: EndpointVie
 }
 
 /** `gpt-4o*` is every model whose name begins so. */
-function isOfFamily(model: string, family: string): boolean {
+export function isOfFamily(model: string, family: string): boolean {
   return family.endsWith('*') ? model.startsWith(family.slice(0, -1)) : model === family;
 }
 

@@ -19,12 +19,12 @@ import type { QuotaFigures } from '../../gate/reported-figures.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { ItemView } from '../../tiers/views.js';
 import { GroupTable } from './group-table.js';
-import type { Hold } from './quota.js';
-import { QuotaGroup, windowsOf } from './quota-group.js';
+import { correctHolds, type Hold, isRefusal, settleHolds } from './quota.js';
+import { QuotaGroup, waitIn, windowsOf } from './quota-group.js';
 import type { QuotaDetectorOptions, ResolvedQuotaOptions } from './quota-options.js';
 import { groupOfEachEndpoint, quotaOptions, quotaParameters } from './quota-options.js';
 import { readRateLimitHeaders } from './rate-limit-headers.js';
-import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
+import { averageKey, modelOf, RequestEstimate } from './request-estimate.js';
 
 /** A constraint that also tells how much of its budgets is left. */
 export interface QuotaDetector extends Constraint {
@@ -94,7 +94,7 @@ class Quotas implements QuotaDetector {
   waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait {
     const amounts = this.estimate.of(item);
     const model = modelOf(item);
-    const waits = endpoints.map((endpoint) => this.waitAt(this.table.of(endpoint, model, nowMs), amounts, nowMs));
+    const waits = endpoints.map((endpoint) => waitIn(this.table.of(endpoint, model, nowMs), amounts, nowMs));
     const first = waits.reduce((a, b) => (b.atMs < a.atMs ? b : a));
     const soonestMs = Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs));
     return { ...first, notBeforeMs: this.options.rejectInfeasible ? soonestMs : nowMs };
@@ -142,13 +142,7 @@ class Quotas implements QuotaDetector {
     const reservation = this.reservations.get(seat);
     const actual = reservation && this.estimate.actual(seat.usage);
     if (reservation === undefined || actual === undefined) return;
-    for (const hold of reservation.holds) {
-      const { unit } = hold.quota;
-      if (unit === 'requests') continue;
-      // The prompt is known once it is reported; an answer may still grow.
-      const isFinal = unit === 'inputTokens' && actual.inputTokens > 0;
-      if (isFinal || actual[unit] > hold.taking.amount) hold.quota.change(hold, actual[unit], nowMs);
-    }
+    correctHolds(reservation.holds, actual, nowMs);
     this.listeners.announce();
   }
 
@@ -192,7 +186,7 @@ class Quotas implements QuotaDetector {
   }
 
   private settle({ holds, status, averageKey }: Reservation, seat: SeatView, nowMs: number): void {
-    const isRefused = status !== undefined && status >= 400 && (status < 500 || status === 529);
+    const isRefused = isRefusal(status);
     const actual = seat.isReported ? this.estimate.actual(seat.usage) : undefined;
     const isTold = actual !== undefined && actual.tokens > 0;
     if (seat.isReported && actual === undefined) {
@@ -202,35 +196,13 @@ class Quotas implements QuotaDetector {
     }
     if (!isTold && !seat.isUnsent && !isRefused) this.counts.unreported++;
     if (isTold && actual.outputTokens > 0) this.estimate.learn(averageKey, actual.outputTokens);
-    for (const hold of holds) hold.quota.settle(hold, amountOf(hold), nowMs);
-
-    /** If the host reports nothing, the estimate stands. A refused request was counted, and consumed nothing. */
-    function amountOf({ quota: { unit }, taking }: Hold): number {
-      if (seat.isUnsent) return 0;
-      if (unit === 'requests') return taking.amount;
-      if (isTold) return actual[unit];
-      return isRefused ? 0 : taking.amount;
-    }
+    settleHolds(holds, seat, isTold ? actual : undefined, isRefused, nowMs);
   }
 
   /** Counts what cannot be right, and writes of the first. */
   private ignore(count: 'ignoredFigures' | 'ignoredReports', times: number, what: string): void {
     if (this.counts[count] === 0) warnOperator(`${what}. This is written once; ${count} of the quotas counts all.`);
     this.counts[count] += times;
-  }
-
-  private waitAt(groups: readonly QuotaGroup[], amounts: Amounts, nowMs: number): Required<RequestWait> {
-    let atMs = nowMs;
-    let notBeforeMs = nowMs;
-    let missing = '';
-    for (const group of groups) {
-      const room = group.room(amounts, nowMs);
-      notBeforeMs = Math.max(notBeforeMs, room.earliestMs);
-      if (!(room.atMs > atMs)) continue;
-      atMs = room.atMs;
-      missing = room.missing;
-    }
-    return { atMs, notBeforeMs, missing };
   }
 
   private fullnessAt(endpoint: EndpointView, model: string | undefined, nowMs: number): number {

@@ -8,6 +8,7 @@
  */
 import { GcraWindow } from '../../base/gcra-window.js';
 import type { QuotaSource, QuotaWindow } from '../../base/quota-window.js';
+import type { RequestWait } from '../../gate/constraint.js';
 import type { QuotaFigure } from '../../gate/reported-figures.js';
 import { FixedWindow } from './fixed-window.js';
 import { type Hold, Quota } from './quota.js';
@@ -196,6 +197,19 @@ export class QuotaGroup {
     quota.learn(told, nowMs);
     this.quotas.push(quota);
   }
+}
+
+/** When all of the groups have room, and what is missing until then. */
+export function waitIn(groups: readonly QuotaGroup[], amounts: Amounts, nowMs: number): RequestWait {
+  let atMs = nowMs;
+  let notBeforeMs = nowMs;
+  let missing = '';
+  for (const group of groups) {
+    const room = group.room(amounts, nowMs);
+    notBeforeMs = Math.max(notBeforeMs, room.earliestMs);
+    if (room.atMs > atMs) ({ atMs, missing } = room);
+  }
+  return { atMs, notBeforeMs, missing };
 }
 
 const nouns: Readonly<Record<QuotaUnit, readonly [one: string, several: string]>> = {

@@ -1,6 +1,8 @@
 /** One quota of a group: its window, what running requests hold of it, and what answers teach of its limit. */
 import { type QuotaWindow, rounding, type Taking } from '../../base/quota-window.js';
+import type { SeatView } from '../../gate/server-answer.js';
 import type { QuotaUnit, ReportedQuota } from './rate-limit-headers.js';
+import type { Amounts } from './request-estimate.js';
 
 /** The part of a quota that one running request holds. */
 export interface Hold {
@@ -81,4 +83,35 @@ export class Quota {
     window.limit = limit;
     window.burst = Math.min(limit * share, limit);
   }
+}
+
+/** Makes holds count for what was reported. An answer may still grow; the prompt is known once it is reported. */
+export function correctHolds(holds: readonly Hold[], actual: Amounts, nowMs: number): void {
+  for (const hold of holds) {
+    const { unit } = hold.quota;
+    if (unit === 'requests') continue;
+    const isFinal = unit === 'inputTokens' && actual.inputTokens > 0;
+    if (isFinal || actual[unit] > hold.taking.amount) hold.quota.change(hold, actual[unit], nowMs);
+  }
+}
+
+/** Ends holds. Without `actual` the estimate stands. A refused request was counted, and consumed nothing. */
+export function settleHolds(
+  holds: readonly Hold[],
+  { isUnsent }: SeatView,
+  actual: Amounts | undefined,
+  isRefused: boolean,
+  nowMs: number,
+): void {
+  for (const hold of holds) {
+    const { unit } = hold.quota;
+    const { amount } = hold.taking;
+    const told = unit === 'requests' ? amount : actual ? actual[unit] : isRefused ? 0 : amount;
+    hold.quota.settle(hold, isUnsent ? 0 : told, nowMs);
+  }
+}
+
+/** Whether the server did not take the request. */
+export function isRefusal(status: number | undefined): boolean {
+  return status !== undefined && status >= 400 && (status < 500 || status === 529);
 }

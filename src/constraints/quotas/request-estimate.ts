@@ -12,12 +12,14 @@ const mostAverages = 10_000;
 /** The weight of the last answer in the average. */
 const newest = 0.2;
 
+type EstimateOptions = Pick<ResolvedQuotaOptions, 'estimate' | 'output' | 'defaultOutputTokens' | 'prices'>;
+
 export class RequestEstimate {
-  private readonly options: ResolvedQuotaOptions;
+  private readonly options: EstimateOptions;
   /** The recent length of answers, in tokens, by model and tenant. */
   private readonly averages = new Map<string, number>();
 
-  constructor(options: ResolvedQuotaOptions) {
+  constructor(options: EstimateOptions) {
     this.options = options;
   }
 

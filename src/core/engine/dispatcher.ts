@@ -90,6 +90,7 @@ export class Dispatcher {
     if (operation.isBehind && backlog.expiry.mayBeDue(operation.nowMs + soonMs)) operation.read();
     const { nowMs } = operation;
     if (gate.constraints.areAny) gate.constraints.forgetRoom();
+    for (const part of parts.walkBegins) part.walkBegins(nowMs);
     let floor = -Infinity;
     while (backlog.waiting > 0) {
       if (wakeups.isPaused) return;
@@ -126,22 +127,22 @@ export class Dispatcher {
 
   /** True when a part has parked the flow of the request. */
   private parks(item: QueueItem, band: PriorityBand): boolean {
-    return this.engine.parts.parks.some((part) => part.parks(item, band));
+    const reason = this.engine.parts.obstacleTo(item, band);
+    if (reason) this.engine.backlog.park(item.flow as Flow, reason);
+    return reason !== undefined;
   }
 
   /** Decides about a request that no endpoint can take. False when its band and those below must wait as well. */
   private holdBackOrDrop(item: QueueItem): boolean {
-    const { operation, backlog, drops, gate, placement, seats, selector } = this.engine;
+    const { operation, backlog, drops, placement, seats, selector } = this.engine;
     if (!placement.isServed(item.requestClass)) {
       drops.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
       return true;
     }
-    if (gate.constraints.areAny) {
-      const wait = placement.waitOf(item, operation.nowMs);
-      if (wait !== undefined && isTooLate(wait, backlog.expiry.deadlineOf(item))) {
-        drops.evict(item, 'EvictedOther', 'over-quota', overQuota(wait, operation.nowMs));
-        return true;
-      }
+    const wait = placement.waitOf(item, operation.nowMs);
+    if (wait !== undefined && isTooLate(wait, backlog.expiry.deadlineOf(item))) {
+      drops.evict(item, 'EvictedOther', ...overQuota(wait, operation.nowMs));
+      return true;
     }
     // Foreign code may have emptied the pool in the meantime; the walk that it asked for comes next.
     return seats.pool.endpoints.length > 0 && selector.holdBack(item.flow as Flow);

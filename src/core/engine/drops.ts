@@ -98,9 +98,11 @@ export class Drops {
   }
 }
 
-/** Details for a request that the quotas cannot serve before its deadline. */
-export function overQuota({ atMs, missing }: RequestWait, nowMs: number): DropDetails {
-  return { detail: missing, retryAfterMs: Math.max(atMs - nowMs, 0) };
+/** Reason and details for a request that the quotas cannot serve before its deadline. */
+export function overQuota({ atMs, missing, isBudget }: RequestWait, nowMs: number): [DropReason, DropDetails] {
+  const details = { detail: missing, retryAfterMs: Math.max(atMs - nowMs, 0) };
+  if (!isBudget) return ['over-quota', details];
+  return ['over-budget', { ...details, policy: 'budgets', detail: `no room in time for ${missing}` }];
 }
 
 /** The time until the requests that now wait in the band are gone, ms, if its recent rate holds. */

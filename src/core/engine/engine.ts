@@ -10,7 +10,7 @@ import { Gate } from '../../gate/gate.js';
 import { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { EventHub } from '../event-hub.js';
 import type { EvictionMaker } from '../eviction.js';
-import type { Eviction, ResolvedOptions } from '../options.js';
+import type { ResolvedOptions } from '../options.js';
 import type { ShadowFigures } from '../outcome/shadow-figures.js';
 import { Backlog } from './backlog.js';
 import { bandAccounts } from './band-accounts.js';
@@ -23,7 +23,7 @@ import { LeaseTracer } from './lease-tracer.js';
 import { takeBack } from './lease-watch.js';
 import { Operation } from './operation.js';
 import { Parking } from './parking.js';
-import { Parts } from './parts.js';
+import { isMaker, type PartMaker, Parts } from './parts.js';
 import { Placement } from './placement.js';
 import { revalidation } from './revalidation.js';
 import { Seats } from './seats.js';
@@ -81,7 +81,7 @@ export class Engine {
     this.placement = new Placement(pool, this.gate, events, options);
     this.selector = new BandSelector(bands, this.gate, this.placement, options.bandOrder);
     this.admission = new GuardedAdmission(options.admission, available, this.gate, events);
-    this.parking = new Parking(this.backlog);
+    this.parking = new Parking(this.backlog, this.parts);
     this.drops = new Drops(this, events);
     const evictAll = (): void => operation.perform(() => this.drops.evictAll());
     this.shutdown = new Shutdown(clock, evictAll, () => this.closed(detach));
@@ -179,7 +179,7 @@ export class Engine {
   private installParts(options: ResolvedOptions): void {
     const { admission, backlog, drops, events, gate, parking, seats } = this;
     const { bandOrder, eviction, onDispatch, traceLeases } = options;
-    if (eviction === undefined || !isMaker(eviction.maker)) {
+    if (eviction === undefined || !isMaker<EvictionMaker>(eviction.maker)) {
       this.eviction = undefined;
       gate.keepFree(undefined);
     } else if (this.eviction === undefined) this.eviction = eviction.maker.begin(this, eviction);
@@ -197,6 +197,7 @@ export class Engine {
       onDispatch && revalidation(onDispatch, drops, events),
       admission.hearsEnds ? admission : undefined,
       this.groups,
+      ...options.partMakers.flatMap((each) => (isMaker<PartMaker>(each) ? each.begin(this) : [])),
     ]);
   }
 
@@ -219,8 +220,4 @@ export class Engine {
     this.seats.stop();
     detachFromPool();
   }
-}
-
-function isMaker(eviction: Eviction): eviction is EvictionMaker {
-  return 'begin' in eviction;
 }

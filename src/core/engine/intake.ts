@@ -23,7 +23,6 @@ import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, Outcome } from '../outcome/outcome.js';
 import { type Dispatcher, type DispatcherParts, timedOneIn } from './dispatcher.js';
 import { overQuota } from './drops.js';
-import type { InFlightCaps } from './in-flight-caps.js';
 import type { Displacement } from './overflow.js';
 import type { Parking } from './parking.js';
 import { QueueItem, type Settle } from './queue-item.js';
@@ -277,7 +276,7 @@ export class Intake {
   /** Returns a drop if the request may not come in, an endpoint if it may go at once, and otherwise how it waits. */
   private decide(item: QueueItem, nowMs: number): Drop | Endpoint | WaitTerms {
     const { terms } = this;
-    const { backlog, placement, gate, parking } = this.engine;
+    const { backlog, placement, gate, parts } = this.engine;
     terms.displaces = undefined;
     terms.wantsWalk = false;
     terms.isBehind = false;
@@ -289,7 +288,7 @@ export class Intake {
     if (this.options.mode === 'admission') return placement.choose(item, nowMs) ?? this.noEndpoint(item, nowMs);
     const isOver = !this.fits(item, band);
     if (isOver && neverFits(this.engine, item, band)) return limitDrop(this.engine, item, band, terms) ?? terms;
-    const isParked = parking.caps !== undefined && this.isParked(item, band, parking.caps, nowMs);
+    const isParked = parts.obstacle.length > 0 && this.isParked(item, band, nowMs);
     terms.isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, nowMs);
     if (!terms.isBehind && !isParked && gate.admits(band, nowMs)) {
       // A request that goes at once needs no place in the queue.
@@ -309,7 +308,7 @@ export class Intake {
   private dropIfTooLate(item: QueueItem, nowMs: number): Drop | undefined {
     const wait = this.engine.placement.waitOf(item, nowMs);
     if (wait === undefined || !isTooLate(wait, nowMs + item.ttlMs)) return undefined;
-    return this.engine.drops.drop(item, 'RejectedCapacity', 'over-quota', overQuota(wait, nowMs));
+    return this.engine.drops.drop(item, 'RejectedCapacity', ...overQuota(wait, nowMs));
   }
 
   /** Returns a drop if the request may not come in, whatever waits. Otherwise sets its band. */
@@ -386,11 +385,12 @@ export class Intake {
   }
 
   /** True when its flow is parked, or will be because it is at its cap. */
-  private isParked(item: QueueItem, band: PriorityBand, caps: InFlightCaps, nowMs: number): boolean {
+  private isParked(item: QueueItem, band: PriorityBand, nowMs: number): boolean {
     const { terms } = this;
-    terms.flow ??= this.engine.backlog.bands.flows.flowOf(band, item, nowMs);
+    const { backlog, parts } = this.engine;
+    terms.flow ??= backlog.bands.flows.flowOf(band, item, nowMs);
     const { isParked, waitsFor, waiting } = terms.flow;
-    terms.park = isParked ? waitsFor : waiting === 0 ? caps.obstacle(item, band) : undefined;
+    terms.park = isParked ? waitsFor : waiting === 0 ? parts.obstacleTo(item, band) : undefined;
     return terms.park !== undefined;
   }
 

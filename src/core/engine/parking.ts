@@ -1,11 +1,12 @@
-/** Flows at their cap are parked, so that others pass, until their first request fits: a part, while caps are. */
+/** Flows at a cap of their own are parked, so that others pass, until their first request fits; a part while caps are. */
 import type { LinkedList } from '../../base/queues/linked-list.js';
-import type { Flow, WaitingItem } from '../../tiers/flow.js';
+import type { Flow } from '../../tiers/flow.js';
+import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Backlog } from './backlog.js';
 import { hasCaps, InFlightCaps } from './in-flight-caps.js';
-import type { Part } from './parts.js';
+import type { Part, Parts } from './parts.js';
 import type { QueueItem } from './queue-item.js';
 import type { SeatLease } from './seats.js';
 
@@ -13,9 +14,11 @@ export class Parking implements Part {
   /** Undefined while no flow has a cap. */
   caps: InFlightCaps | undefined = undefined;
   private readonly backlog: Backlog;
+  private readonly parts: Parts;
 
-  constructor(backlog: Backlog) {
+  constructor(backlog: Backlog, parts: Parts) {
     this.backlog = backlog;
+    this.parts = parts;
   }
 
   /** Takes new options, while no flow is parked. O(in flight) where flows have caps. */
@@ -23,11 +26,8 @@ export class Parking implements Part {
     this.caps = hasCaps(options) ? new InFlightCaps(options, running) : undefined;
   }
 
-  parks(item: QueueItem, band: PriorityBand): boolean {
-    const account = this.caps?.obstacle(item, band);
-    if (account === undefined) return false;
-    this.backlog.park(item.flow as Flow, account);
-    return true;
+  obstacle(item: QueueItem, band: PriorityBand): Reason | undefined {
+    return this.caps?.obstacle(item, band);
   }
 
   seated({ item }: SeatLease): void {
@@ -39,15 +39,15 @@ export class Parking implements Part {
     for (const flow of this.caps?.givenBack(item) ?? []) this.review(flow);
   }
 
-  /** Unparks a flow when its first request is below its cap. True when the flow may go. */
+  /** Unparks a flow when nothing is in the way of its first request. True when the flow may go. */
   review(flow: Flow): boolean {
     if (!flow.isParked) return false;
-    const account = this.caps?.obstacle(flow.head as WaitingItem, flow.band);
-    if (account === flow.waitsFor) return false;
+    const reason = this.parts.obstacleTo(flow.head as QueueItem, flow.band);
+    if (reason === flow.waitsFor) return false;
     this.backlog.unpark(flow);
     // If many fairness IDs share the flow, its next request may wait for something else.
-    if (account === undefined) return true;
-    this.backlog.park(flow, account);
+    if (reason === undefined) return true;
+    this.backlog.park(flow, reason);
     return false;
   }
 

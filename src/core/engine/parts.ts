@@ -1,9 +1,30 @@
 /** What options add to the way of requests: a part is made while its option is there. Without any, the way is plain. */
+import type { Gate } from '../../gate/gate.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
+import type { Flow } from '../../tiers/flow.js';
+import type { Reason } from '../../tiers/flows-aside.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Lease } from '../outcome/lease.js';
+import type { Backlog } from './backlog.js';
 import type { QueueItem } from './queue-item.js';
 import type { SeatLease } from './seats.js';
+
+/** An option that brings the code of its part. */
+export interface PartMaker {
+  begin(engine: PartHost): Part;
+}
+
+export function isMaker<M extends object>(option: object): option is M {
+  return 'begin' in option;
+}
+
+/** What the part of an option sees. */
+export interface PartHost {
+  readonly operation: { readonly nowMs: number; want(): void };
+  readonly backlog: Backlog;
+  readonly gate: Gate;
+  readonly parking: { review(flow: Flow): boolean };
+}
 
 export interface Part {
   /** True when a lease keeps the payload of its request, because the request may wait once more. */
@@ -12,8 +33,10 @@ export interface Part {
   arrived?(item: QueueItem): void;
   /** A request waits from now on. */
   queued?(): void;
-  /** It is the turn of a waiting request. True: its flow was parked instead, so that others pass. */
-  parks?(item: QueueItem, band: PriorityBand): boolean;
+  /** A walk begins: flows that it has parked may go again. */
+  walkBegins?(nowMs: number): void;
+  /** The reason for which the flow of a request is parked, so that others pass; undefined: it may take its turn. */
+  obstacle?(item: QueueItem, band: PriorityBand): Reason | undefined;
   /** A waiting request may go, and an endpoint was found for it. True: it was dropped instead. */
   revokes?(item: QueueItem): boolean;
   /** A request got its seat, whether it waited or not. */
@@ -42,7 +65,8 @@ export class Parts {
   keepPayload = false;
   arrived: Hearing<'arrived'> = [];
   queued: Hearing<'queued'> = [];
-  parks: Hearing<'parks'> = [];
+  walkBegins: Hearing<'walkBegins'> = [];
+  obstacle: Hearing<'obstacle'> = [];
   revokes: Hearing<'revokes'> = [];
   seated: Hearing<'seated'> = [];
   dropped: Hearing<'dropped'> = [];
@@ -51,6 +75,15 @@ export class Parts {
   putBack: Hearing<'putBack'> = [];
   gateClosed: Hearing<'gateClosed'> = [];
   looksAtMs: Hearing<'looksAtMs'> = [];
+
+  /** What the flow of the request has to wait for, apart from its turn. */
+  obstacleTo(item: QueueItem, band: PriorityBand): Reason | undefined {
+    for (const part of this.obstacle) {
+      const reason = part.obstacle(item, band);
+      if (reason) return reason;
+    }
+    return undefined;
+  }
 
   /** Takes the parts of the options; undefined where an option is not there. They hear in this order. */
   install(parts: readonly (Part | undefined)[]): void {

@@ -224,11 +224,11 @@ function* ofSeats({ seats, eviction }: Engine): Violations {
       yield `endpoint ${id} has ${inFlightRequests} seats and ${tokens} tokens taken: below 0`;
 }
 
-/** A flow is parked only while its first request has no room under its cap; a cap counts what runs. */
-function* ofCaps({ parking: { caps }, seats }: Engine, bands: readonly PriorityBand[]): Violations {
+/** A flow is parked only while something of its own is in the way of its first request; a cap counts what runs. */
+function* ofCaps({ parking: { caps }, parts, seats }: Engine, bands: readonly PriorityBand[]): Violations {
   for (const band of bands)
     for (const { name, head, waitsFor } of band.aside.of('parked'))
-      if (head === undefined || caps?.obstacle(head, band) !== waitsFor)
+      if (head === undefined || parts.obstacleTo(head as QueueItem, band) !== waitsFor)
         yield `${flowName(name, band)} is parked without need`;
   const running = [...seats.running];
   for (const lease of running) {

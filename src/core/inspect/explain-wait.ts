@@ -112,10 +112,11 @@ function judge(
   const lowest = higher[higher.length - 1];
   if (gate.isPoolEmpty(nowMs))
     return by('pool', `${name} waits: ${gate.whyUnavailable(nowMs) ?? 'the pool has no endpoints'}`);
-  if (caps !== undefined && (flow.isParked || caps.obstacle(item, band) !== undefined))
-    return by('cap', `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})`);
+  const first = (flow.isParked && flow.head) || item;
+  if (caps?.obstacle(first, band) !== undefined)
+    return by('cap', `${name} waits for its own cap (${capText(caps, first, band)})`);
   const next = placement.awaitedGroup(item, nowMs);
-  if (flow.isHeld) {
+  if (flow.waitsFor !== undefined) {
     if (next !== undefined) return by('endpoints', `${name} ${next}`);
     const wait = placement.waitOf(item, nowMs);
     if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);

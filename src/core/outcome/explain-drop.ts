@@ -90,9 +90,9 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
 }
 
 function causeOf({ type, reason }: Drop): DropCause {
+  if (reason === 'over-budget') return 'budget';
   switch (type) {
     case 'RejectedCapacity':
-      if (reason === 'over-budget') return 'budget';
       return reason === 'overloaded' ? 'overloaded' : 'saturated';
     case 'RejectedNoEndpoints':
     case 'EvictedNoEndpoints':

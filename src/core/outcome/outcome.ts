@@ -27,7 +27,7 @@ export type OutcomeType = 'Dispatched' | DropType;
  * - `infeasible`: its turn came when it could not have met its deadline any more (`edf({ dropInfeasible: true })`).
  * - `over-quota`: a quota has no room for it before its time to live is over; `detail` says which, `retryAfterMs` when
  *   there will be room.
- * - `over-budget`: an admission policy has no budget left for it; `retryAfterMs`, when there will be some again.
+ * - `over-budget`: no budget is left for it; `retryAfterMs`, when there will be some again.
  * - `revoked`: it became void while it waited: the host's `onDispatch` gave a reason, and `detail` says why.
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.

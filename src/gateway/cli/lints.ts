@@ -1,9 +1,11 @@
 /** Lints: settings that are each valid but do not go together. Every sentence names both. */
 import { groupLabel } from '../../base/endpoint-turns.js';
+import { Problems } from '../../base/problems.js';
 import { parseDuration } from '../../base/schema/duration.js';
 import { readYaml } from '../../config/read-yaml.js';
 import type { GatewayConfig } from '../index.js';
 import type { SenderConfig } from '../settings/gateway-config.js';
+import { withPlans } from '../settings/plan-budgets.js';
 import type { Resolved } from './effective-settings.js';
 import { bytes, ms } from './format-numbers.js';
 
@@ -214,7 +216,10 @@ export function declaredIn(text: string): Declared {
     const { type, parameters }: Record<string, unknown> = { ...Object(entry) };
     return typeof type === 'string' ? [{ type, parameters: { ...Object(parameters) } }] : [];
   });
-  return { plugins, flowControl: { ...Object(documents.find((each) => each.flowControl !== undefined)?.flowControl) } };
+  const { flowControl, auth, budgets } = Object(
+    documents.find((each) => each.flowControl !== undefined) ?? documents[0],
+  );
+  return { plugins, flowControl: { ...Object(withPlans(flowControl, auth, budgets, new Problems())) } };
 }
 
 /** The parameters of those of one type. */

@@ -1,9 +1,11 @@
 /** The tenants of a gateway file by its keys and by the plans of its flow control, and what of them leads nowhere. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
+import type { QuotaFigure } from '../../types/index.js';
 import type { GatewayConfig } from '../index.js';
 import type { SenderConfig } from '../settings/gateway-config.js';
+import { budgetsIn } from '../shared/budget-state.js';
 import type { Effective, Resolved } from './effective-settings.js';
-import { atATime, bytes, joined, quantity } from './format-numbers.js';
+import { atATime, bytes, joined, ms, quantity } from './format-numbers.js';
 import { type Declared, type Lints, sendersOf } from './lints.js';
 
 /** The plan of every tenant that has no other stands under this name. */
@@ -19,7 +21,15 @@ function namedFlows({ flowControl: { plans, tenants, flows } }: Declared) {
   };
 }
 
+/** Budgets count in each process, and a restart forgets them, unless the file says otherwise. */
+function* budgetLints({ constraints, budgets }: GatewayConfig): Lints {
+  if (budgetsIn(constraints) === undefined) return;
+  yield 'budgets hold in each replica and worker: with two of them tenants may spend twice as much';
+  if (budgets?.file === undefined) yield 'a restart forgets what tenants have spent: there is no budgets.file';
+}
+
 export function* tenantLints(config: GatewayConfig, { bands }: Resolved, declared: Declared): Lints {
+  yield* budgetLints(config);
   const { plans, tenants, flows } = namedFlows(declared);
   const had = new Set(tenants.values());
   for (const plan of plans) if (!had.has(plan)) yield `no tenant has the plan ${plan} (flowControl.tenants)`;
@@ -48,7 +58,8 @@ export function effectiveTenants(config: GatewayConfig, options: Resolved, decla
   const entries = names.slice(0, mostListed).map((tenant) => {
     const own = senders.filter((sender) => sender.tenant === tenant);
     const plan = flows.includes(tenant) ? undefined : (tenants.get(tenant) ?? tenants.get(anyTenant));
-    const parts = [comesBy(own), plan !== undefined && `plan ${plan}`, settingsOf(options, tenant)];
+    const spends = budgetsIn(config.constraints)?.budgetsOf(tenant, 0).map(budgetOf) ?? [];
+    const parts = [comesBy(own), plan !== undefined && `plan ${plan}`, settingsOf(options, tenant), ...spends];
     return [tenant, joined('; ', parts)] as const;
   });
   const rest = names.length - entries.length;
@@ -65,6 +76,11 @@ function comesBy(senders: readonly SenderConfig[]): string {
     senders.length === 0 ? 'no key' : `priority ${priorities.join(' or ')}`,
     senders.some(({ trusted }) => trusted) && 'trusted',
   ]);
+}
+
+/** `team acme: 200,000 tokens per 1m`. */
+function budgetOf({ group, unit, limit, calendar, perMs }: QuotaFigure): string {
+  return `${group}: ${quantity(limit)} ${unit} per ${calendar ?? ms(perMs)}`;
 }
 
 function settingsOf({ flows }: Resolved, tenant: string): string | undefined {

@@ -11,6 +11,7 @@ import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
 import { isRankField } from '../bodies/generation-body.js';
 import { isPictureTokens } from '../sizes/picture-tokens.js';
 import type { FileRank, GatewayFile } from './gateway-config.js';
+import { budgetsSection } from './plan-budgets.js';
 import { sharedStateSchema } from './read-shared-state.js';
 import { type SecretSources, secret, section } from './secrets.js';
 
@@ -81,6 +82,7 @@ const sender = {
   objective: option('A name of `objectives`.', nameOf('an objective')),
   priority: option('The priority, instead of an objective.', s.integer()),
   maxPriority: option('The highest that it may ask for.', s.integer()),
+  plan: option('Its plan.', nameOf('a plan')),
   trusted: row('Whether its flow headers are believed.', offByDefault),
 };
 
@@ -105,7 +107,7 @@ const health = s.object({
   timeout: row('For the answer of a check.', span('1s')),
   failures: option('Failed checks in a row until it gets no work.', count, 3),
   successes: option('Good checks in a row until it gets work again.', count, 1),
-  whenAllSilent: option('When none answers: each keeps its work, or all are ill.', s.oneOf('keep', 'ill'), 'keep'),
+  whenAllSilent: option('When none answers.', s.oneOf('keep', 'ill'), 'keep'),
 });
 
 const timeouts = s.object({
@@ -208,7 +210,7 @@ export function fileSchema(
   const key = s.object({ key: row('What the client sends.', aSecret), ...sender });
   const auth = s.object({
     keys: option('The keys that are known.', section(s.list(section(key)), 'an array'), []),
-    anonymous: option('Whoever has no known key; rejected where only keys are here.', s.object(sender)),
+    anonymous: option('Whoever has no known key.', s.object(sender)),
   });
   const sharedState = sharedStateSchema(sources, written.sharedState);
   const listen = s.object({
@@ -233,13 +235,14 @@ export function fileSchema(
     objectives: option('Names of priorities.', s.record(s.integer()), {}),
     serviceTiers: option('Objectives by `service_tier`.', s.record(nameOf('an objective')), {}),
     models: row('Names of models.', s.orEmpty(models)),
-    cors: option('Scripts of other origins; without it none may call.', cors),
+    cors: option('Scripts of other origins.', cors),
     drain: row('What SIGTERM waits for.', s.orEmpty(drain)),
     log: row('What is logged.', s.orEmpty(log)),
     contract: option('How drops are answered.', s.oneOf('gateway-api', 'llm-d', 'dynamo'), 'gateway-api'),
-    bandHeadroom: row('Answers say how many more may wait in their band.', offByDefault),
+    bandHeadroom: row('Answers tell it.', offByDefault),
     families: row('Agents of one family are one flow, `tenant/@session`.', offByDefault),
     sharedState: option('Limits of all replicas; without it each has its own.', sharedState),
+    budgets: option('What tenants may spend.', budgetsSection),
     plugins: row('As in an EndpointPickerConfig, and modules of your own.', s.anything(plugins)),
     saturationDetector: row('The older place for `flowControl.saturationDetector`.', s.anything(saturationDetector)),
     flowControl: row('As in an EndpointPickerConfig.', s.anything(flowControl)),

@@ -5,6 +5,7 @@ import type { MetricProfile, RankDialect } from '../../upstream/index.js';
 import type { CorsConfig } from '../shared/cors.js';
 import type { SharedStateConfig } from '../shared/store-connection.js';
 import type { PictureTokens } from '../sizes/picture-tokens.js';
+import type { BudgetsSection } from './plan-budgets.js';
 
 type Numbers<K extends string> = Readonly<Record<K, number>>;
 type Flags<K extends string> = Readonly<Record<K, boolean>>;
@@ -119,6 +120,8 @@ export interface GatewayConfig {
   readonly families: boolean;
   /** The state that this gateway shares with its replicas; undefined: every limit is its own. */
   readonly sharedState?: SharedStateConfig | undefined;
+  /** Undefined: tenants have no budgets. */
+  readonly budgets?: BudgetsSection | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;
   /** The file names no detector: one that needs the servers' metrics may be replaced where there are none. */
@@ -136,7 +139,9 @@ export interface GatewayConfig {
 type Optional<K extends string, T> = { readonly [Name in K]?: T | undefined };
 
 /** The sender of requests; `objective` names a priority. */
-export type FileSender = Omit<SenderConfig, 'priority'> & Optional<'objective', string> & Optional<'priority', number>;
+export type FileSender = Omit<SenderConfig, 'priority'> &
+  Optional<'objective' | 'plan', string> &
+  Optional<'priority', number>;
 
 /** How a server is told ranks: the numbers of `map` stand beside names of objectives. */
 export type FileRank = RankDialect | 'auto' | { readonly field: string; readonly map: GatewayConfig['objectives'] };

@@ -9,6 +9,7 @@ import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import { type Constraint, defaultRegistry, type PluginRegistry, type SaturationDetector } from '../../index.js';
 import { fileSchema } from './file-schema.js';
 import type { FileSender, GatewayConfig, GatewayFile, SenderConfig } from './gateway-config.js';
+import { type BudgetsSection, planBudgets, withPlans } from './plan-budgets.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import type { SecretSources } from './secrets.js';
 
@@ -41,7 +42,7 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
     for (const { path, name } of modulesOf(parsed.plugins)) problems.add(path, expected, name);
   }
   const file = problems.check(fileSchema({ env, readFile, onMissing }, parsed), parsed);
-  const flow = readFlow(parsed, registry ?? defaultRegistry(), problems);
+  const flow = readFlow(parsed, file?.budgets, registry ?? defaultRegistry(), problems);
   if (file === undefined) throw problems.toError(subject);
   checkNames(file, problems);
   if (flow !== undefined) checkGroups(flow.flow, file, problems);
@@ -58,12 +59,23 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
 type Flow = Pick<GatewayConfig, 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint'>;
 
 /** The sections that an EndpointPickerConfig has as well; undefined when they have problems. */
-function readFlow(file: Record<string, unknown>, registry: PluginRegistry, problems: Problems): Flow | undefined {
-  const { plugins, saturationDetector, flowControl } = file;
+function readFlow(
+  file: Record<string, unknown>,
+  budgets: BudgetsSection | undefined,
+  registry: PluginRegistry,
+  problems: Problems,
+): Flow | undefined {
+  const { plugins, saturationDetector, flowControl: given, auth } = file;
+  const flowControl = withPlans(given, auth, budgets, problems);
   const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
   const loaded = loadSections(sections, registry, problems);
+  const ofPlans = budgets && planBudgets(budgets, flowControl, problems);
   if (loaded === undefined) return undefined;
   const { options, made } = loaded;
+  if (ofPlans !== undefined) {
+    made.push(ofPlans);
+    options.constraints = [...(options.constraints ?? []), ofPlans];
+  }
   return {
     // Bodies wait in the memory of this process, so a file without a limit must not mean all of it.
     flow: {
@@ -73,7 +85,7 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, probl
     hasDefaultDetector: saturationDetector === undefined && Object(flowControl).saturationDetector === undefined,
     detectors: made.filter((plugin): plugin is SaturationDetector => 'saturation' in plugin),
     constraints: made.filter((plugin): plugin is Constraint => 'withRoomFor' in plugin),
-    flowFingerprint: JSON.stringify({ ...sections, plugins }),
+    flowFingerprint: JSON.stringify({ ...sections, plugins, ...budgets, file: '', headers: '' }),
   };
 }
 

@@ -132,6 +132,12 @@ describe('the detail of a drop', () => {
     [1000, 0],
     [400, 0],
   ])('tells of a quota that has room at %i, asked at 1000, that %i ms are left', (atMs, retryAfterMs) => {
-    expect(overQuota({ atMs, notBeforeMs: atMs, missing: 'tokens' }, 1000)).toEqual({ detail: 'tokens', retryAfterMs });
+    const wait = { atMs, notBeforeMs: atMs, missing: 'tokens' };
+    expect(overQuota(wait, 1000)).toEqual(['over-quota', { detail: 'tokens', retryAfterMs }]);
+    const [reason, details] = overQuota({ ...wait, isBudget: true }, 1000);
+    expect([reason, details]).toEqual([
+      'over-budget',
+      { policy: 'budgets', detail: 'no room in time for tokens', retryAfterMs },
+    ]);
   });
 });

@@ -1,0 +1,45 @@
+/** Days, weeks and months of a time zone, however many hours they have. */
+
+const dayMs = 86_400_000;
+export type CalendarSpan = 'day' | 'week' | 'month';
+/** The spans, and their usual length. */
+export const calendarSpans: Readonly<Record<CalendarSpan, number>> = { day: dayMs, week: 7 * dayMs, month: 30 * dayMs };
+
+const dayOf = (year: number, month: number, day: number): number => Date.UTC(year, month - 1, day) / dayMs;
+
+/** From `atMs` to the first instant of the next span: midnight, or where the zone skips that, what comes after it. */
+export function leftOf(span: CalendarSpan, zone: string, atMs: number): number {
+  const format = dateFormat(zone);
+  const dateAt = (instantMs: number): [year: number, month: number, day: number] => {
+    const parts = format.formatToParts(instantMs);
+    const of = (wanted: string): number => Number(parts.find(({ type }) => type === wanted)?.value);
+    return [of('year'), of('month'), of('day')];
+  };
+  const [year, month, day] = dateAt(atMs);
+  const today = dayOf(year, month, day);
+  // Day 0, of 1970, was a Thursday; weeks begin on Mondays.
+  const nexts = { day: today + 1, week: today + 7 - ((today + 3) % 7), month: dayOf(year, month + 1, 1) };
+  let before = atMs;
+  let after = Math.ceil(atMs) + (nexts[span] - today + 2) * dayMs;
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (dayOf(...dateAt(middle)) >= nexts[span]) after = middle;
+    else before = middle;
+  }
+  return after - atMs;
+}
+
+/** @throws RangeError for a zone that does not exist */
+function dateFormat(timeZone: string): Intl.DateTimeFormat {
+  const parts = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
+  return new Intl.DateTimeFormat('en-u-ca-gregory-nu-latn', { timeZone, ...parts });
+}
+
+/** Whether a text names a time zone, such as `Europe/Berlin`. */
+export function isZone(zone: unknown): zone is string {
+  try {
+    return typeof zone === 'string' && zone !== '' && dateFormat(zone) !== undefined;
+  } catch {
+    return false;
+  }
+}

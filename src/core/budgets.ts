@@ -1,0 +1,116 @@
+/**
+ * `budgets()`, with the part that parks flows of senders without budget: others pass, and walks do not look at them.
+ *
+ *     parked ── the instant at which its budget has room, or something is given back ──► its first request is looked at
+ *
+ * Invariant: an owner for whom a flow is parked is in `queue` for an instant no later than its budget has room.
+ */
+import TinyQueue from 'tinyqueue';
+import { put } from '../base/put.js';
+import * as s from '../base/schema/schema.js';
+import { BudgetLimit, type Budgets } from '../constraints/budgets/budget-limit.js';
+import { type BudgetsOptions, budgetOptions } from '../constraints/budgets/budget-options.js';
+import { isTooLate } from '../gate/constraint.js';
+import type { Flow } from '../tiers/flow.js';
+import type { Reason } from '../tiers/flows-aside.js';
+import type { Part, PartHost, PartMaker } from './engine/parts.js';
+import type { QueueItem } from './engine/queue-item.js';
+import type { SeatLease } from './engine/seats.js';
+
+/** The flows that wait for budgets of one owner. */
+class Account implements Reason {
+  readonly kind = 'parked';
+  readonly flows: Set<Flow> = new Set();
+  /** The earliest instant that its owner is in the queue for. Written by BudgetParking. */
+  dueAtMs = Infinity;
+}
+
+class BudgetParking implements Part {
+  private readonly engine: PartHost;
+  private readonly budgets: BudgetLimit;
+  private readonly accounts = new Map<string, Account>();
+  private readonly queue = new TinyQueue<{ owner: string; atMs: number }>([], (a, b) => a.atMs - b.atMs);
+  /** Owners whose flows the next walk looks at. */
+  private readonly due = new Set<string>();
+
+  constructor(engine: PartHost, budgets: BudgetLimit) {
+    this.engine = engine;
+    this.budgets = budgets;
+    budgets.subscribe((owner) => this.note(owner));
+  }
+
+  /** What it takes may leave others of its owners no hope. */
+  seated({ item }: SeatLease): void {
+    const { operation } = this.engine;
+    if (this.accounts.size > 0)
+      for (const owner of this.budgets.ownersOf(item.fairnessId, operation.nowMs))
+        if (this.note(owner)) operation.want();
+  }
+
+  obstacle(item: QueueItem): Reason | undefined {
+    const { backlog, gate, operation } = this.engine;
+    try {
+      const wait = this.budgets.obstacle(item, operation.nowMs);
+      // One that cannot have room in time takes its turn, in which it is dropped.
+      if (wait === undefined || isTooLate(wait, backlog.expiry.deadlineOf(item))) return undefined;
+      const { owner, atMs } = wait;
+      const account = this.accounts.get(owner) ?? put(this.accounts, owner, new Account());
+      if (atMs < account.dueAtMs) {
+        account.dueAtMs = atMs;
+        this.queue.push({ owner, atMs });
+        gate.constraints.lookAt(atMs);
+      }
+      return account;
+    } catch {
+      // What fails is asked as a constraint next, which reports it.
+      return undefined;
+    }
+  }
+
+  walkBegins(nowMs: number): void {
+    const { accounts, due, queue, engine } = this;
+    for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
+      const account = accounts.get(next.owner);
+      if (next.atMs > nowMs && account !== undefined && account.flows.size > 0) {
+        engine.gate.constraints.lookAt(next.atMs);
+        break;
+      }
+      queue.pop();
+      if (account !== undefined && next.atMs === account.dueAtMs) account.dueAtMs = Infinity;
+      due.add(next.owner);
+    }
+    if (due.size === 0) return;
+    const owners = [...due];
+    due.clear();
+    for (const owner of owners) {
+      const account = accounts.get(owner);
+      for (const flow of [...(account?.flows ?? [])]) engine.parking.review(flow);
+      if (account?.flows.size === 0) accounts.delete(owner);
+    }
+  }
+
+  private note(owner: string): boolean {
+    if (this.accounts.has(owner)) this.due.add(owner);
+    return this.due.has(owner);
+  }
+}
+
+class ParkingBudgets extends BudgetLimit implements PartMaker {
+  /** One for each controller that has the budgets, however often it is reconfigured. */
+  private readonly parts = new WeakMap<PartHost, Part>();
+
+  begin(engine: PartHost): Part {
+    return this.parts.get(engine) ?? put(this.parts, engine, new BudgetParking(engine, this));
+  }
+}
+
+/**
+ * What senders may spend, by fairness ID and by level of its path: requests, tokens or money, per second to calendar
+ * month. A request waits while its budget refills within its time to live, and delays nobody else; otherwise it is
+ * dropped at once, with the time at which there will be room. Its estimate is held at its dispatch, and settled at its
+ * end. One that is larger than a limit goes when all of it is free. O(budgets) for each request.
+ * @throws FlowConfigError
+ */
+export function budgets<R = unknown>(options: BudgetsOptions<R>): Budgets {
+  return new ParkingBudgets(s.parse(budgetOptions, options, 'budgets'));
+}
