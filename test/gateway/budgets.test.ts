@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createGateway } from '../../src/gateway/index.js';
 import { fileOf, loadFor, startGateway } from './support/gateway.js';
 import { startUpstream } from './support/upstream.js';
@@ -50,6 +50,35 @@ describe('a tenant whose budget is used up', () => {
     expect((await post(asked, as('b'))).status).toBe(200);
     expect((await second).status).toBe(200);
     expect(performance.now() - began).toBeGreaterThan(900);
+  });
+
+  it('reads with its own key what is left', async () => {
+    const { post, gateway } = await startGateway(await file({}, [{ requests: 2, per: 'month' }, { tokens: 1000 }]));
+    expect((await post(asked, as('a'))).status).toBe(200);
+    const read = async (key: string) => {
+      const answer = await fetch(`${gateway.url}/v1/budget`, as(key));
+      return [answer.status, ((await answer.json()) as { data?: unknown }).data];
+    };
+    await vi.waitFor(async () => {
+      expect(await read('a')).toEqual([
+        200,
+        [
+          {
+            of: 'acme',
+            unit: 'requests',
+            limit: 2,
+            per: 'month',
+            used: 1,
+            reserved: 0,
+            left: 1,
+            resets_at: expect.any(Number),
+          },
+          expect.objectContaining({ unit: 'tokens', limit: 1000, per: 60 }),
+        ],
+      ]);
+    });
+    expect(await read('b')).toEqual([200, [expect.objectContaining({ of: 'other', left: 100 })]]);
+    expect(await read('c')).toEqual([401, undefined]);
   });
 
   it('has not more after a reload', async () => {

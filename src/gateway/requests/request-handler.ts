@@ -32,6 +32,7 @@ import type { KnownModels } from '../metrics/known-models.js';
 import { cutterOf, knownStateOf, type RequestState } from '../request-state.js';
 import type { GatewayConfig, SenderConfig } from '../settings/gateway-config.js';
 import { ApiError, sendError, sendJson, uploadEnds } from '../shared/api-error.js';
+import { budgetsIn } from '../shared/budget-state.js';
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 import { mayHave } from '../shared/model-label.js';
@@ -164,6 +165,7 @@ export class RequestHandler {
         throw new ApiError(405, 'method_not_allowed', message, { allow: methods });
       }
       if (req.method === 'POST') this.enter(state);
+      else if (path === '/v1/budget') this.answerBudget(state);
       else this.answerModels(state).catch((error: unknown) => this.fail(state, error));
     } catch (error) {
       this.fail(state, error);
@@ -371,6 +373,18 @@ export class RequestHandler {
     else throw noModel(wanted);
   }
 
+  /** What the tenant of the key has left. */
+  private answerBudget({ res, sender }: RequestState): void {
+    const tenant = sender?.tenant ?? 'default-flow';
+    const all = budgetsIn(this.setup.config.constraints)?.budgetsOf(tenant, performance.now()) ?? [];
+    const data = all.map(({ owner, unit, limit, perMs, calendar, used, reserved, resetsInMs }) => ({
+      ...{ of: owner, unit, limit, per: calendar ?? perMs / 1_000, used, reserved },
+      left: Math.max(limit - used - reserved, 0),
+      resets_at: Math.ceil((Date.now() + resetsInMs) / 1_000),
+    }));
+    sendJson(res, 200, { object: 'list', data });
+  }
+
   private ended(state: RequestState, isSent: boolean): void {
     if (state.isServed && state.model !== undefined) this.parts.knownModels.served(state.model, state.targetModel);
     const { promptTokens = 0 } = state.lease?.usage ?? {};
@@ -424,5 +438,7 @@ export const nothingAt = ({ req, path }: RequestState): ApiError =>
 
 /** The methods of a path of clients. */
 function methodsOf(path: string): string {
-  return path === '/v1/models' || path.startsWith('/v1/models/') ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
+  return path === '/v1/budget' || path === '/v1/models' || path.startsWith('/v1/models/')
+    ? 'GET, HEAD, OPTIONS'
+    : 'POST, OPTIONS';
 }
