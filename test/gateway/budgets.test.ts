@@ -81,6 +81,18 @@ describe('a tenant whose budget is used up', () => {
     expect(await read('c')).toEqual([401, undefined]);
   });
 
+  it('reads it in headers of answers where the file says so', async () => {
+    const text = await file({}, [{ requests: 5, per: 'month' }, { tokens: 1000 }]);
+    const { post } = await startGateway({ ...text, budgets: { ...text.budgets, headers: true } });
+    const { headers } = await post(asked, as('a'));
+    const told = (name: string) => headers.get(`x-ratelimit-${name}`);
+    expect([told('limit-requests'), told('remaining-requests'), told('limit-tokens')]).toEqual(['5', '4', '1000']);
+    expect(told('reset-requests')).toMatch(/^\d+ms$/);
+    expect(
+      (await (await startGateway(text)).post(asked, as('a'))).headers.get('x-ratelimit-limit-requests'),
+    ).toBeNull();
+  });
+
   it('has not more after a reload', async () => {
     const text = await file();
     const { post, gateway } = await startGateway(text);

@@ -99,6 +99,21 @@ export function budgetsIn(constraints: readonly Constraint[]): Budgets | undefin
   return constraints.find((each): each is Budgets => 'budgetsOf' in each);
 }
 
+/** `x-ratelimit-…` as OpenAI has them, of the budget of which least is left. */
+export function rateLimitHeaders(budgets: Budgets | undefined, tenant: string): Record<string, string> {
+  const all = budgets?.budgetsOf(tenant, performance.now()) ?? [];
+  const headers: Record<string, string> = {};
+  for (const wanted of ['requests', 'tokens']) {
+    const left = ({ limit, used, reserved }: (typeof all)[number]): number => Math.max(limit - used - reserved, 0);
+    const [least] = all.filter(({ unit }) => unit === wanted).sort((a, b) => left(a) - left(b));
+    if (least === undefined) continue;
+    headers[`x-ratelimit-limit-${wanted}`] = String(least.limit);
+    headers[`x-ratelimit-remaining-${wanted}`] = String(Math.floor(left(least)));
+    headers[`x-ratelimit-reset-${wanted}`] = `${Math.ceil(least.resetsInMs)}ms`;
+  }
+  return headers;
+}
+
 function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
