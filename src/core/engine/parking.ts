@@ -1,4 +1,4 @@
-/** Flows at a cap of their own are parked, so that others pass, until their first request fits; a part while caps are. */
+/** Flows at their cap are parked, so that others pass, until their first request fits: a part, while caps are. */
 import type { LinkedList } from '../../base/queues/linked-list.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { Reason } from '../../tiers/flows-aside.js';
