@@ -295,6 +295,25 @@ describe('many senders', () => {
   });
 });
 
+describe('senders without budget', () => {
+  it('are not asked by walks, until their budgets have room', async () => {
+    const { ask, now, flow, clock, detector } = world(byFlow({ unit: 'requests', limit: 1, per: '60s' }));
+    for (let i = 0; i < 1000; i++) {
+      now(`tenant ${i}`).release();
+      void ask(`tenant ${i}`, { ttlMs: 120_000 });
+    }
+    await turns();
+    const asked = vi.spyOn(detector as Budgets & { obstacle(): unknown }, 'obstacle');
+    for (let i = 0; i < 100; i++) now(`other ${i}`).release();
+    expect(asked.mock.calls.length).toBeLessThan(1000);
+    expect(flow.stats().waiting).toBe(1000);
+    audit(flow);
+    clock.advance(60_000);
+    await turns();
+    expect(flow.stats().waiting).toBe(0);
+  });
+});
+
 describe('the options of budgets', () => {
   const one = { unit: 'tokens', limit: 1 } as const;
   it.each<[object, string]>([
