@@ -94,9 +94,9 @@ function goesBefore(kept: ItemView, { priority, sequence }: ItemView): boolean {
 
 class Ledger implements Constraint {
   readonly type: string = type;
-  readonly subscribe: (listener: () => void) => () => void;
-  private readonly settings: Settings;
   private readonly started = new Listeners();
+  readonly subscribe: Listeners['subscribe'] = this.started.subscribe;
+  private readonly settings: Settings;
   private readonly lengths = new OutputLengths();
   private readonly ledgers = new WeakMap<EndpointView, EndpointLedger>();
   private kept: Kept | undefined = undefined;
@@ -104,7 +104,6 @@ class Ledger implements Constraint {
 
   constructor(settings: Settings) {
     this.settings = settings;
-    this.subscribe = this.started.subscribe;
   }
 
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
@@ -153,14 +152,13 @@ class Ledger implements Constraint {
   capacity(endpoints: readonly EndpointView[], nowMs: number): CapacityFigure[] {
     return endpoints.flatMap((endpoint) => {
       const limits = this.limitsOf(endpoint);
-      const used = this.usedOf(endpoint, nowMs);
-      const figure = (dimension: (typeof dimensions)[number]): CapacityFigure => ({
-        endpoint: endpoint.id,
-        dimension,
-        used: used[dimension],
-        limit: limits[dimension],
-      });
-      return dimensions.filter((dimension) => limits[dimension] < Infinity).map(figure);
+      const ledger = this.ledgerOf(endpoint);
+      const { unstarted, prefill } = ledger;
+      const slots = endpoint.inFlightRequests + ledger.foreignRequests;
+      const used: Limits = { slots, unstarted, prefill, kv: ledger.held(nowMs) };
+      return dimensions
+        .filter((dimension) => limits[dimension] < Infinity)
+        .map((dimension) => ({ endpoint: endpoint.id, dimension, used: used[dimension], limit: limits[dimension] }));
     });
   }
 
@@ -220,16 +218,6 @@ class Ledger implements Constraint {
       unstarted: Math.max(1, Math.floor(unstarted * weight)),
       prefill: prefillTokens * weight,
       kv: kvTokens * weight,
-    };
-  }
-
-  private usedOf(endpoint: EndpointView, nowMs: number): Limits {
-    const ledger = this.ledgerOf(endpoint);
-    return {
-      slots: endpoint.inFlightRequests + ledger.foreignRequests,
-      unstarted: ledger.unstarted,
-      prefill: ledger.prefill,
-      kv: ledger.held(nowMs),
     };
   }
 

@@ -27,7 +27,8 @@ export interface CompositeDetector extends SaturationDetector {
   readonly readings: readonly DetectorReading[];
 }
 
-type Child = CompositeChild & { readonly name: string };
+/** `judges`: false for endpoints of other stages alone. */
+type Child = CompositeChild & { readonly name: string; readonly judges: (endpoint: EndpointView) => boolean };
 
 /**
  * The highest reading of the children: any one that is full closes the gate. Costs what the children cost together.
@@ -77,10 +78,7 @@ function composite(
   return {
     type,
     ...(detectors.some(({ needsPool }) => needsPool === true) ? { needsPool: true } : {}),
-    parts: children.map((child) => ({
-      plugin: child.detector,
-      judges: child.stages && ((endpoint) => isJudgeOf(endpoint)(child)),
-    })),
+    parts: children.map(({ detector, stages, judges }) => ({ plugin: detector, judges: stages && judges })),
     get winner() {
       return winner;
     },
@@ -118,8 +116,12 @@ function composite(
     }),
     ...(detectors.some(({ seatsOf }) => seatsOf !== undefined) && {
       seatsOf(endpoint: EndpointView, nowMs: number) {
-        const judges = children.filter(isJudgeOf(endpoint)).map(({ detector }) => detector);
-        return fewestSeats(judges, endpoint, nowMs);
+        const judging = children.filter(({ judges }) => judges(endpoint));
+        return fewestSeats(
+          judging.map(({ detector }) => detector),
+          endpoint,
+          nowMs,
+        );
       },
     }),
     filter(endpoints, nowMs) {
@@ -128,15 +130,10 @@ function composite(
   };
 }
 
-/** Whether a child judges a stage of the endpoint. */
-function isJudgeOf(endpoint: EndpointView): (child: Child) => boolean {
-  return ({ stages }) => stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
-}
-
 /** A child that fails is not blind: its fault is reported where it is read. */
-function isBlind(child: Child, endpoint: EndpointView, nowMs: number): boolean {
+function isBlind({ judges, detector }: Child, endpoint: EndpointView, nowMs: number): boolean {
   try {
-    return isJudgeOf(endpoint)(child) && child.detector.isBlindTo?.(endpoint, nowMs) === true;
+    return judges(endpoint) && detector.isBlindTo?.(endpoint, nowMs) === true;
   } catch {
     return false;
   }
@@ -144,17 +141,15 @@ function isBlind(child: Child, endpoint: EndpointView, nowMs: number): boolean {
 
 /** The part of `left` that the child keeps when it is asked about `all`; a child that fails keeps everything. */
 function filterBy(
-  child: Child,
+  { judges, detector }: Child,
   left: readonly EndpointView[],
   all: readonly EndpointView[],
   nowMs: number,
 ): readonly EndpointView[] {
-  const { detector } = child;
   if (detector.filter === undefined) return left;
-  const isInScope = (endpoint: EndpointView): boolean => isJudgeOf(endpoint)(child);
   try {
-    const kept = new Set(detector.filter(all.filter(isInScope), nowMs));
-    return left.filter((endpoint) => kept.has(endpoint) || !isInScope(endpoint));
+    const kept = new Set(detector.filter(all.filter(judges), nowMs));
+    return left.filter((endpoint) => kept.has(endpoint) || !judges(endpoint));
   } catch {
     return left;
   }
@@ -181,7 +176,10 @@ function readChildren(type: string, given: readonly (SaturationDetector | Compos
     check(isNew, `${path}.name`, 'a name that no other child has', JSON.stringify(child.name));
     const name = child.name ?? unusedName(child.detector?.type ?? '', names);
     names.add(name);
-    return { name, detector: child.detector, stages: child.stages };
+    const { detector, stages } = child;
+    const judges = (endpoint: EndpointView): boolean =>
+      stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
+    return { name, detector, stages, judges };
   });
   if (issues.length > 0) throw new FlowConfigError(type, issues);
   return children;
