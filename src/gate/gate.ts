@@ -37,15 +37,6 @@ interface DetectedBand {
   readonly endpoints?: readonly unknown[] | undefined;
 }
 
-/** Detectors of single bands; a band without one of its own is judged by the shared detector. */
-interface OwnDetectors {
-  /** Every band's own detector; the shared detector is not in it. */
-  readonly all: readonly GuardedDetector[];
-  readonly byPriority: ReadonlyMap<number, GuardedDetector>;
-  readonly ofTemplate: GuardedDetector;
-  readonly ofNegativeTemplate: GuardedDetector;
-}
-
 export class Gate {
   readonly constraints: ConstraintList;
   readonly seats: SeatListeners;
@@ -62,8 +53,10 @@ export class Gate {
   private ceilings: Ceilings;
   private options: GateOptions;
   private shared: GuardedDetector;
-  /** Detectors that judge single bands; undefined while no band has its own. */
-  private own: OwnDetectors | undefined = undefined;
+  /** Detectors that judge single bands, the shared one not among them. */
+  private own: readonly GuardedDetector[] = [];
+  /** The detector that judges the bands of a priority; undefined while no band has its own. */
+  private judgeOf: ((priority: number) => GuardedDetector) | undefined = undefined;
 
   constructor(
     pool: PoolView | AvailablePool,
@@ -129,7 +122,7 @@ export class Gate {
     this.reserve?.refresh(nowMs);
     const floor = this.constraints.fades ? this.constraints.fullness(this.pool.endpoints, nowMs) : 0;
     this.shared.read(this.pool, nowMs, floor);
-    if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs, floor);
+    if (this.judgeOf !== undefined) for (const detector of this.own) detector.read(this.pool, nowMs, floor);
     return true;
   }
 
@@ -138,13 +131,13 @@ export class Gate {
     // Asked here, because ceilings mostly stay as they are (test/structural/request-path).
     const isRanked = this.ceilings.isConstant && (band.isConfigured || band.waiting > 0);
     if (!isRanked || this.ceilings.version !== this.bands.version) this.ceilings.rank(band, this.shared.saturation);
-    if (this.own !== undefined || this.reserve !== undefined) return this.isOpenFor(band);
+    if (this.judgeOf !== undefined || this.reserve !== undefined) return this.isOpenFor(band);
     return this.shared.saturation < band.ceiling && !(this.shared.isFailing && this.shared.holdsBackAll);
   }
 
   /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */
   isOpenFor(band: PriorityBand): boolean {
-    const detector = this.own === undefined ? this.shared : this.detectorOf(band);
+    const detector = this.detectorOf(band);
     return detector.saturation < this.limitOf(band) && !(detector.isFailing && detector.holdsBackAll);
   }
 
@@ -185,7 +178,7 @@ export class Gate {
   /** Ms until a closed gate should be read again; Infinity when every change is announced. */
   get recheckMs(): number {
     const isPoolEmpty = this.pool.endpoints.length === 0;
-    const announces = this.own === undefined ? this.shared.announces : this.detectors().every((each) => each.announces);
+    const announces = this.shared.announces && this.own.every((each) => each.announces);
     const reopens = this.ceilings.reopens && this.saturation < 1;
     const fades = this.constraints.fades && this.bands.all().some((band) => band.waiting > 0 && !this.isOpenFor(band));
     if ((announces && !reopens && !fades) || isPoolEmpty) return Infinity;
@@ -217,7 +210,7 @@ export class Gate {
 
   /** True when the gate may be closed for a band and open for one below it. False while the pool is empty. */
   get judgesApart(): boolean {
-    return this.own !== undefined && this.pool.endpoints.length > 0;
+    return this.judgeOf !== undefined && this.pool.endpoints.length > 0;
   }
 
   private limitOf({ ceiling, priority }: PriorityBand): number {
@@ -226,14 +219,12 @@ export class Gate {
 
   /** The shared one for no band in particular. */
   private detectorOf(band: PriorityBand | undefined): GuardedDetector {
-    if (this.own === undefined || band === undefined) return this.shared;
-    const { byPriority, ofTemplate, ofNegativeTemplate } = this.own;
-    return byPriority.get(band.priority) ?? (band.priority < 0 ? ofNegativeTemplate : ofTemplate);
+    return this.judgeOf === undefined || band === undefined ? this.shared : this.judgeOf(band.priority);
   }
 
   /** Of the pool, and of single bands. */
   detectors(): readonly GuardedDetector[] {
-    return this.own === undefined ? [this.shared] : [this.shared, ...this.own.all];
+    return [this.shared, ...this.own];
   }
 
   /** Sets up the detectors of single bands, constraints and listeners; `reusable` detectors keep their state. */
@@ -251,22 +242,24 @@ export class Gate {
     const ofNegativeTemplate = detectorFor(defaultNegativeBand);
     const all = new Set([...byPriority.values(), ofTemplate, ofNegativeTemplate]);
     all.delete(this.shared);
-    this.own = all.size === 0 ? undefined : { all: [...all], byPriority, ofTemplate, ofNegativeTemplate };
+    this.own = [...all];
+    const ofBand = (priority: number): GuardedDetector =>
+      byPriority.get(priority) ?? (priority < 0 ? ofNegativeTemplate : ofTemplate);
+    this.judgeOf = all.size === 0 ? undefined : ofBand;
     const listed = constraints.map((plugin) => ({ plugin, judges: undefined, isFor: undefined, isRead: true }));
-    const terms = [...listed, ...this.detectors().flatMap((detector) => this.constraintsIn(detector))];
+    // The constraints that a detector has as parts judge the requests that it judges.
+    const inDetectors = this.detectors().flatMap((detector): ConstraintTerms[] => {
+      const isFor = this.judgeOf && ((band?: PriorityBand): boolean => this.detectorOf(band) === detector);
+      return detector.parts.flatMap(({ plugin, judges }) =>
+        isConstraint(plugin) ? { plugin, judges, isFor, isRead: false } : [],
+      );
+    });
+    const terms = [...listed, ...inDetectors];
     const usesGroups = [...bands, defaultBand, defaultNegativeBand].some(({ endpoints }) => endpoints !== undefined);
     this.constraints.configure(terms, gate.recheckIntervalMs, usesGroups);
     const parts = partsOf(...constraints, ...this.detectors().map(({ detector }) => detector));
     this.seats.configure(parts, seatListener, running);
     this.hearsDispatches = this.seats.hears.dispatched || this.ceilings.hearsDispatches;
-  }
-
-  /** The constraints that a detector has as parts judge the requests that it judges. */
-  private constraintsIn(detector: GuardedDetector): ConstraintTerms[] {
-    const isFor = this.own && ((band?: PriorityBand): boolean => this.detectorOf(band) === detector);
-    return detector.parts.flatMap(({ plugin, judges }) =>
-      isConstraint(plugin) ? { plugin, judges, isFor, isRead: false } : [],
-    );
   }
 
   private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {
