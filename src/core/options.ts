@@ -8,7 +8,7 @@ import type { Quantity } from '../base/schema/quantity.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
 import type { EndpointPicker } from '../endpoints/pickers/endpoint-picker.js';
-import type { EvictorSettings } from '../eviction/in-flight-evictor.js';
+import type { EvictionOptions } from '../eviction/eviction-policy.js';
 import type { UsageLimitPolicy } from '../gate/ceilings/usage-limit-policy.js';
 import type { Constraint } from '../gate/constraint.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
@@ -91,7 +91,7 @@ export interface GateOptions {
 export interface Eviction {
   readonly type: 'in-flight-eviction';
   /** @internal */
-  readonly settings: Omit<ResolvedEviction, 'graceMs' | 'maker'> & { readonly graceMs?: number | undefined };
+  readonly settings: Filled<EvictionOptions, 'graceMs'>;
 }
 
 /** What `shadow` makes. */
@@ -231,8 +231,7 @@ export interface ResolvedBand extends BandSettings {
   readonly saturationDetector: SaturationDetector | undefined;
 }
 
-export interface ResolvedEviction extends EvictorSettings {
-  readonly reserveMs: number;
+export interface ResolvedEviction extends Filled<EvictionOptions> {
   /** @internal */
   readonly maker: Eviction;
 }

@@ -4,20 +4,14 @@ import { PluginGuard, question, wrong, yesOrNo } from '../base/faults/plugin-gua
 import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import type { SeatReserve } from '../gate/seat-reserve.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
-import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
-import { Reclamation, type ReclamationSettings } from './reclamation.js';
+import type { EvictorSettings, InFlightView } from './eviction-policy.js';
+import { Reclamation } from './reclamation.js';
 
 export interface ReclaimFigures {
   /** How far the saturation is above the ceiling of the band that lacks most room. */
   readonly target: number;
   /** Saturation that the victims still leaving will free. */
   readonly pending: number;
-}
-
-/** The options of eviction, with their defaults. */
-export interface EvictorSettings extends ReclamationSettings {
-  readonly filter: EvictionFilter;
-  readonly ordering: EvictionOrdering;
 }
 
 /** The source of a band's saturation. */

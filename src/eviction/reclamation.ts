@@ -6,21 +6,16 @@
  *     issued ──confirmed──► cooling for graceMs ──► forgotten
  *        └──timeoutMs──────►
  */
-export interface ReclamationSettings {
-  /** Requests evicted by one decision, at most. */
-  readonly maxPerDecision: number;
-  /** How long a freed seat needs to show in the saturation, ms. */
-  readonly graceMs: number;
-  /** A victim that has not left after this time no longer counts as leaving, ms. */
-  readonly timeoutMs: number;
-}
+import type { EvictorSettings } from './eviction-policy.js';
+
+type ReclamationSettings = Pick<EvictorSettings, 'maxPerDecision' | 'graceMs' | 'timeoutMs'>;
 
 /** The input of a decision. */
 export interface Demand {
   readonly inFlight: number;
   readonly evictable: number;
   readonly saturation: number;
-  /** The priority of the band that waits. */
+  /** Of the band that waits. */
   readonly ceiling: number;
 }
 

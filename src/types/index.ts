@@ -19,7 +19,6 @@ export type { SessionLimit } from '../constraints/sessions/session-limit.js';
 export type { SessionLimitOptions } from '../constraints/sessions/session-options.js';
 export type * from '../constraints/sessions/session-sharing.js';
 export type { SharedPrefix } from '../constraints/sessions/session-table.js';
-export type { EvictionOptions } from '../core/eviction.js';
 export type { ControllerOverview, OverviewBounds } from '../core/inspect/overview.js';
 export type { Eviction, InFlightOptions, ResolvedOptions, Shadow } from '../core/options.js';
 export type { DropExplanation } from '../core/outcome/explain-drop.js';
@@ -30,7 +29,7 @@ export type { EndpointOptions, PoolEvents } from '../endpoints/endpoint-pool.js'
 export type { SubsetHint } from '../endpoints/filters/subset-hint-filter.js';
 export type { MetricsReport } from '../endpoints/metrics-report.js';
 export type { TokenSubject } from '../endpoints/token-estimator.js';
-export type { InFlightView } from '../eviction/eviction-policy.js';
+export type { EvictionOptions, InFlightView } from '../eviction/eviction-policy.js';
 export type { RequestWait } from '../gate/constraint.js';
 export type { AdaptiveDetector } from '../gate/detectors/adaptive/adaptive-limit.js';
 export type { BusyThresholdDetector, BusyThresholds } from '../gate/detectors/busy-threshold-detector.js';

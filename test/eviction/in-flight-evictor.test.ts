@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Candidate,
-  type EvictorSettings,
-  type Gauge,
-  InFlightEvictor,
-} from '../../src/eviction/in-flight-evictor.js';
+import type { EvictorSettings } from '../../src/eviction/eviction-policy.js';
+import { type Candidate, type Gauge, InFlightEvictor } from '../../src/eviction/in-flight-evictor.js';
 import { priorityThenTime, sheddableOnly } from '../../src/index.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
 

@@ -1,7 +1,7 @@
 /** Options in code, and the quantities that they and files are written in. */
 import { expect } from 'vitest';
 import { parseQuantity } from '../../../src/base/schema/quantity.js';
-import type { EvictionOptions } from '../../../src/core/eviction.js';
+import type { EvictionOptions } from '../../../src/eviction/eviction-policy.js';
 import {
   defaultRegistry,
   type FlowControllerOptions,

@@ -1,7 +1,8 @@
 /** Running requests, and demands before a closed gate that make the controller ask for their seats. */
 
 import { expect } from 'vitest';
-import { type EvictionOptions, inFlightEviction } from '../../../src/core/eviction.js';
+import { inFlightEviction } from '../../../src/core/eviction.js';
+import type { EvictionOptions } from '../../../src/eviction/eviction-policy.js';
 import type { EvictionFilter } from '../../../src/index.js';
 import { Rig, type Ticket } from './rig.js';
 
