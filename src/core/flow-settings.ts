@@ -14,9 +14,9 @@ import type { FlowProfile, FlowProfiles } from '../tiers/flow.js';
 /** Profiles, as the controller keeps them. */
 export interface FlowSettingsSource extends FlowProfiles {
   /** Receives failures of the host's function. */
-  reportTo(errors: PluginErrorSink): void;
+  reportTo?(errors: PluginErrorSink): void;
   /** Asks the function again when the settings are next needed. */
-  refresh(fairnessId: string): void;
+  refresh?(fairnessId: string): void;
 }
 
 /** The settings that an object names. */
@@ -25,8 +25,6 @@ export function namedFlows(profiles: ReadonlyMap<string, FlowProfile>): FlowSett
     size: profiles.size,
     mayCap: [...profiles.values()].some(({ maxInFlight }) => maxInFlight !== undefined),
     get: (fairnessId) => profiles.get(fairnessId),
-    reportTo: () => undefined,
-    refresh: () => undefined,
   };
 }
 

@@ -25,14 +25,7 @@ export function mergeReport(
   if (known !== undefined && sampledAtMs < known.sampledAtMs) return undefined;
   const ranks = report.ranks === undefined ? known?.ranks : mergeRanks(report.ranks, known?.ranks);
   const loraAdapters = report.loraAdapters ?? known?.loraAdapters;
-  return {
-    waitingQueueSize,
-    runningRequests,
-    kvCacheUsage,
-    sampledAtMs,
-    ...(ranks === undefined ? {} : { ranks }),
-    ...(loraAdapters === undefined ? {} : { loraAdapters }),
-  };
+  return { waitingQueueSize, runningRequests, kvCacheUsage, sampledAtMs, ranks, loraAdapters };
 }
 
 function mergeRanks(reported: readonly RankReport[], known: readonly RankLoad[] = []): readonly RankLoad[] {

@@ -143,7 +143,7 @@ export class Engine {
   refreshFlow(fairnessId: string): void {
     this.operation.perform(() => {
       const { bands } = this.backlog;
-      this.options.flows.refresh(fairnessId);
+      this.options.flows.refresh?.(fairnessId);
       bands.flows.refresh(fairnessId, bands.all());
       this.parking.unpark(fairnessId);
       this.operation.want();
@@ -171,7 +171,7 @@ export class Engine {
 
   /** Connects the host's functions to plugin errors. Call it before the first lookup. */
   private reportFaultsOf({ flows, bandOrder }: ResolvedOptions): void {
-    flows.reportTo(this.events);
+    flows.reportTo?.(this.events);
     bandOrder.reportTo?.(this.events);
   }
 
