@@ -104,7 +104,10 @@ export function sumOfSessions(all: readonly SessionFigures[]): SessionFigures {
   return elsewhere.length === 0 ? sums : { ...sums, elsewhere: elsewhere.reduce((sum, count) => sum + count, 0) };
 }
 
-function sumOf<K extends string>(all: readonly Readonly<Record<K, number>>[], names: readonly K[]): Record<K, number> {
+export function sumOf<K extends string>(
+  all: readonly Readonly<Record<K, number>>[],
+  names: readonly K[],
+): Record<K, number> {
   const sums = names.map((name) => [name, all.reduce((sum, each) => sum + each[name], 0)]);
   return Object.fromEntries(sums) as Record<K, number>;
 }

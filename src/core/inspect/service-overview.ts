@@ -1,5 +1,6 @@
 /** Recent service in a band, received and owed: the largest tenants, and the rest as one. */
-import type { FlowService, ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
+import { sumOf } from '../../gate/reported-figures.js';
+import { costs, type FlowService, type ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import { TopN } from './top-n.js';
 
@@ -27,8 +28,8 @@ export function serviceOverview(band: PriorityBand, count: number, nowMs: number
   const largest = new TopN<FlowService>(count, (a, b) => sizeOf(b) - sizeOf(a));
   for (const flow of service.flows) largest.offer(flow);
   const shown = new Set(largest.members);
-  const others = sumOf([service.others, ...service.flows.filter((flow) => !shown.has(flow))]);
-  const whole = sumOf([others, ...shown]);
+  const others = sumOf([service.others, ...service.flows.filter((flow) => !shown.has(flow))], costs);
+  const whole = sumOf([others, ...shown], costs);
   const tenants = largest.members.map((member): TenantOverview => {
     const flow = band.flows.get(member.fairnessId);
     const waiting = flow?.waiting ?? 0;
@@ -46,16 +47,6 @@ export function serviceOverview(band: PriorityBand, count: number, nowMs: number
 
 function sizeOf({ received, owed }: FlowService): number {
   return Math.max(received, owed);
-}
-
-function sumOf(parts: readonly ServiceFigures['others'][]): ServiceFigures['others'] {
-  const sum = { settled: 0, received: 0, owed: 0 };
-  for (const { settled, received, owed } of parts) {
-    sum.settled += settled;
-    sum.received += received;
-    sum.owed += owed;
-  }
-  return sum;
 }
 
 /** Refunds may leave less than nothing. */

@@ -24,7 +24,7 @@ export interface ServiceFigures {
   readonly others: Omit<FlowService, 'fairnessId'>;
 }
 
-const costs = ['settled', 'received', 'owed'] as const;
+export const costs = ['settled', 'received', 'owed'] as const;
 
 /** A copy of what a policy answered; undefined when it is none. May throw for foreign values. */
 export function readServiceFigures(answer: unknown): ServiceFigures | undefined {
