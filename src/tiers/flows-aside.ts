@@ -15,6 +15,7 @@
  */
 import { put } from '../base/put.js';
 import { LinkedList } from '../base/queues/linked-list.js';
+import { sum } from '../base/sum.js';
 import type { PickedBand } from './2-fairness/guarded-selector.js';
 import type { BandPolicies } from './band-policies.js';
 import type { WaitingItem } from './flow.js';
@@ -200,10 +201,4 @@ export class FlowsAside {
     for (const { contenders } of this.classes.values()) for (const flow of contenders) flow.contendsIn = undefined;
     this.classes.clear();
   }
-}
-
-function sum<T>(parts: Iterable<T>, of: (part: T) => number): number {
-  let total = 0;
-  for (const part of parts) total += of(part);
-  return total;
 }

@@ -1,4 +1,5 @@
 /** Checks every invariant of a controller, for tests. The controller does not import it. O(waiting + flows). */
+import { sum } from '../../base/sum.js';
 import type { Flow, WaitingItem } from '../../tiers/flow.js';
 import { type LongestQueues, loadPerWeight } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -256,8 +257,4 @@ function* ofEnd({ shutdown: { state }, backlog }: Engine): Violations {
   if (state !== 'closed') return;
   if (backlog.waiting > 0) yield `${backlog.waiting} requests wait in a closed controller`;
   if (backlog.expiry.isUsed) yield 'a closed controller has a timer';
-}
-
-function sum<T>(all: readonly T[], figure: (one: T) => number): number {
-  return all.reduce((total, one) => total + figure(one), 0);
 }

@@ -1,6 +1,7 @@
 /** The picture for a live page: bands, flows, longest waits. Of bounded cost, unless all flows are asked for. */
 import type { output } from 'zod/v4/core';
 import * as s from '../../base/schema/schema.js';
+import { sum } from '../../base/sum.js';
 import type { EndpointState, EndpointView } from '../../endpoints/endpoint.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Engine } from '../engine/engine.js';
@@ -179,10 +180,8 @@ function mostRelevant(bands: readonly PriorityBand[], count: number): readonly P
 
 function bandOverview(band: PriorityBand, flows: readonly FlowStanding[], inFlight: InFlightByFlow, { gate }: Engine) {
   const { flowLimits, requestTtlMs, fairness, ordering } = band.settings;
-  let running = 0;
-  for (const flow of inFlight.get(band.priority)?.values() ?? []) running += flow.inFlight;
   return {
-    inFlight: running,
+    inFlight: sum(inFlight.get(band.priority)?.values() ?? [], (flow) => flow.inFlight),
     held: band.aside.waiting.held,
     flowLimits,
     requestTtlMs,
