@@ -20,7 +20,7 @@ describe('the recipes', () => {
   });
 
   it.each(sections)('show code that stands in $program', ({ text, program }) => {
-    const blocks = [...text.matchAll(/```js\n(.*?)```/gs)].map(([, code = '']) => code);
+    const blocks = [...text.matchAll(/```(?:js|yaml)\n(.*?)```/gs)].map(([, code = '']) => code);
     expect(blocks.length).toBeGreaterThan(0);
     for (const code of blocks) expect(read(program)).toContain(code);
   });
