@@ -1,5 +1,4 @@
 /** The same answer for every request: the queue alone decides, or nothing comes in (drills, maintenance, tests). */
-import { type Definition, withoutParameters } from '../base/policy-definition.js';
 import type { AdmissionPolicy, Rejection } from './admission-policy.js';
 
 /** Admits every request. Source: BLIS, always-admit. */
@@ -13,6 +12,3 @@ const rejection: Rejection = { reason: 'every request is rejected' };
 export function rejectAll(): AdmissionPolicy {
   return { type: 'reject-all', admit: () => rejection };
 }
-
-export const alwaysAdmitPlugin: Definition<AdmissionPolicy> = withoutParameters(alwaysAdmit);
-export const rejectAllPlugin: Definition<AdmissionPolicy> = withoutParameters(rejectAll);

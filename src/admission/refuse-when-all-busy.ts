@@ -1,5 +1,4 @@
 /** While every worker is busy, no request waits: each is rejected at once, whatever its priority. */
-import { type Definition, withoutParameters } from '../base/policy-definition.js';
 import type { AdmissionPolicy, Rejection } from './admission-policy.js';
 
 const rejection: Rejection = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
@@ -14,5 +13,3 @@ export function refuseWhenAllBusy(): AdmissionPolicy {
     },
   };
 }
-
-export const refuseWhenAllBusyPlugin: Definition<AdmissionPolicy> = withoutParameters(refuseWhenAllBusy);

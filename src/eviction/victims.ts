@@ -1,5 +1,4 @@
 /** Victims: who may be one, and their orders, each of which begins with the lowest priority. */
-import { type Definition, withoutParameters } from '../base/policy-definition.js';
 import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
 
 /** Accepts priority < 0. Source: llm-d-router, sheddable-eviction-filter. */
@@ -37,9 +36,3 @@ export function largestFootprint(): EvictionOrdering {
     compare: (a, b) => lowestPriority(a, b) || b.tokens - a.tokens || newest(a, b),
   };
 }
-
-export const noByteSentPlugin: Definition<EvictionFilter> = withoutParameters(noByteSent);
-export const sheddableOnlyPlugin: Definition<EvictionFilter> = withoutParameters(sheddableOnly);
-export const priorityThenTimePlugin: Definition<EvictionOrdering> = withoutParameters(priorityThenTime);
-export const leastProgressPlugin: Definition<EvictionOrdering> = withoutParameters(leastProgress);
-export const largestFootprintPlugin: Definition<EvictionOrdering> = withoutParameters(largestFootprint);

@@ -1,30 +1,24 @@
 /** The package's policies: the factories for hosts, and the list of those that configuration files can name. */
-import { alwaysAdmitPlugin, rejectAllPlugin } from '../admission/fixed-answers.js';
+import { alwaysAdmit, rejectAll } from '../admission/fixed-answers.js';
 import { gaieLegacyPlugin } from '../admission/gaie-legacy.js';
 import { probabilisticAdmitterPlugin } from '../admission/probabilistic-admitter.js';
-import { refuseWhenAllBusyPlugin } from '../admission/refuse-when-all-busy.js';
+import { refuseWhenAllBusy } from '../admission/refuse-when-all-busy.js';
 import { tenantBudgetsPlugin } from '../admission/tenant-budgets.js';
 import { tierShedPlugin } from '../admission/tier-shed.js';
 import { tokenBucketPlugin } from '../admission/token-bucket.js';
-import type { Definition } from '../base/policy-definition.js';
+import { type Definition, withoutParameters } from '../base/policy-definition.js';
 import { capacityLedgerPlugin } from '../constraints/capacity/capacity-ledger.js';
 import { circuitBreakerPlugin } from '../constraints/circuit-breaker.js';
 import { mostBudgetLeftPlugin } from '../constraints/quotas/most-budget-left.js';
 import { quotaPlugin } from '../constraints/quotas/quota-detector.js';
 import { sessionLimitPlugin } from '../constraints/sessions/session-limit.js';
 import { labelFilterPlugin } from '../endpoints/filters/label-filter.js';
-import { subsetHintPlugin } from '../endpoints/filters/subset-hint-filter.js';
+import { subsetHint } from '../endpoints/filters/subset-hint-filter.js';
 import { affinityPlugin } from '../endpoints/pickers/affinity.js';
-import { leastKvUsagePlugin } from '../endpoints/pickers/least-kv-usage.js';
-import { leastLoadedPlugin } from '../endpoints/pickers/least-loaded.js';
+import { leastKvUsage } from '../endpoints/pickers/least-kv-usage.js';
+import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 import { powerOfTwoChoicesPlugin } from '../endpoints/pickers/power-of-two-choices.js';
-import {
-  largestFootprintPlugin,
-  leastProgressPlugin,
-  noByteSentPlugin,
-  priorityThenTimePlugin,
-  sheddableOnlyPlugin,
-} from '../eviction/victims.js';
+import { largestFootprint, leastProgress, noByteSent, priorityThenTime, sheddableOnly } from '../eviction/victims.js';
 import { interpolatedUsageLimitPlugin, priorityHoldbackPlugin } from '../gate/ceilings/priority-holdback.js';
 import { softReflectiveCeilingPlugin } from '../gate/ceilings/soft-reflective-ceiling.js';
 import { staticUsageLimitPlugin } from '../gate/ceilings/static-usage-limit.js';
@@ -38,13 +32,13 @@ import { stageAwarePlugin } from '../gate/detectors/composite/stage-aware.js';
 import { concurrencyDetectorPlugin } from '../gate/detectors/concurrency-detector.js';
 import { scrapedConcurrencyPlugin } from '../gate/detectors/scraped-concurrency-detector.js';
 import { utilizationDetectorPlugin } from '../gate/detectors/utilization-detector.js';
-import { strictBandsPlugin } from '../tiers/1-priority/strict-bands.js';
+import { strictBands } from '../tiers/1-priority/strict-bands.js';
 import { weightedBandsPlugin } from '../tiers/1-priority/weighted-bands.js';
 import { deficitRoundRobinPlugin } from '../tiers/2-fairness/deficit-round-robin.js';
-import { globalStrictPlugin } from '../tiers/2-fairness/global-strict.js';
+import { globalStrict } from '../tiers/2-fairness/global-strict.js';
 import { hierarchicalPlugin } from '../tiers/2-fairness/hierarchical.js';
 import { programAwarePlugin } from '../tiers/2-fairness/program-aware.js';
-import { roundRobinPlugin } from '../tiers/2-fairness/round-robin.js';
+import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { shuffleShardedPlugin } from '../tiers/2-fairness/shuffle-sharded.js';
 import {
   leastServicePlugin,
@@ -52,10 +46,10 @@ import {
   virtualTokenCounterPlugin,
 } from '../tiers/2-fairness/virtual-token-counter.js';
 import { edfPlugin } from '../tiers/3-ordering/edf.js';
-import { fcfsPlugin } from '../tiers/3-ordering/fcfs.js';
+import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import { prefixOrderPlugin } from '../tiers/3-ordering/prefix-order.js';
 import { shortestFirstPlugin } from '../tiers/3-ordering/shortest-first.js';
-import { sloDeadlinePlugin } from '../tiers/3-ordering/slo-deadline.js';
+import { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 import { definePlugin, type PluginReferences } from './definition.js';
 import { type ConfigurableKind, configurableKinds, type Plugins } from './kinds.js';
 import { PluginRegistry } from './registry.js';
@@ -107,10 +101,13 @@ export { prefixOrder } from '../tiers/3-ordering/prefix-order.js';
 export { shortestFirst } from '../tiers/3-ordering/shortest-first.js';
 export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 
-const builtIns: { readonly [K in ConfigurableKind]: readonly Definition<Plugins[K], PluginReferences>[] } = {
+/** A policy without parameters stands as its factory. */
+type BuiltIn<K extends ConfigurableKind> = Definition<Plugins[K], PluginReferences> | (() => Plugins[K]);
+
+const builtIns: { readonly [K in ConfigurableKind]: readonly BuiltIn<K>[] } = {
   fairness: [
-    globalStrictPlugin,
-    roundRobinPlugin,
+    globalStrict,
+    roundRobin,
     programAwarePlugin,
     virtualTokenCounterPlugin,
     startTimeFairQueueingPlugin,
@@ -119,7 +116,7 @@ const builtIns: { readonly [K in ConfigurableKind]: readonly Definition<Plugins[
     hierarchicalPlugin,
     shuffleShardedPlugin,
   ],
-  ordering: [fcfsPlugin, edfPlugin, prefixOrderPlugin, shortestFirstPlugin, sloDeadlinePlugin],
+  ordering: [fcfs, edfPlugin, prefixOrderPlugin, shortestFirstPlugin, sloDeadline],
   saturationDetector: [
     concurrencyDetectorPlugin,
     utilizationDetectorPlugin,
@@ -140,27 +137,21 @@ const builtIns: { readonly [K in ConfigurableKind]: readonly Definition<Plugins[
     interpolatedUsageLimitPlugin,
     softReflectiveCeilingPlugin,
   ],
-  bandOrder: [strictBandsPlugin, weightedBandsPlugin],
-  endpointPicker: [
-    leastLoadedPlugin,
-    leastKvUsagePlugin,
-    powerOfTwoChoicesPlugin,
-    mostBudgetLeftPlugin,
-    affinityPlugin,
-  ],
-  endpointFilter: [labelFilterPlugin, subsetHintPlugin],
+  bandOrder: [strictBands, weightedBandsPlugin],
+  endpointPicker: [leastLoaded, leastKvUsage, powerOfTwoChoicesPlugin, mostBudgetLeftPlugin, affinityPlugin],
+  endpointFilter: [labelFilterPlugin, () => subsetHint()],
   admission: [
-    alwaysAdmitPlugin,
-    refuseWhenAllBusyPlugin,
-    rejectAllPlugin,
+    alwaysAdmit,
+    refuseWhenAllBusy,
+    rejectAll,
     tokenBucketPlugin,
     tierShedPlugin,
     gaieLegacyPlugin,
     tenantBudgetsPlugin,
     probabilisticAdmitterPlugin,
   ],
-  evictionFilter: [noByteSentPlugin, sheddableOnlyPlugin],
-  evictionOrdering: [priorityThenTimePlugin, leastProgressPlugin, largestFootprintPlugin],
+  evictionFilter: [noByteSent, sheddableOnly],
+  evictionOrdering: [priorityThenTime, leastProgress, largestFootprint],
 };
 
 let registry: PluginRegistry | undefined;
@@ -168,7 +159,11 @@ let registry: PluginRegistry | undefined;
 /** The registry of the built-in plugins; `add` your own. */
 export function defaultRegistry(): PluginRegistry {
   registry ??= new PluginRegistry(
-    configurableKinds.flatMap((kind) => builtIns[kind].map((definition) => definePlugin({ kind, ...definition }))),
+    configurableKinds.flatMap((kind) =>
+      builtIns[kind].map((each) =>
+        definePlugin({ kind, ...(typeof each === 'function' ? withoutParameters<Plugins[typeof kind]>(each) : each) }),
+      ),
+    ),
   );
   return registry;
 }

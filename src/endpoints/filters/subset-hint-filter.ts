@@ -1,5 +1,4 @@
 /** Requests go to the endpoints that a load balancer in front allows. */
-import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import { requestField } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../endpoint.js';
@@ -84,5 +83,3 @@ function authorityOf(address: string): string {
   const withoutScheme = address.trim().replace(/^[a-z][a-z\d+.-]*:\/\//i, '');
   return withoutScheme.replace(/\/.*$/, '').toLowerCase();
 }
-
-export const subsetHintPlugin: Definition<EndpointFilter> = withoutParameters(() => subsetHint());

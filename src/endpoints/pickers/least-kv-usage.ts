@@ -1,5 +1,4 @@
 /** Sends a request where the KV cache has the most room. */
-import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker } from './endpoint-picker.js';
 import { mostOf } from './least-loaded.js';
@@ -26,5 +25,3 @@ export function leastKvUsage(): EndpointPicker {
     pick: (endpoints) => mostOf(endpoints, (endpoint) => -expectedUsage(endpoint)),
   };
 }
-
-export const leastKvUsagePlugin: Definition<EndpointPicker> = withoutParameters(leastKvUsage);

@@ -1,5 +1,4 @@
 /** Sends a request where the fewest are running: the order by load, which other pickers share. */
-import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
 import type { EndpointPicker } from './endpoint-picker.js';
 
@@ -40,5 +39,3 @@ export function leastLoadedOf(endpoints: readonly EndpointView[]): EndpointView 
 export function leastLoaded(): EndpointPicker {
   return { type: 'least-loaded-picker', takesSamples: true, pick: leastLoadedOf };
 }
-
-export const leastLoadedPlugin: Definition<EndpointPicker> = withoutParameters(leastLoaded);

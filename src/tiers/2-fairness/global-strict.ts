@@ -1,5 +1,4 @@
 /** Serves the whole band in the order of its ordering policy, without regard to flows. */
-import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { FairnessPolicy } from './fairness-policy.js';
 
 /**
@@ -11,5 +10,3 @@ import type { FairnessPolicy } from './fairness-policy.js';
 export function globalStrict(): FairnessPolicy {
   return { type: 'global-strict-fairness-policy', sharedQueue: true };
 }
-
-export const globalStrictPlugin: Definition<FairnessPolicy> = withoutParameters(globalStrict);

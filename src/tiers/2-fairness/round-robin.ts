@@ -1,5 +1,4 @@
 /** Gives each flow with waiting requests one turn in each round. */
-import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView } from '../views.js';
 import type { FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
@@ -138,5 +137,3 @@ export function roundRobin(): FlowFairnessPolicy {
   made.add(policy);
   return policy;
 }
-
-export const roundRobinPlugin: Definition<FairnessPolicy> = withoutParameters(roundRobin);

@@ -1,5 +1,4 @@
 /** Earliest time-to-first-token deadline first. */
-import { type Definition, withoutParameters } from '../../base/policy-definition.js';
 import type { OrderingPolicy } from './ordering-policy.js';
 
 /**
@@ -16,5 +15,3 @@ export function sloDeadline(): OrderingPolicy {
     },
   };
 }
-
-export const sloDeadlinePlugin: Definition<OrderingPolicy> = withoutParameters(sloDeadline);
