@@ -1,4 +1,5 @@
 /** Days, weeks and months of a time zone, however many hours they have. */
+import { placesBefore } from '../../base/places-before.js';
 
 const dayMs = 86_400_000;
 export type CalendarSpan = 'day' | 'week' | 'month';
@@ -19,14 +20,8 @@ export function leftOf(span: CalendarSpan, zone: string, atMs: number): number {
   const today = dayOf(year, month, day);
   // Day 0, of 1970, was a Thursday; weeks begin on Mondays.
   const nexts = { day: today + 1, week: today + 7 - ((today + 3) % 7), month: dayOf(year, month + 1, 1) };
-  let before = atMs;
-  let after = Math.ceil(atMs) + (nexts[span] - today + 2) * dayMs;
-  while (after - before > 1) {
-    const middle = Math.floor((before + after) / 2);
-    if (dayOf(...dateAt(middle)) >= nexts[span]) after = middle;
-    else before = middle;
-  }
-  return after - atMs;
+  const mostMs = (nexts[span] - today + 2) * dayMs;
+  return placesBefore(mostMs, (ms) => dayOf(...dateAt(atMs + ms)) < nexts[span]);
 }
 
 /** @throws RangeError for a zone that does not exist */

@@ -7,7 +7,6 @@ export type Command =
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }
   | ({ readonly name: 'init' } & InitArguments)
-  | ({ readonly name: 'top' | 'explain' } & WatchArguments)
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
 
@@ -37,9 +36,6 @@ export type InitArguments = Readonly<{
   isForced: boolean;
 }>;
 
-/** `url`: the page of the inspector. `id`: of `explain` alone. */
-export type WatchArguments = Readonly<{ url: URL; isOnce: boolean; id: string }>;
-
 export interface SimulateArguments
   extends Readonly<Record<'file' | 'find' | 'soThat' | 'from' | 'seed' | 'seeds' | 'html', string | undefined>>,
     Readonly<Record<'compare' | 'sweep', Files>>,
@@ -59,8 +55,6 @@ Usage
                                    EndpointPickerConfig, and explain it
   headgate simulate FILE           run a scenario with the gateway's own
                                    controller, faster than time
-  headgate top                     show the tenants of a running gateway
-  headgate explain ID              why the request with this x-request-id waits
   headgate schema KIND             print the JSON Schema of a gateway,
                                    an endpoint-picker or a scenario file,
                                    for editors
@@ -72,7 +66,6 @@ init
                       servers' own figures say when they are full
   --tenant NAME       a tenant with a key of its own; may be given again
   --force             replace the file (gateway.yaml)
-  On a terminal it asks for what is not given.
 
 gateway, epp
   -c, --config FILE   a YAML file; - reads it from standard input
@@ -90,12 +83,6 @@ check
                       are there and report their load
   --import MODULE     as above
   Exit status: 0 when the file is right, 1 when it has faults.
-
-top, explain
-  --url URL           the inspector of the gateway
-                      (http://127.0.0.1:8080/inspector); its password is in
-                      HEADGATE_PASSWORD
-  --once              show the table once
 
 simulate
   --compare FILE      run another scenario too, and set it beside the first;
@@ -138,8 +125,6 @@ const options = {
   seats: { type: 'string' },
   tenant: { type: 'string', multiple: true },
   force: { type: 'boolean' },
-  url: { type: 'string' },
-  once: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -156,8 +141,6 @@ const commands: Readonly<Record<string, (files: Files, values: Values) => Comman
   check: checkCommand,
   simulate: simulateCommand,
   schema: schemaCommand,
-  top: (files, values) => watchCommand('top', files, values),
-  explain: (files, values) => watchCommand('explain', files, values),
 };
 
 export function parseCommand(args: readonly string[]): Command {
@@ -216,19 +199,6 @@ function initCommand([file = 'gateway.yaml', ...others]: Files, values: Values):
     tenants,
     isForced: force,
   };
-}
-
-function watchCommand(
-  name: 'top' | 'explain',
-  given: Files,
-  { url = 'http://127.0.0.1:8080/inspector', once = false }: Values,
-): Command {
-  const [id = ''] = given;
-  if (given.length !== (name === 'top' ? 0 : 1))
-    return wrong(`expected ${name}${name === 'top' ? '' : ' and one x-request-id'}`);
-  if (!/^https?:\/\/[^@?#]+$/.test(url) || !URL.canParse(url))
-    return wrong(`--url: expected http://host:port/path; got "${url}"`);
-  return { name, url: new URL(url), isOnce: once, id };
 }
 
 function simulateCommand([file, ...others]: Files, values: Values): Command {

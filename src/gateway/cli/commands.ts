@@ -4,5 +4,4 @@ export { runEpp } from './run-epp.js';
 export { runGateway } from './run-gateway.js';
 export { runInit } from './run-init.js';
 export { runSchema } from './run-schema.js';
-export { runExplain, runTop } from './run-watch.js';
 export { runSimulate } from './simulate/run-simulate.js';

@@ -22,10 +22,6 @@ async function main(): Promise<number> {
       return (await import('./commands.js')).runCheck(command);
     case 'init':
       return (await import('./commands.js')).runInit(command);
-    case 'top':
-      return (await import('./commands.js')).runTop(command);
-    case 'explain':
-      return (await import('./commands.js')).runExplain(command);
     case 'schema':
       return (await import('./commands.js')).runSchema(command);
     case 'simulate':

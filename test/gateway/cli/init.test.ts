@@ -1,5 +1,4 @@
 /** `headgate init`, as a process: what it writes is a file that `headgate check` finds right, and a gateway runs. */
-import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -81,35 +80,5 @@ describe('headgate init', () => {
     const told = await init('--server', 'gpu-0:8000');
     expect([told.status, told.stdout]).toEqual([1, expect.stringContaining('upstreams[0].url')]);
     expect(told.stdout).not.toContain('To run it');
-  });
-
-  const hasTerminal = (() => {
-    try {
-      execFileSync('script', ['--version'], { stdio: 'ignore' });
-      return true;
-    } catch {
-      console.warn('NOT RUN: script (util-linux) is not installed, so init has asked nobody');
-      return false;
-    }
-  })();
-
-  it.skipIf(!hasTerminal)('asks on a terminal for what it was not told', async () => {
-    const command = `${process.execPath} ${cli.folder}/bin/cli.mjs init ${file} --tenant acme`;
-    const terminal = spawn('script', ['-qefc', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
-    let shown = '';
-    terminal.stdout.on('data', (part: Buffer) => {
-      shown += part.toString();
-    });
-    const ended = new Promise((resolve) => terminal.once('close', resolve));
-    await until('it asks for servers', () => shown.includes('Addresses of the model servers'), 30_000);
-    terminal.stdin.write('http://127.0.0.1:9, http://127.0.0.1:10\n');
-    await until('it asks for seats', () => shown.includes('works on at a time'), 30_000);
-    terminal.stdin.write('4\n');
-    expect([await ended, shown]).toEqual([0, expect.not.stringContaining('Names of tenants')]);
-    expect(parse(readFileSync(file, 'utf8'))).toMatchObject({
-      upstreams: [{ url: 'http://127.0.0.1:9' }, { url: 'http://127.0.0.1:10' }],
-      auth: { keys: [{ tenant: 'acme' }] },
-      plugins: [{ parameters: { maxConcurrency: 4 } }],
-    });
   });
 });
