@@ -16,13 +16,13 @@ import { ShareTree } from './share-tree.js';
 import { VirtualCounters } from './virtual-counters.js';
 
 /** A tree for stand-ins of the shares of `tree`. They are never lifted: what their shares were lifted to counts. */
-function treeOfStandIns({ levels, paths }: ShareTree): ShareTree {
+export function treeOfStandIns({ levels, paths }: ShareTree): ShareTree {
   const orders = Array.from({ length: levels }, () => () => new VirtualCounters('none'));
   return new ShareTree(orders, paths);
 }
 
 /** Makes a leaf and the shares above it follow those of another tree, if they do not yet. O(levels). */
-function follow(standIn: Share, share: Share): void {
+export function follow(standIn: Share, share: Share): void {
   let above: Share | undefined = share;
   for (let own: Share | undefined = standIn; own !== undefined && above !== undefined; own = own.siblings.owner) {
     if (own.standsFor !== undefined) return;
@@ -35,7 +35,7 @@ function follow(standIn: Share, share: Share): void {
 }
 
 /** Removes a stand-in that is idle, and those above it that have no other below them. */
-function unfollow(tree: ShareTree, standIn: Share): void {
+export function unfollow(tree: ShareTree, standIn: Share): void {
   tree.orphan(standIn);
   for (let own: Share | undefined = standIn; own?.isForgotten === true; own = own.siblings.owner) {
     const { standsFor } = own;

@@ -9,6 +9,7 @@
  * in another queue, the two requests exchange their places. Invariant: every waiting request of a flow that is not held
  * back has one living place; a queue's leaf is active while it has any. Requests of a flow that is held back return to
  * their queues later; these queues keep their counters until then.
+ * Longer than most files, because places, turns and what is held back change together.
  */
 import { put } from '../../../base/put.js';
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
@@ -18,6 +19,7 @@ import type { BandView, FlowView, ItemView } from '../../views.js';
 import type { FlowSelector } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
 import { CostSelector } from './cost-selector.js';
+import { HeldShards } from './held-shards.js';
 import type { ShareTree } from './share-tree.js';
 import { deal, flowHash } from './shuffle-sharding.js';
 
@@ -51,6 +53,8 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
   readonly places: Map<ItemView, Place> = new Map();
   /** The queues of requests that are held back. */
   readonly held: Map<ItemView, Shard> = new Map();
+  /** Orders of held flows: they hear when a request comes into another queue. */
+  readonly heldOrders: Set<HeldShards> = new Set();
   /** Requests placed so far: where the look through a hand begins, so that equally loaded queues take turns. */
   private placed = 0;
   private picked: Place | undefined = undefined;
@@ -69,6 +73,19 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
     const leaf = this.tree.next();
     this.picked = leaf === undefined ? undefined : this.shards[Number(leaf.name)]?.line.peek();
     return this.picked?.flow;
+  }
+
+  forHeld(): FlowSelector {
+    return new HeldShards(this);
+  }
+
+  itemsOf(flow: FlowView): Iterable<ItemView> {
+    return this.flows.get(flow)?.items ?? [];
+  }
+
+  shardOf(flow: FlowView, item: ItemView): number {
+    const shard = this.places.get(item)?.shard ?? this.held.get(item);
+    return shard === undefined ? (this.handOf(flow)[0] as number) : Number(shard.name);
   }
 
   flowActivated(flow: FlowView): void {
@@ -142,6 +159,7 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
     const work = this.meter.predict(item, this.meter.modelOf(item), textHash(item.fairnessId));
     const place: Place = { isWaiting: true, flow, item, work, shard, sequence: item.sequence };
     this.places.set(item, place);
+    this.tellHeld(item);
     shard.line.push(place);
     shard.work += work;
     shard.places++;
@@ -195,6 +213,11 @@ export class ShardedSelector extends CostSelector implements FlowSelector {
     place.work = work;
     this.places.set(turn.item, turn);
     this.places.set(place.item, place);
+    this.tellHeld(place.item);
+  }
+
+  private tellHeld(item: ItemView): void {
+    for (const order of this.heldOrders) order.moved(item);
   }
 
   private forgetItem(flow: FlowView, item: ItemView): void {
