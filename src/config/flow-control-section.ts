@@ -1,4 +1,4 @@
-/** The section `flowControl`, and the options that it becomes. Longer than most files, because it is one table. */
+/** The section `flowControl`, and the options that it becomes. */
 import type { output } from 'zod/v4/core';
 import { endpointTurns } from '../base/endpoint-turns.js';
 import type { Problems } from '../base/problems.js';

@@ -1,4 +1,4 @@
-/** Options of the constructor, and resolved. Longer than most files, because each is explained where it stands. */
+/** Options of the constructor, and resolved. */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { Clock } from '../base/clock.js';
 import type { EndpointGroup } from '../base/endpoint-turns.js';

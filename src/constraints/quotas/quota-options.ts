@@ -94,30 +94,21 @@ export interface QuotaDetectorOptions<R = unknown> extends QuotaParameters {
   wallClock?: (() => number) | undefined;
 }
 
-/** Options with the defaults of `D` filled in, and the spans of time of `S` in ms. */
-type Filled<T, D extends keyof T, S extends keyof T = never> = Readonly<
-  Omit<T, D | S> & { [K in D]-?: NonNullable<T[K]> } & Record<S, number>
->;
+export type ResolvedQuota = s.Filled<Omit<QuotaOptions, 'per'>, 'burst'> & { readonly per: number };
 
-export type ResolvedQuota = Filled<QuotaOptions, 'window', 'per'>;
-
-export interface ResolvedGroup extends Filled<Omit<QuotaGroupOptions, 'quotas'>, 'by' | 'perModel' | 'learn'> {
+export interface ResolvedGroup extends s.Filled<Omit<QuotaGroupOptions, 'quotas'>, 'name' | 'label' | 'is' | 'models'> {
   readonly quotas: ResolvedQuota[];
 }
 
-type Defaults = 'output' | 'defaultOutputTokens' | 'rejectInfeasible';
-type Spans = 'travel' | 'cooldown' | 'maxCooldown';
+type Spans = Readonly<Record<'travel' | 'cooldown' | 'maxCooldown', number>>;
 
 /** The default of the groups needs code. */
-interface ResolvedParameters extends Filled<Omit<QuotaParameters, 'groups'>, Defaults, Spans> {
+interface ResolvedParameters extends Spans, s.Filled<Omit<QuotaParameters, 'groups' | keyof Spans>, 'prices'> {
   readonly groups?: ResolvedGroup[] | undefined;
 }
 
-export interface ResolvedQuotaOptions extends ResolvedParameters {
-  readonly estimate?: ((item: ItemView) => QuotaEstimate) | undefined;
-  readonly random: () => number;
-  readonly wallClock: () => number;
-}
+type Code = s.Filled<Pick<QuotaDetectorOptions, 'estimate' | 'random' | 'wallClock'>, 'estimate'>;
+export type ResolvedQuotaOptions = ResolvedParameters & Code;
 
 const quota: s.Schema<ResolvedQuota> = s.object(
   {

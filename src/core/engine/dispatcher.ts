@@ -90,7 +90,7 @@ export class Dispatcher {
     if (operation.isBehind && backlog.expiry.mayBeDue(operation.nowMs + soonMs)) operation.read();
     const { nowMs } = operation;
     if (gate.constraints.areAny) gate.constraints.forgetRoom();
-    for (const part of parts.walkBegins) part.walkBegins(nowMs);
+    if (parts.areUsed) for (const part of parts.walkBegins) part.walkBegins(nowMs);
     let floor = -Infinity;
     while (backlog.waiting > 0) {
       if (wakeups.isPaused) return;

@@ -7,7 +7,6 @@
  *
  * Invariant: what `end` accepts is JSON by its structure (strings, numbers and nesting included); UTF-8 is not checked,
  * nor are control characters inside media, which pass at the speed of memory.
- * Longer than most files, because one machine has every state of a text.
  */
 import { ApiError } from '../shared/api-error.js';
 import { addToHash, type PromptCounter } from '../sizes/prompt-parts.js';

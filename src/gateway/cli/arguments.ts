@@ -6,7 +6,6 @@ export type Command =
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }
-  | ({ readonly name: 'init' } & InitArguments)
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
 
@@ -27,15 +26,6 @@ export interface GatewayArguments {
 
 export type CheckArguments = Readonly<{ file: string; json: boolean; probe: boolean; modules: readonly string[] }>;
 
-export type InitArguments = Readonly<{
-  file: string;
-  servers: readonly string[];
-  /** Requests that each server works on at a time; undefined: its own figures tell when it is full. */
-  seats: number | undefined;
-  tenants: readonly string[];
-  isForced: boolean;
-}>;
-
 export interface SimulateArguments
   extends Readonly<Record<'file' | 'find' | 'soThat' | 'from' | 'seed' | 'seeds' | 'html', string | undefined>>,
     Readonly<Record<'compare' | 'sweep', Files>>,
@@ -47,7 +37,6 @@ export interface SimulateArguments
 export const help = `headgate - flow control for LLM gateways
 
 Usage
-  headgate init [FILE]             write a gateway file, and check it
   headgate gateway --config FILE   run a gateway
   headgate epp --config FILE       run an endpoint picker for Envoy
   headgate check FILE [--json] [--probe]
@@ -59,13 +48,6 @@ Usage
                                    an endpoint-picker or a scenario file,
                                    for editors
   headgate --help | --version
-
-init
-  --server URL        a model server; may be given again
-  --seats N           requests that each works on at a time; without it the
-                      servers' own figures say when they are full
-  --tenant NAME       a tenant with a key of its own; may be given again
-  --force             replace the file (gateway.yaml)
 
 gateway, epp
   -c, --config FILE   a YAML file; - reads it from standard input
@@ -121,10 +103,6 @@ const options = {
   'skip-bad-lines': { type: 'boolean' },
   probe: { type: 'boolean' },
   workers: { type: 'string' },
-  server: { type: 'string', multiple: true },
-  seats: { type: 'string' },
-  tenant: { type: 'string', multiple: true },
-  force: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
 } as const;
@@ -135,7 +113,6 @@ type Values = ReturnType<typeof parse>['values'];
 type Files = readonly string[];
 
 const commands: Readonly<Record<string, (files: Files, values: Values) => Command>> = {
-  init: initCommand,
   gateway: (files, values) => gatewayCommand(files, values),
   epp: (files, values) => gatewayCommand(files, values, 'epp'),
   check: checkCommand,
@@ -150,7 +127,7 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (name === undefined || values.version) return { name: 'version' };
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    const names = Object.keys(commands).join(', ');
+    const names = '"gateway", "epp", "check", "simulate" or "schema"';
     return command?.(files, values) ?? wrong(`expected ${names}; got "${name}"`);
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
@@ -188,19 +165,6 @@ function schemaCommand([given, ...others]: Files): Command {
     : { name: 'schema', kind };
 }
 
-function initCommand([file = 'gateway.yaml', ...others]: Files, values: Values): Command {
-  const { server: servers = [], seats, tenant: tenants = [], force = false } = values;
-  if (others.length > 0) return wrong('expected init and at most one file');
-  return {
-    name: 'init',
-    file,
-    servers,
-    seats: seats === undefined ? undefined : Number(seats),
-    tenants,
-    isForced: force,
-  };
-}
-
 function simulateCommand([file, ...others]: Files, values: Values): Command {
   const { compare = [], sweep = [], map = [], find, from, seed, seeds, html, json = false } = values;
   const soThat = values['so-that'];
@@ -212,10 +176,11 @@ function simulateCommand([file, ...others]: Files, values: Values): Command {
   if (misread >= 0) return wrong(`--map: expected COLUMN=NAME; got ${map[misread]}`);
   const columns = map.length === 0 ? undefined : Object.fromEntries(pairs);
   if ((find === undefined) !== (soThat === undefined)) return wrong('expected --find and --so-that together');
-  for (const [name, text, least] of [['seed', seed, 0] as const, ['seeds', seeds, 1] as const]) {
-    if (text !== undefined && !(/^\d{1,15}$/.test(text) && Number(text) >= least))
-      return wrong(`--${name}: expected a number from ${least} up; got ${text}`);
+  for (const [name, text] of Object.entries({ seed, seeds })) {
+    if (text !== undefined && !/^\d{1,15}$/.test(text))
+      return wrong(`--${name}: expected a number from ${name === 'seed' ? 0 : 1} up; got ${text}`);
   }
+  if (seeds !== undefined && Number(seeds) < 1) return wrong(`--seeds: expected a number from 1 up; got ${seeds}`);
   const skipBadLines = values['skip-bad-lines'] === true;
   return { name: 'simulate', file, compare, sweep, find, soThat, from, seed, seeds, html, json, skipBadLines, columns };
 }

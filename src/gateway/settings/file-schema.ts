@@ -1,7 +1,7 @@
 /**
  * The table of a gateway file: every key with what it takes, what holds without it, and one sentence. It reads files,
  * it is what editors know of them (`headgate schema gateway`), and the reference page is made of it.
- * Spans of time are read as ms. Longer than most files, because one table has every key.
+ * Spans of time are read as ms.
  */
 import { option, row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';

@@ -1,7 +1,6 @@
 /**
  * The replica's side of capacity leases: one call a refresh for all. Invariant: only the latest call's answer counts,
- * from when that was sent, so that foreign clocks and slow, lost or repeated answers do not matter. Longer than most
- * files, because when a call is made, what it says and what its answer means are one protocol.
+ * from when that was sent, so that foreign clocks and slow, lost or repeated answers do not matter.
  */
 
 import { letProcessEnd } from '../../base/clock.js';

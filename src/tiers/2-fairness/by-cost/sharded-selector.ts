@@ -9,7 +9,6 @@
  * in another queue, the two requests exchange their places. Invariant: every waiting request of a flow that is not held
  * back has one living place; a queue's leaf is active while it has any. Requests of a flow that is held back return to
  * their queues later; these queues keep their counters until then.
- * Longer than most files, because places, turns and what is held back change together.
  */
 import { put } from '../../../base/put.js';
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
