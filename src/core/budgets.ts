@@ -14,8 +14,6 @@ import { isTooLate } from '../gate/constraint.js';
 import type { Flow } from '../tiers/flow.js';
 import type { Reason } from '../tiers/flows-aside.js';
 import type { Part, PartHost, PartMaker } from './engine/parts.js';
-import type { QueueItem } from './engine/queue-item.js';
-import type { SeatLease } from './engine/seats.js';
 
 /** The flows that wait for budgets of one owner. */
 class Account implements Reason {
@@ -25,74 +23,61 @@ class Account implements Reason {
   dueAtMs = Infinity;
 }
 
-class BudgetParking implements Part {
-  private readonly engine: PartHost;
-  private readonly budgets: BudgetLimit;
-  private readonly accounts = new Map<string, Account>();
-  private readonly queue = new TinyQueue<{ owner: string; atMs: number }>([], (a, b) => a.atMs - b.atMs);
+function budgetParking(engine: PartHost, budgets: BudgetLimit): Part {
+  const { backlog, gate, operation, parking } = engine;
+  const accounts = new Map<string, Account>();
+  const queue = new TinyQueue<{ owner: string; atMs: number }>([], (a, b) => a.atMs - b.atMs);
   /** Owners whose flows the next walk looks at. */
-  private readonly due = new Set<string>();
-
-  constructor(engine: PartHost, budgets: BudgetLimit) {
-    this.engine = engine;
-    this.budgets = budgets;
-    budgets.subscribe((owner) => this.note(owner));
+  const due = new Set<string>();
+  function note(owner: string): boolean {
+    if (accounts.has(owner)) due.add(owner);
+    return due.has(owner);
   }
-
-  /** What it takes may leave others of its owners no hope. */
-  seated({ item }: SeatLease): void {
-    const { operation } = this.engine;
-    if (this.accounts.size > 0)
-      for (const owner of this.budgets.ownersOf(item.fairnessId, operation.nowMs))
-        if (this.note(owner)) operation.want();
-  }
-
-  obstacle(item: QueueItem): Reason | undefined {
-    const { backlog, gate, operation } = this.engine;
-    try {
-      const wait = this.budgets.obstacle(item, operation.nowMs);
-      // One that cannot have room in time takes its turn, in which it is dropped.
-      if (wait === undefined || isTooLate(wait, backlog.expiry.deadlineOf(item))) return undefined;
-      const { owner, atMs } = wait;
-      const account = this.accounts.get(owner) ?? put(this.accounts, owner, new Account());
-      if (atMs < account.dueAtMs) {
-        account.dueAtMs = atMs;
-        this.queue.push({ owner, atMs });
-        gate.constraints.lookAt(atMs);
+  budgets.subscribe(note);
+  return {
+    /** What it takes may leave others of its owners no hope. */
+    seated({ item }) {
+      if (accounts.size > 0)
+        for (const owner of budgets.ownersOf(item.fairnessId, operation.nowMs)) if (note(owner)) operation.want();
+    },
+    obstacle(item) {
+      try {
+        const wait = budgets.obstacle(item, operation.nowMs);
+        // One that cannot have room in time takes its turn, in which it is dropped.
+        if (wait === undefined || isTooLate(wait, backlog.expiry.deadlineOf(item))) return undefined;
+        const { owner, atMs } = wait;
+        const account = accounts.get(owner) ?? put(accounts, owner, new Account());
+        if (atMs < account.dueAtMs) {
+          account.dueAtMs = atMs;
+          queue.push({ owner, atMs });
+          gate.constraints.lookAt(atMs);
+        }
+        return account;
+      } catch {
+        // What fails is asked as a constraint next, which reports it.
+        return undefined;
       }
-      return account;
-    } catch {
-      // What fails is asked as a constraint next, which reports it.
-      return undefined;
-    }
-  }
-
-  walkBegins(nowMs: number): void {
-    const { accounts, due, queue, engine } = this;
-    for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
-      const account = accounts.get(next.owner);
-      if (next.atMs > nowMs && account !== undefined && account.flows.size > 0) {
-        engine.gate.constraints.lookAt(next.atMs);
-        break;
+    },
+    walkBegins(nowMs) {
+      for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
+        const account = accounts.get(next.owner);
+        if (next.atMs > nowMs && account !== undefined && account.flows.size > 0) {
+          gate.constraints.lookAt(next.atMs);
+          break;
+        }
+        queue.pop();
+        if (account !== undefined && next.atMs === account.dueAtMs) account.dueAtMs = Infinity;
+        due.add(next.owner);
       }
-      queue.pop();
-      if (account !== undefined && next.atMs === account.dueAtMs) account.dueAtMs = Infinity;
-      due.add(next.owner);
-    }
-    if (due.size === 0) return;
-    const owners = [...due];
-    due.clear();
-    for (const owner of owners) {
-      const account = accounts.get(owner);
-      for (const flow of [...(account?.flows ?? [])]) engine.parking.review(flow);
-      if (account?.flows.size === 0) accounts.delete(owner);
-    }
-  }
-
-  private note(owner: string): boolean {
-    if (this.accounts.has(owner)) this.due.add(owner);
-    return this.due.has(owner);
-  }
+      const owners = [...due];
+      due.clear();
+      for (const owner of owners) {
+        const account = accounts.get(owner);
+        for (const flow of [...(account?.flows ?? [])]) parking.review(flow);
+        if (account?.flows.size === 0) accounts.delete(owner);
+      }
+    },
+  };
 }
 
 class ParkingBudgets extends BudgetLimit implements PartMaker {
@@ -100,7 +85,7 @@ class ParkingBudgets extends BudgetLimit implements PartMaker {
   private readonly parts = new WeakMap<PartHost, Part>();
 
   begin(engine: PartHost): Part {
-    return this.parts.get(engine) ?? put(this.parts, engine, new BudgetParking(engine, this));
+    return this.parts.get(engine) ?? put(this.parts, engine, budgetParking(engine, this));
   }
 }
 

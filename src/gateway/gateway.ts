@@ -39,7 +39,7 @@ import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handl
 import { type TurnSockets, turnSockets } from './requests/turn-sockets.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
 import { ApiError } from './shared/api-error.js';
-import { BudgetState, budgetsIn } from './shared/budget-state.js';
+import { type BudgetState, budgetState, budgetsIn } from './shared/budget-state.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
 import type { GatewayWorkers } from './shared/gateway-workers.js';
 import { modelsOf } from './shared/model-label.js';
@@ -91,7 +91,7 @@ export async function createGateway(
   const shared = await SharedState.connect(config.sharedState, log, workers);
   // Each worker has a part of the requests, and a file of its own.
   const file = config.budgets?.file?.concat(workers === undefined ? '' : `.${workers.place.worker}`);
-  const state = file === undefined ? undefined : new BudgetState(file, log);
+  const state = file === undefined ? undefined : budgetState(file, log);
   const running = new RunningGateway(config, log, undici, promClient, shared, ws, state);
   try {
     if (telemetry !== undefined) running.tell(telemetry);

@@ -50,13 +50,11 @@ export interface BudgetsOptions<R = unknown> {
 }
 
 export type ResolvedLimit = Omit<BudgetLimit, 'per'> & { readonly per: number | CalendarSpan };
-export type ResolvedBudget = Omit<BudgetOptions, 'by' | 'limits'> & {
-  readonly by: 'flow' | 'path';
+export type ResolvedBudget = s.Filled<Omit<BudgetOptions, 'limits'>, 'name' | 'is'> & {
   readonly limits: ResolvedLimit[];
 };
-export interface ResolvedBudgets extends Pick<BudgetsOptions, 'prices' | 'estimate'> {
+export interface ResolvedBudgets extends s.Filled<Omit<BudgetsOptions, 'budgets'>, 'prices' | 'estimate'> {
   readonly budgets: ResolvedBudget[];
-  readonly wallClock: () => number;
 }
 
 export const isCalendarSpan = (per: unknown): per is CalendarSpan =>

@@ -26,7 +26,6 @@ import type { Shutdown } from './shutdown.js';
 
 /** Times one operation in sixteen: timing all costs half a dispatch. */
 export const timedOneIn = 16;
-
 /** Later deadlines have not come since a shared reading, unless the host kept its event loop busy for so long, ms. */
 const soonMs = 1000;
 

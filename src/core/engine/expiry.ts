@@ -1,7 +1,6 @@
 /** Ends waits when their time is up. Invariant: one timer, for the first deadline, exactly while something waits. */
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../base/clock.js';
-import { OneTimer } from '../../base/one-timer.js';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import { toleratedMs } from './operation.js';
@@ -21,19 +20,24 @@ export interface Budgets {
 
 export class Expiry {
   private calendar: CalendarQueue = this.makeCalendar();
+  private timer: unknown = undefined;
+  /** The deadline that the timer is armed for; Infinity while it is not. */
+  private armedForMs = Infinity;
   /** No deadline is earlier. */
   private noneBeforeMs = Infinity;
   /** The instant at which the regime began, ms: budgets of requests that waited before it run from there. */
   private regimeBeganAtMs = -Infinity;
-  private readonly timer: OneTimer;
+  private readonly clock: Clock;
   /** How much later than it says a wait may have begun, ms. */
   private readonly inexactMs: number;
   private readonly budgets: Budgets;
+  private readonly onTimer: () => void;
 
   constructor(clock: Clock, budgets: Budgets, onTimer: () => void) {
-    this.timer = new OneTimer(clock, onTimer);
+    this.clock = clock;
     this.inexactMs = clock.nextTurn === undefined ? 0 : toleratedMs;
     this.budgets = budgets;
+    this.onTimer = onTimer;
   }
 
   /** The instant at which its time is up; Infinity: never. */
@@ -70,7 +74,7 @@ export class Expiry {
 
   /** True while `disarm` has something to do. */
   get isUsed(): boolean {
-    return this.noneBeforeMs !== Infinity || this.timer.isSet;
+    return this.noneBeforeMs !== Infinity || this.timer !== undefined;
   }
 
   /** The request whose time was up first, if any. */
@@ -84,7 +88,7 @@ export class Expiry {
   /** Gives `waiting`, all that waits, fresh budgets, in a regime that began at that time. */
   restart(beganAtMs: number, waiting: readonly QueueItem[]): void {
     this.noneBeforeMs = Infinity;
-    this.timer.stop();
+    this.clearTimer();
     this.calendar = this.makeCalendar();
     this.regimeBeganAtMs = beganAtMs;
     for (const item of waiting) {
@@ -96,19 +100,36 @@ export class Expiry {
 
   /** Sets the timer for the earliest deadline, unless one is set that ends no later. */
   arm(nowMs: number): void {
-    const { noneBeforeMs, timer } = this;
-    if (!timer.isSet || noneBeforeMs < timer.atMs) timer.set(noneBeforeMs, Math.ceil(noneBeforeMs - nowMs));
+    if (this.timer !== undefined && this.noneBeforeMs >= this.armedForMs) return;
+    // This is asked here, because most requests that wait find no timer to clear (test/structural/request-path).
+    if (this.timer !== undefined) this.clearTimer();
+    this.armedForMs = this.noneBeforeMs;
+    this.timer = this.clock.setTimeout(
+      () => {
+        this.timer = undefined;
+        this.armedForMs = Infinity;
+        this.onTimer();
+      },
+      Math.max(Math.ceil(this.armedForMs - nowMs), 0),
+    );
   }
 
   /** Called when nothing waits. */
   disarm(): void {
     this.noneBeforeMs = Infinity;
     if (this.calendar.hasGrown) this.calendar = this.makeCalendar();
-    this.timer.stop();
+    this.clearTimer();
   }
 
   private makeCalendar(): CalendarQueue {
     return new CalendarQueue((item) => this.deadlineOf(item));
+  }
+
+  private clearTimer(): void {
+    if (this.timer === undefined) return;
+    this.clock.clearTimeout(this.timer);
+    this.timer = undefined;
+    this.armedForMs = Infinity;
   }
 }
 

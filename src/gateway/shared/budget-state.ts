@@ -14,72 +14,65 @@ const head = { headgate: 'budgets', version: 1 };
 /** Lines that are written before others have their turn: budgets may be a million. */
 const linesAtOnce = 1_000;
 
-type Source = () => Budgets | undefined;
-
-export class BudgetState {
-  private readonly file: string;
-  private readonly log: GatewayLog;
-  /** What the file had. */
-  private readonly saved: readonly SavedBudget[];
-  private source: Source = () => undefined;
-  private timer: NodeJS.Timeout | undefined;
-  private writing: Promise<void> = Promise.resolve();
-
-  /** @throws FlowConfigError when another process has the file, or it cannot be written */
-  constructor(file: string, log: GatewayLog) {
-    this.file = file;
-    this.log = log;
-    takeLock(`${file}.lock`);
-    this.saved = this.read();
-  }
-
+export interface BudgetState {
   /** From now on the file follows the budgets that `source` names. */
-  follow(source: Source): this {
-    this.source = source;
-    source()?.restore(this.saved, performance.now());
-    this.timer = setInterval(() => {
-      this.writing = this.writing.then(() => this.write());
-    }, everyMs).unref();
-    return this;
-  }
-
+  follow(source: () => Budgets | undefined): BudgetState;
   /** Writes for the last time, and leaves the file to others. Never rejects. */
-  async stop(): Promise<void> {
-    clearInterval(this.timer);
-    await this.writing;
-    await this.write();
-    rmSync(`${this.file}.lock`, { force: true });
-  }
+  stop(): Promise<void>;
+}
 
-  private async write(): Promise<void> {
+/** @throws FlowConfigError when another process has the file, or it cannot be written */
+export function budgetState(file: string, log: GatewayLog): BudgetState {
+  takeLock(`${file}.lock`);
+  const saved = savedIn(file, log);
+  let source = (): Budgets | undefined => undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let writing = Promise.resolve();
+  async function write(): Promise<void> {
     try {
-      const lines = linesOf(this.source()?.saved(performance.now()) ?? []);
-      await writeFile(`${this.file}.next`, lines, { mode: 0o600, flush: true });
-      await rename(`${this.file}.next`, this.file);
+      const lines = linesOf(source()?.saved(performance.now()) ?? []);
+      await writeFile(`${file}.next`, lines, { mode: 0o600, flush: true });
+      await rename(`${file}.next`, file);
     } catch (error) {
-      this.log('error', 'budget-state', { message: 'budgets were not saved', error: String(error) });
+      log('error', 'budget-state', { message: 'budgets were not saved', error: String(error) });
     }
   }
+  const state: BudgetState = {
+    follow(given) {
+      source = given;
+      source()?.restore(saved, performance.now());
+      timer = setInterval(() => {
+        writing = writing.then(write);
+      }, everyMs).unref();
+      return state;
+    },
+    async stop() {
+      clearInterval(timer);
+      await writing.then(write);
+      rmSync(`${file}.lock`, { force: true });
+    },
+  };
+  return state;
+}
 
-  private read(): readonly SavedBudget[] {
-    let text: string;
-    try {
-      text = readFileSync(this.file, 'utf8');
-    } catch (error) {
-      if (Object(error).code === 'ENOENT') return [];
-      throw notOurs(String(error));
-    }
-    const [first, ...rest] = text.split('\n').map(parsed);
-    const { headgate, version = 'unknown' } = Object(first);
-    const isOurs = headgate === head.headgate && version === head.version;
-    const saved = isOurs ? rest.filter(isSaved) : [];
-    if (isOurs && rest.some((line) => Object(line).end === saved.length)) return saved;
-    renameSync(this.file, `${this.file}.bad`);
-    const what = isOurs ? `it is cut: ${saved.length} of it count` : `its version is ${version}: budgets begin anew`;
-    const message = `${this.file} cannot be read whole, and is now ${this.file}.bad; ${what}`;
-    this.log('error', 'budget-state', { message });
-    return saved;
+/** What the file has. */
+function savedIn(file: string, log: GatewayLog): readonly SavedBudget[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (Object(error).code === 'ENOENT') return [];
+    throw notOurs(String(error));
   }
+  const [first, ...rest] = text.split('\n').map(parsed);
+  const { headgate, version = 'unknown' } = Object(first);
+  const isOurs = headgate === head.headgate && version === head.version;
+  const saved = isOurs ? rest.filter(isSaved) : [];
+  if (isOurs && rest.some((line) => Object(line).end === saved.length)) return saved;
+  renameSync(file, `${file}.bad`);
+  const what = isOurs ? `it is cut: ${saved.length} of it count` : `its version is ${version}: budgets begin anew`;
+  log('error', 'budget-state', { message: `${file} cannot be read whole, and is now ${file}.bad; ${what}` });
+  return saved;
 }
 
 function* linesOf(saved: Iterable<SavedBudget>): Generator<string, void> {
