@@ -377,9 +377,10 @@ export class RequestHandler {
   private answerBudget({ res, sender }: RequestState): void {
     const tenant = sender?.tenant ?? 'default-flow';
     const all = budgetsIn(this.setup.config.constraints)?.budgetsOf(tenant, performance.now()) ?? [];
+    const rounded = (amount: number): number => Number(amount.toFixed(6));
     const data = all.map(({ owner, unit, limit, perMs, calendar, used, reserved, resetsInMs }) => ({
-      ...{ of: owner, unit, limit, per: calendar ?? perMs / 1_000, used, reserved },
-      left: Math.max(limit - used - reserved, 0),
+      ...{ of: owner, unit, limit, per: calendar ?? perMs / 1_000, used: rounded(used), reserved: rounded(reserved) },
+      left: rounded(Math.max(limit - used - reserved, 0)),
       resets_at: Math.ceil((Date.now() + resetsInMs) / 1_000),
     }));
     sendJson(res, 200, { object: 'list', data });
