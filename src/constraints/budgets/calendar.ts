@@ -20,8 +20,10 @@ export function leftOf(span: CalendarSpan, zone: string, atMs: number): number {
   const today = dayOf(year, month, day);
   // Day 0, of 1970, was a Thursday; weeks begin on Mondays.
   const nexts = { day: today + 1, week: today + 7 - ((today + 3) % 7), month: dayOf(year, month + 1, 1) };
-  const mostMs = (nexts[span] - today + 2) * dayMs;
-  return placesBefore(mostMs, (ms) => dayOf(...dateAt(atMs + ms)) < nexts[span]);
+  // Days begin at whole seconds.
+  const startMs = Math.floor(atMs / 1_000) * 1_000;
+  const isBefore = (second: number): boolean => dayOf(...dateAt(startMs + second * 1_000)) < nexts[span];
+  return startMs + placesBefore((nexts[span] - today + 2) * 86_400, isBefore) * 1_000 - atMs;
 }
 
 /** @throws RangeError for a zone that does not exist */
