@@ -19,7 +19,7 @@ import type { Part, PartHost, PartMaker } from './engine/parts.js';
 class Account implements Reason {
   readonly kind = 'parked';
   readonly flows: Set<Flow> = new Set();
-  /** The earliest instant that its owner is in the queue for. Written by BudgetParking. */
+  /** The earliest instant that its owner is in the queue for. Written by budgetParking. */
   dueAtMs = Infinity;
 }
 
