@@ -20,8 +20,8 @@ export class Timer {
   }
 }
 
-/** A clock for tests and simulations: `advance` runs the timers that fall due, in order, each at its own instant. */
-export class ManualClock implements Clock {
+/** What the clocks of tests and of simulations have in common. */
+export class TimedClock implements Clock {
   private readonly timers = new HeapQueue<Timer>((a, b) => a.atMs - b.atMs || a.sequence - b.sequence);
   protected nowMs: number;
   private made = 0;
@@ -49,13 +49,6 @@ export class ManualClock implements Clock {
     this.timers.discard();
   }
 
-  /** Moves time forward by `ms`, running what falls due on the way, timers set by those timers included. */
-  advance(ms: number): void {
-    const untilMs = this.nowMs + ms;
-    while (this.step(untilMs));
-    this.nowMs = Math.max(this.nowMs, untilMs);
-  }
-
   /** Runs `action` at that instant, or now when it has passed. */
   protected add(atMs: number, action: () => void): Timer {
     const timer = new Timer(Math.max(atMs, this.nowMs), this.made++, action);
@@ -73,5 +66,15 @@ export class ManualClock implements Clock {
     this.nowMs = timer.atMs;
     action?.();
     return true;
+  }
+}
+
+/** A clock for tests: `advance` runs the timers that fall due, in order, each at its own instant. */
+export class ManualClock extends TimedClock {
+  /** Moves time forward by `ms`, running what falls due on the way, timers set by those timers included. */
+  advance(ms: number): void {
+    const untilMs = this.nowMs + ms;
+    while (this.step(untilMs));
+    this.nowMs = Math.max(this.nowMs, untilMs);
   }
 }

@@ -1,10 +1,10 @@
 /** Simulated time, which moves from one event to the next. */
-import { ManualClock, Timer } from '../../testing/manual-clock.js';
+import { TimedClock, Timer } from '../../testing/manual-clock.js';
 
 /** Something that happens at an instant. The clock owns it. */
 export type SimEvent = Timer;
 
-export class VirtualClock extends ManualClock {
+export class VirtualClock extends TimedClock {
   /** Events that were run. */
   events = 0;
 
@@ -16,10 +16,6 @@ export class VirtualClock extends ManualClock {
 
   after(delayMs: number, action: () => void): SimEvent {
     return this.at(this.nowMs + delayMs, action);
-  }
-
-  cancel(event: SimEvent): void {
-    this.clearTimeout(event);
   }
 
   /** Runs the next event if it is due by `untilMs`; otherwise false, and time moves to `untilMs` if that is finite. */

@@ -104,7 +104,7 @@ class BatchingServer extends ModelServer implements SimServer {
   abort(request: SimRequest): void {
     const coming = this.onTheWay.get(request);
     if (coming !== undefined) {
-      this.host.clock.cancel(coming);
+      this.host.clock.clearTimeout(coming);
       this.onTheWay.delete(request);
       this.host.roomMade();
       return;

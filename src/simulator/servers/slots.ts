@@ -43,7 +43,7 @@ class SlotServer extends ModelServer implements SimServer {
       const at = this.waiting.toArray().indexOf(request);
       if (at >= 0) this.waiting.removeOne(at);
     } else {
-      this.host.clock.cancel(event);
+      this.host.clock.clearTimeout(event);
       this.leave(request);
     }
     this.startWaiting();
