@@ -240,11 +240,8 @@ export class WorkerAdmission {
 
   private cancel(waiter: Waiter): void {
     this.counts.cancelled++;
-    this.leave(waiter, {
-      type: 'rejected',
-      reason: 'cancelled',
-      queuedMs: this.settings.clock.now() - waiter.enqueuedAtMs,
-    });
+    const queuedMs = this.settings.clock.now() - waiter.enqueuedAtMs;
+    this.leave(waiter, { type: 'rejected', reason: 'cancelled', queuedMs });
   }
 
   private leave(waiter: Waiter, outcome: WorkerOutcome): void {

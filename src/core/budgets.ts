@@ -84,7 +84,7 @@ class ParkingBudgets extends BudgetLimit implements PartMaker {
   /** One for each controller that has the budgets, however often it is reconfigured. */
   private readonly parts = new WeakMap<PartHost, Part>();
 
-  begin(engine: PartHost): Part {
+  makePart(engine: PartHost): Part {
     return this.parts.get(engine) ?? put(this.parts, engine, budgetParking(engine, this));
   }
 }

@@ -23,7 +23,7 @@ import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
 import type { ItemView } from '../tiers/views.js';
-import { isMaker } from './engine/parts.js';
+import { isMaker, type PartMaker } from './engine/parts.js';
 import type { FlowRequest } from './flow-request.js';
 import { askedFlows, type FlowSettingsSource, namedFlows } from './flow-settings.js';
 import type { Eviction, FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions, Shadow } from './options.js';
@@ -181,7 +181,7 @@ export function resolveOptions<R extends FlowRequest>(
   const bands = [...parsed.bands];
   const constraints = constraintsOf(parsed);
   const bySession = sessionFilters(constraints);
-  const partMakers = constraints.filter(isMaker<Constraint>);
+  const partMakers = constraints.filter((each) => isMaker<PartMaker>(each, 'makePart'));
   // `hasOneDetector` has seen to it that there is one, or constraints.
   const saturationDetector =
     parsed.saturationDetector ?? (maxConcurrency === undefined ? noDetector : concurrencyDetector({ maxConcurrency }));

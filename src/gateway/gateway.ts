@@ -39,12 +39,13 @@ import { mostHeaders, nothingAt, RequestHandler } from './requests/request-handl
 import { type TurnSockets, turnSockets } from './requests/turn-sockets.js';
 import type { GatewayConfig, ListenAddress } from './settings/gateway-config.js';
 import { ApiError } from './shared/api-error.js';
-import { type BudgetState, budgetState, budgetsIn } from './shared/budget-state.js';
+import { type BudgetState, budgetState } from './shared/budget-state.js';
 import { contained, type GatewayLog } from './shared/gateway-log.js';
 import type { GatewayWorkers } from './shared/gateway-workers.js';
 import { modelsOf } from './shared/model-label.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici, loadWs } from './shared/optional-peers.js';
 import { SharedState } from './shared/shared-state.js';
+import { budgetsIn } from './shared/tenant-budgets.js';
 
 export interface GatewayOptions {
   /** @default nothing is logged */
@@ -150,7 +151,8 @@ class RunningGateway implements Gateway {
     this.upstreams = new Upstreams((id) => log('warn', 'foreign-server', { endpoint: id, message: removed }));
     this.flow = createFlow(config, this.upstreams, shared, (req) => this.handler.revocationOf(req));
     this.knownModels = new KnownModels(config);
-    if (state !== undefined) this.observations = [state.follow(() => budgetsIn(this.config.constraints))];
+    state?.follow(() => budgetsIn(this.config.constraints));
+    if (state !== undefined) this.observations = [state];
     const { flow, upstreams, bodies, counters, knownModels } = this;
     const isDraining = (): boolean => this.closed !== undefined;
     this.handler = new RequestHandler(

@@ -1,4 +1,4 @@
-/** A gateway that is killed: what was spent up to the last writing is remembered by the next one. */
+/** A process that is killed: what was spent up to the last writing of its file is remembered by the next one. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

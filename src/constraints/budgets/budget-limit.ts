@@ -5,7 +5,7 @@
  *     room? ──► dispatched: hold ──► reported: correct ──► released: settle
  *
  * Invariant: each hold of a request is settled exactly once, at its release, wherever it went. A sender without budget
- * delays no other: its flows are parked, see `begin` of `budgets()`.
+ * delays no other: its flows are parked, see `makePart` of `budgets()`.
  */
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import { Listeners } from '../../base/listeners.js';
@@ -103,8 +103,8 @@ export class BudgetLimit implements Budgets {
   reported(_endpoint: EndpointView, nowMs: number, seat: SeatView): void {
     const reservation = this.reservations.get(seat);
     const actual = reservation && this.actual(reservation, seat);
-    if (actual === undefined) return;
-    correctHolds(reservation?.holds ?? [], actual, nowMs);
+    if (reservation === undefined || actual === undefined) return;
+    correctHolds(reservation.holds, actual, nowMs);
     this.announce(reservation);
   }
 
@@ -148,7 +148,7 @@ export class BudgetLimit implements Budgets {
     return actual && { ...actual, cost: this.prices?.costOf(model, actual, usage.cachedPromptTokens) ?? cost };
   }
 
-  private announce(reservation: Reservation | undefined): void {
-    for (const { owner } of reservation?.groups ?? []) this.listeners.announce(owner);
+  private announce({ groups }: Reservation): void {
+    for (const { owner } of groups) this.listeners.announce(owner);
   }
 }

@@ -179,7 +179,7 @@ export class Engine {
   private installParts(options: ResolvedOptions): void {
     const { admission, backlog, drops, events, gate, parking, seats } = this;
     const { bandOrder, eviction, onDispatch, traceLeases } = options;
-    if (eviction === undefined || !isMaker<EvictionMaker>(eviction.maker)) {
+    if (eviction === undefined || !isMaker<EvictionMaker>(eviction.maker, 'begin')) {
       this.eviction = undefined;
       gate.keepFree(undefined);
     } else if (this.eviction === undefined) this.eviction = eviction.maker.begin(this, eviction);
@@ -197,7 +197,7 @@ export class Engine {
       onDispatch && revalidation(onDispatch, drops, events),
       admission.hearsEnds ? admission : undefined,
       this.groups,
-      ...options.partMakers.flatMap((each) => (isMaker<PartMaker>(each) ? each.begin(this) : [])),
+      ...options.partMakers.flatMap((each) => (isMaker<PartMaker>(each, 'makePart') ? each.makePart(this) : [])),
     ]);
   }
 

@@ -11,11 +11,11 @@ import type { SeatLease } from './seats.js';
 
 /** An option that brings the code of its part. */
 export interface PartMaker {
-  begin(engine: PartHost): Part;
+  makePart(engine: PartHost): Part;
 }
 
-export function isMaker<M extends object>(option: object): option is M {
-  return 'begin' in option;
+export function isMaker<M extends object>(option: object, by: string & keyof M): option is M {
+  return by in option;
 }
 
 /** What the part of an option sees. */

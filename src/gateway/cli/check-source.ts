@@ -38,13 +38,9 @@ function checkDocument(text: string, registry: PluginRegistry | undefined): Find
     : loadConfig(text, { registry });
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
+  const depth = depthLints(resolved, objectives, declaredIn(text), 5);
   return {
-    warnings: [
-      ...warnings,
-      ...gate,
-      ...flowLints(resolved, objectives),
-      ...depthLints(resolved, objectives, declaredIn(text), 5),
-    ],
+    warnings: [...warnings, ...gate, ...flowLints(resolved, objectives), ...depth],
     effective: effectiveFlow(resolved),
   };
 }

@@ -216,9 +216,8 @@ export function declaredIn(text: string): Declared {
     const { type, parameters }: Record<string, unknown> = { ...Object(entry) };
     return typeof type === 'string' ? [{ type, parameters: { ...Object(parameters) } }] : [];
   });
-  const { flowControl, auth, budgets } = Object(
-    documents.find((each) => each.flowControl !== undefined) ?? documents[0],
-  );
+  const file = documents.find((each) => each.flowControl !== undefined) ?? documents[0];
+  const { flowControl, auth, budgets } = Object(file);
   return { plugins, flowControl: { ...Object(withPlans(flowControl, auth, budgets, new Problems())) } };
 }
 

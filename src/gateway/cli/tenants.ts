@@ -3,7 +3,7 @@ import { didYouMean } from '../../base/faults/did-you-mean.js';
 import type { QuotaFigure } from '../../types/index.js';
 import type { GatewayConfig } from '../index.js';
 import type { SenderConfig } from '../settings/gateway-config.js';
-import { budgetsIn } from '../shared/budget-state.js';
+import { budgetsIn } from '../shared/tenant-budgets.js';
 import type { Effective, Resolved } from './effective-settings.js';
 import { atATime, bytes, joined, ms, quantity } from './format-numbers.js';
 import { type Declared, type Lints, sendersOf } from './lints.js';

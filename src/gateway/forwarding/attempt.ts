@@ -23,7 +23,7 @@ import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { RequestState } from '../request-state.js';
 import type { GatewayConfig, UpstreamConfig } from '../settings/gateway-config.js';
 import { ApiError } from '../shared/api-error.js';
-import { budgetsIn, rateLimitHeaders } from '../shared/budget-state.js';
+import { rateLimitHeaders } from '../shared/tenant-budgets.js';
 import { toClient } from './forwarded-headers.js';
 import { requestOf } from './upstream-request.js';
 
@@ -223,7 +223,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const headers = toClient(told, state);
     const { budgets, constraints } = options.config;
     if (budgets?.headers && state.sender !== undefined)
-      Object.assign(headers, rateLimitHeaders(budgetsIn(constraints), state.sender.tenant));
+      Object.assign(headers, rateLimitHeaders(state.sender.tenant, constraints));
     if (options.closesConnection) headers.connection = 'close';
     try {
       res.writeHead(status, headers);

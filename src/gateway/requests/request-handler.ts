@@ -32,11 +32,11 @@ import type { KnownModels } from '../metrics/known-models.js';
 import { cutterOf, knownStateOf, type RequestState } from '../request-state.js';
 import type { GatewayConfig, SenderConfig } from '../settings/gateway-config.js';
 import { ApiError, sendError, sendJson, uploadEnds } from '../shared/api-error.js';
-import { budgetsIn } from '../shared/budget-state.js';
 import { allowOrigin, answerOptions } from '../shared/cors.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 import { mayHave } from '../shared/model-label.js';
 import { isSafePath } from '../shared/safe-path.js';
+import { budgetList } from '../shared/tenant-budgets.js';
 import { PromptSizes } from '../sizes/prompt-sizes.js';
 import { ModelsRoute } from './models-route.js';
 import { requestLogLine } from './request-log-line.js';
@@ -165,7 +165,8 @@ export class RequestHandler {
         throw new ApiError(405, 'method_not_allowed', message, { allow: methods });
       }
       if (req.method === 'POST') this.enter(state);
-      else if (path === '/v1/budget') this.answerBudget(state);
+      else if (path === '/v1/budget')
+        sendJson(res, 200, budgetList(state.sender?.tenant ?? 'default-flow', this.setup.config.constraints));
       else this.answerModels(state).catch((error: unknown) => this.fail(state, error));
     } catch (error) {
       this.fail(state, error);
@@ -371,19 +372,6 @@ export class RequestHandler {
     if (wanted === '') sendJson(res, 200, json);
     else if (one !== undefined) sendJson(res, 200, one);
     else throw noModel(wanted);
-  }
-
-  /** What the tenant of the key has left. */
-  private answerBudget({ res, sender }: RequestState): void {
-    const tenant = sender?.tenant ?? 'default-flow';
-    const all = budgetsIn(this.setup.config.constraints)?.budgetsOf(tenant, performance.now()) ?? [];
-    const rounded = (amount: number): number => Number(amount.toFixed(6));
-    const data = all.map(({ owner, unit, limit, perMs, calendar, used, reserved, resetsInMs }) => ({
-      ...{ of: owner, unit, limit, per: calendar ?? perMs / 1_000, used: rounded(used), reserved: rounded(reserved) },
-      left: rounded(Math.max(limit - used - reserved, 0)),
-      resets_at: Math.ceil((Date.now() + resetsInMs) / 1_000),
-    }));
-    sendJson(res, 200, { object: 'list', data });
   }
 
   private ended(state: RequestState, isSent: boolean): void {

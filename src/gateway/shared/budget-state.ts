@@ -5,7 +5,7 @@
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
-import { type Constraint, FlowConfigError } from '../../index.js';
+import { FlowConfigError } from '../../index.js';
 import type { Budgets, SavedBudget } from '../../spending/index.js';
 import type { GatewayLog } from './gateway-log.js';
 
@@ -16,7 +16,7 @@ const linesAtOnce = 1_000;
 
 export interface BudgetState {
   /** From now on the file follows the budgets that `source` names. */
-  follow(source: () => Budgets | undefined): BudgetState;
+  follow(source: () => Budgets | undefined): void;
   /** Writes for the last time, and leaves the file to others. Never rejects. */
   stop(): Promise<void>;
 }
@@ -37,14 +37,13 @@ export function budgetState(file: string, log: GatewayLog): BudgetState {
       log('error', 'budget-state', { message: 'budgets were not saved', error: String(error) });
     }
   }
-  const state: BudgetState = {
+  return {
     follow(given) {
       source = given;
       source()?.restore(saved, performance.now());
       timer = setInterval(() => {
         writing = writing.then(write);
       }, everyMs).unref();
-      return state;
     },
     async stop() {
       clearInterval(timer);
@@ -52,7 +51,6 @@ export function budgetState(file: string, log: GatewayLog): BudgetState {
       rmSync(`${file}.lock`, { force: true });
     },
   };
-  return state;
 }
 
 /** What the file has. */
@@ -87,26 +85,6 @@ function* linesOf(saved: Iterable<SavedBudget>): Generator<string, void> {
   yield `${[...lines, JSON.stringify({ end: count })].join('\n')}\n`;
 }
 
-/** The budgets of plans. */
-export function budgetsIn(constraints: readonly Constraint[]): Budgets | undefined {
-  return constraints.find((each): each is Budgets => 'budgetsOf' in each);
-}
-
-/** `x-ratelimit-…` as OpenAI has them, of the budget of which least is left. */
-export function rateLimitHeaders(budgets: Budgets | undefined, tenant: string): Record<string, string> {
-  const all = budgets?.budgetsOf(tenant, performance.now()) ?? [];
-  const headers: Record<string, string> = {};
-  for (const wanted of ['requests', 'tokens']) {
-    const left = ({ limit, used, reserved }: (typeof all)[number]): number => Math.max(limit - used - reserved, 0);
-    const [least] = all.filter(({ unit }) => unit === wanted).sort((a, b) => left(a) - left(b));
-    if (least === undefined) continue;
-    headers[`x-ratelimit-limit-${wanted}`] = String(least.limit);
-    headers[`x-ratelimit-remaining-${wanted}`] = String(Math.floor(left(least)));
-    headers[`x-ratelimit-reset-${wanted}`] = `${Math.ceil(least.resetsInMs)}ms`;
-  }
-  return headers;
-}
-
 function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
@@ -128,19 +106,22 @@ function notOurs(got: string): FlowConfigError {
 
 /** @throws FlowConfigError while another process of this machine has it */
 function takeLock(lock: string): void {
-  let pid = 0;
   try {
-    pid = Number(readFileSync(lock, 'utf8'));
+    writeFileSync(lock, String(process.pid), { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if (Object(error).code !== 'EEXIST') throw notOurs(String(error));
+    const pid = Number(readFileSync(lock, 'utf8'));
     // A container leaves a lock behind whose number is that of this very process.
-    if (pid > 0 && pid !== process.pid) process.kill(pid, 0);
-    else pid = 0;
-  } catch (error) {
-    if (Object(error).code !== 'EPERM') pid = 0;
+    if (pid !== process.pid && isRunning(pid)) throw notOurs(`process ${pid} has it`);
+    rmSync(lock, { force: true });
+    takeLock(lock);
   }
-  if (pid > 0) throw notOurs(`process ${pid} has it`);
+}
+
+function isRunning(pid: number): boolean {
   try {
-    writeFileSync(lock, String(process.pid), { mode: 0o600 });
+    return pid > 0 && process.kill(pid, 0);
   } catch (error) {
-    throw notOurs(String(error));
+    return Object(error).code === 'EPERM';
   }
 }

@@ -2,6 +2,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { toHttpResponse } from '../../../src/adapters/http/index.js';
 import {
+  type Constraint,
+  type EndpointView,
   explainDrop,
   explainWait,
   type FlowControllerOptions,
@@ -338,4 +340,12 @@ describe('the options of budgets', () => {
     expect(priced({ m: { input: 1 } })).toThrow('prices.m.output');
     expect(priced({ m: { input: 1, output: 2, cachedInput: 0.1 } })).not.toThrow();
   });
+});
+
+it("is the only constraint that gets a part of the engine: a host's own is asked by the contract alone", () => {
+  const begin = vi.fn();
+  const mine = { type: 'mine', begin, withRoomFor: (endpoints: readonly EndpointView[]) => endpoints };
+  const { flow } = makeFlow({ constraints: [mine as unknown as Constraint] });
+  leaseOf(flow.tryEnqueue({ byteSize: 1 }, key('a'))).release();
+  expect(begin).not.toHaveBeenCalled();
 });

@@ -116,12 +116,8 @@ function composite(
     }),
     ...(detectors.some(({ seatsOf }) => seatsOf !== undefined) && {
       seatsOf(endpoint: EndpointView, nowMs: number) {
-        const judging = children.filter(({ judges }) => judges(endpoint));
-        return fewestSeats(
-          judging.map(({ detector }) => detector),
-          endpoint,
-          nowMs,
-        );
+        const judging = children.filter(({ judges }) => judges(endpoint)).map(({ detector }) => detector);
+        return fewestSeats(judging, endpoint, nowMs);
       },
     }),
     filter(endpoints, nowMs) {
