@@ -3,7 +3,7 @@ import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node
 import type { EndpointFilter, EndpointPicker, FlowControllerOptions, ItemView } from '../index.js';
 import { FlowController, labelFilter, leastLoaded } from '../index.js';
 import type { Upstreams } from './forwarding/upstreams.js';
-import { knownStateOf, type RequestState, stateOf } from './request-state.js';
+import { knownStateOf } from './request-state.js';
 import type { GatewayConfig } from './settings/gateway-config.js';
 import type { SharedState } from './shared/shared-state.js';
 
@@ -94,30 +94,18 @@ export function sharing(options: Options, shared: SharedState | undefined): Opti
   return shared === undefined || own === undefined ? options : { ...options, saturationDetector: shared.beside(own) };
 }
 
-/** The controller, as the adapter takes it: adds to its requests what the gateway knows of them. */
+/** The controller, as the adapter takes it. */
 export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFlowRequest<NodeRequest>> {
   return {
     enter(request, key, waiting = () => request) {
-      const state = stateOf(request.req);
-      const { putOff } = state;
-      if (putOff === undefined) return flow.enter(enriched(request, state), key, waiting);
+      const state = knownStateOf(request.req);
+      const { putOff } = state ?? {};
+      if (state === undefined || putOff === undefined) return flow.enter(request, key, waiting);
       // The request goes back to its place in the queue, with the signal of this wait.
       state.putOff = undefined;
-      return putOff.requeue(enriched(waiting(), state));
+      return putOff.requeue(waiting());
     },
-    enqueue: (request, key) => flow.enqueue(enriched(request, stateOf(request.req)), key),
+    enqueue: (request, key) => flow.enqueue(request, key),
     bandHeadroom: (priority) => flow.bandHeadroom(priority),
   };
-}
-
-/** The adapter's own object with more fields: a copy with all of them costs more (bench: gateway). */
-function enriched(given: HttpFlowRequest<NodeRequest>, { targetModel, model, attempts, body, size }: RequestState) {
-  const request: { -readonly [Field in keyof GatewayRequest]: GatewayRequest[Field] } = given;
-  request.model = targetModel;
-  request.askedModel = model;
-  request.refusedBy = attempts;
-  request.inputTokens = size?.inputTokens;
-  request.maxOutputTokens = body?.maxOutputTokens;
-  request.takenFor = size?.told;
-  return request;
 }

@@ -22,13 +22,6 @@ export function knownStateOf(req: NodeRequest | undefined): RequestState | undef
   return (req as GatewayHttpRequest | undefined)?.[stateKey];
 }
 
-/** @throws Error for a request that this gateway has not seen */
-export function stateOf(req: NodeRequest): RequestState {
-  const state = knownStateOf(req);
-  if (state === undefined) throw new Error('a request that this gateway has not seen');
-  return state;
-}
-
 const json = /^application\/(?:[\w.-]+\+)?json\b/i;
 
 /** Who ends an answer that has begun. */

@@ -215,7 +215,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
     const dynamicMetadata = { fields: { [lb]: { structValue: { fields } } } };
     if (this.modes.requestBodyMode === bodyModes.buffered && !hasNoBody) {
       const bodyMutation = body === this.received ? undefined : { body };
-      this.sink.write({ requestBody: { response: { ...response, bodyMutation } }, dynamicMetadata });
+      this.sink.write({ requestBody: { response: Object.assign(response, { bodyMutation }) }, dynamicMetadata });
     } else {
       this.sink.write({ requestHeaders: { response }, dynamicMetadata });
       if (!hasNoBody) writePieces(this.sink, 'requestBody', body, !this.hasTrailers);

@@ -41,8 +41,7 @@ export interface FormattedBody {
  */
 export type ErrorBody = 'problem' | 'openai' | ((problem: ProblemDetails, drop: Drop) => FormattedBody);
 
-export function formatBody(details: Omit<ProblemDetails, 'error'>, drop: Drop, format: ErrorBody): FormattedBody {
-  const problem = { ...details, error: errorObject(details) };
+export function formatBody(problem: ProblemDetails, drop: Drop, format: ErrorBody): FormattedBody {
   if (typeof format !== 'function') return plainBody(problem, format);
   const formatted = format(problem, drop);
   const isRight = isHeaderText(formatted.contentType) && typeof formatted.body === 'string';

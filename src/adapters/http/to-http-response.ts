@@ -55,10 +55,12 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   const isBudget = cause === 'budget';
   const resets_at = isBudget && retryAfterMs > 0 ? Math.ceil((Date.now() + retryAfterMs) / 1000) : undefined;
   const { type: outcome, reason, priority } = drop;
-  const problem = { ...problemType(status), status, detail, code, outcome, reason, priority, resets_at };
+  const { type, title } = problemType(status);
+  const error = errorObject({ status, detail, code, resets_at });
+  const problem = { type, title, status, detail, code, outcome, reason, priority, resets_at, error };
   const { contentType, body } = formatBody(problem, drop, format);
-  const sent = { 'content-type': contentType, 'cache-control': 'no-store' };
-  const headers: Record<string, string> = { ...sent, ...queueDurationHeaders(drop) };
+  const headers: Record<string, string> = { 'content-type': contentType, 'cache-control': 'no-store' };
+  headers[queueDurationHeader] = queueDuration(drop);
   if (droppedReason !== undefined) headers[droppedReasonHeader] = droppedReason;
   if (retryAfterSeconds !== undefined && isRefusal(status)) {
     const drawn = random();

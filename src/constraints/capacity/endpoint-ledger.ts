@@ -86,7 +86,7 @@ export class EndpointLedger {
   }
 
   take(seat: SeatView, need: Need, nowMs: number): void {
-    this.claims.set(seat, { ...need, reported: 0, lookedUpAt: 0, takenAtMs: nowMs, firstAtMs: NaN });
+    this.claims.set(seat, { reported: 0, lookedUpAt: 0, takenAtMs: nowMs, firstAtMs: NaN, ...need });
     this.prefill += need.prompt;
     this.unstarted++;
     this.standsAtMs = NaN;

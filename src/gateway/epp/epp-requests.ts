@@ -124,13 +124,15 @@ export class EppRequests {
   private classify(request: ExtProcRequest): Classification {
     const { settings, objectives } = this.inForce.config;
     const { headers } = request;
-    const { endpointSubset: _, ...named } = flowKeyFromHeaders(headers, { trust: settings.trust, objectives });
+    const named = flowKeyFromHeaders(headers, { trust: settings.trust, objectives });
+    const { fairnessId, priority, sloTtftMs, maxWaitMs } = named;
     const note = noteOf(request);
-    if (note !== undefined) Object.assign(note, { fairnessId: named.fairnessId, priority: named.priority });
+    if (note !== undefined) Object.assign(note, { fairnessId, priority });
     const { size, prefixKey } = note ?? {};
     const { sessionId, parentSessionId } = named.sessionId === undefined ? agentSession(headers) : named;
     const tokens = size && size.inputTokens + size.outputTokens;
-    return { ...named, tokens, sessionId, parentSessionId, affinityKey: sessionId ?? prefixKey };
+    const affinityKey = sessionId ?? prefixKey;
+    return { fairnessId, priority, sloTtftMs, maxWaitMs, tokens, sessionId, parentSessionId, affinityKey };
   }
 
   private scores(request: ExtProcRequest): Struct {

@@ -157,12 +157,13 @@ export class RequestHandler {
       const methods = methodsOf(path);
       if (req.method !== 'POST') state.setOwnHeaders();
       // Browsers ask without credentials.
-      if (req.method === 'OPTIONS') return void answerOptions(cors, req, res, methods);
+      if (req.method === 'OPTIONS') return void answerOptions(cors, req, res, methods.join(', '));
       this.identify(state);
-      if (!methods.split(', ').includes(req.method ?? '')) {
+      if (!methods.includes(req.method ?? '')) {
+        const allow = methods.join(', ');
         if (req.headers.upgrade === 'websocket') throw noSockets;
-        const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
-        throw new ApiError(405, 'method_not_allowed', message, { allow: methods });
+        const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${allow}.`;
+        throw new ApiError(405, 'method_not_allowed', message, { allow });
       }
       if (req.method === 'POST') this.enter(state);
       else if (path === '/v1/budget')
@@ -249,12 +250,11 @@ export class RequestHandler {
         fail(error);
       }
     };
-    const from = { sender: state.share, mostBytes: undefined, fail };
-    if (encoding === undefined) bodies.receive(state.req, { ...from, look: reader && look, done });
-    else {
-      const unpack = (packed: Buffer): unknown => bodies.unpack(packed, encoding, state.share, look).then(done, fail);
-      bodies.receive(state.req, { ...from, look: undefined, done: unpack });
-    }
+    const { share: sender } = state;
+    if (encoding === undefined)
+      return void bodies.receive(state.req, { sender, mostBytes: undefined, look: reader && look, done, fail });
+    const unpack = (packed: Buffer): unknown => bodies.unpack(packed, encoding, sender, look).then(done, fail);
+    bodies.receive(state.req, { sender, mostBytes: undefined, look: undefined, done: unpack, fail });
   }
 
   /** Servers may know the model by another name. @throws ApiError 404 for one that none has */
@@ -290,7 +290,8 @@ export class RequestHandler {
     else if (!state.res.headersSent) state.res.statusCode = 503;
   }
 
-  private classify({ sender, req, body, size }: RequestState): Classification {
+  private classify(state: RequestState): Classification & Partial<GatewayRequest> {
+    const { sender, req, body, size } = state;
     const { tenant = 'default-flow', trusted = false } = sender ?? {};
     const { objectives } = this.setup.config;
     const named = flowKeyFromHeaders(req.headers, { trust: trusted, defaultFairnessId: tenant, objectives });
@@ -299,7 +300,19 @@ export class RequestHandler {
     const affinityKey = sessionId ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
     const priority = hasObjective ? named.priority : this.askedPriority(sender, body);
-    return { ...named, priority, tokens, affinityKey, sessionId, parentSessionId };
+    return Object.assign(named, {
+      priority,
+      tokens,
+      affinityKey,
+      sessionId,
+      parentSessionId,
+      model: state.targetModel,
+      askedModel: state.model,
+      refusedBy: state.attempts,
+      inputTokens: size?.inputTokens,
+      maxOutputTokens: body?.maxOutputTokens,
+      takenFor: size?.told,
+    });
   }
 
   /** As `service_tier` or an agent's hint asks: any client for less, up to its `maxPriority` for more. */
@@ -425,9 +438,10 @@ function decoded(text: string): string {
 export const nothingAt = ({ req, path }: RequestState): ApiError =>
   new ApiError(404, 'not_found', `There is nothing at ${req.method} ${path.slice(0, 200)}.`);
 
+const reading = ['GET', 'HEAD', 'OPTIONS'];
+const asking = ['POST', 'OPTIONS'];
+
 /** The methods of a path of clients. */
-function methodsOf(path: string): string {
-  return path === '/v1/budget' || path === '/v1/models' || path.startsWith('/v1/models/')
-    ? 'GET, HEAD, OPTIONS'
-    : 'POST, OPTIONS';
+function methodsOf(path: string): readonly string[] {
+  return path === '/v1/budget' || path === '/v1/models' || path.startsWith('/v1/models/') ? reading : asking;
 }
