@@ -64,7 +64,7 @@ export class InFlightEvictor<L extends Tracked<L>> {
     this.filter = new PluginGuard('evictionFilter', settings.filter, errors);
     this.ordering = new PluginGuard('evictionOrdering', settings.ordering, errors);
     this.errors = errors;
-    this.reclamation = new Reclamation<L>(settings);
+    this.reclamation = new Reclamation<L>(() => this.settings);
   }
 
   /** Takes new settings; requests in flight stay as their dispatch found them. */
@@ -72,7 +72,6 @@ export class InFlightEvictor<L extends Tracked<L>> {
     this.settings = settings;
     this.filter = new PluginGuard('evictionFilter', settings.filter, this.errors);
     this.ordering = new PluginGuard('evictionOrdering', settings.ordering, this.errors);
-    this.reclamation.configure(settings);
   }
 
   /** The instant of the next decision if nothing else happens; Infinity while none is pending. */

@@ -27,16 +27,13 @@ interface Revocation {
 }
 
 export class Reclamation<Id> {
-  private settings: ReclamationSettings;
+  private readonly settings: () => ReclamationSettings;
   private readonly revocations = new Map<Id, Revocation>();
   /** Saturation that the victims still leaving will free. */
   pending = 0;
 
-  constructor(settings: ReclamationSettings) {
-    this.settings = settings;
-  }
-
-  configure(settings: ReclamationSettings): void {
+  /** `settings`: those in force. */
+  constructor(settings: () => ReclamationSettings) {
     this.settings = settings;
   }
 
@@ -63,11 +60,11 @@ export class Reclamation<Id> {
     if (!(credit > 0 && credit < Infinity)) return 0;
     const net = saturation - ceiling - this.pending;
     if (net < 0 || (net === 0 && this.pending > 0)) return 0;
-    return Math.min(Math.max(1, Math.ceil(net / credit)), this.settings.maxPerDecision, evictable);
+    return Math.min(Math.max(1, Math.ceil(net / credit)), this.settings().maxPerDecision, evictable);
   }
 
   issued(id: Id, credit: number, nowMs: number): void {
-    this.revocations.set(id, { credit, deadlineMs: nowMs + this.settings.timeoutMs, isCooling: false });
+    this.revocations.set(id, { credit, deadlineMs: nowMs + this.settings().timeoutMs, isCooling: false });
     this.pending += credit;
   }
 
@@ -82,8 +79,8 @@ export class Reclamation<Id> {
   /** The victim has left, or counts as gone: the room that it freed now needs time to show. */
   private left(id: Id, revocation: Revocation, nowMs: number): void {
     revocation.isCooling = true;
-    revocation.deadlineMs = nowMs + this.settings.graceMs;
-    if (this.settings.graceMs === 0) this.forget(id, revocation);
+    revocation.deadlineMs = nowMs + this.settings().graceMs;
+    if (this.settings().graceMs === 0) this.forget(id, revocation);
   }
 
   private forget(id: Id, { credit }: Revocation): void {

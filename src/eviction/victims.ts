@@ -12,27 +12,23 @@ export function noByteSent(): EvictionFilter {
   return { type: 'no-byte-sent-eviction-filter', accepts, stillAccepts: accepts };
 }
 
-const lowestPriority = (a: InFlightView, b: InFlightView): number => a.priority - b.priority;
-const newest = (a: InFlightView, b: InFlightView): number => b.dispatchedAtMs - a.dispatchedAtMs;
 const progress = ({ usage }: InFlightView): number => usage.promptTokens + usage.completionTokens;
+
+function ordering(type: string, between: EvictionOrdering['compare']): EvictionOrdering {
+  return { type, compare: (a, b) => a.priority - b.priority || between(a, b) || b.dispatchedAtMs - a.dispatchedAtMs };
+}
 
 /** Lowest priority first, then newest: the least time is lost. Source: llm-d-router, priority-then-time order. */
 export function priorityThenTime(): EvictionOrdering {
-  return { type: 'priority-then-time-eviction-order-policy', compare: (a, b) => lowestPriority(a, b) || newest(a, b) };
+  return ordering('priority-then-time-eviction-order-policy', () => 0);
 }
 
 /** Lowest priority first, then the fewest tokens reported by `lease.report`, then newest: the least work is lost. */
 export function leastProgress(): EvictionOrdering {
-  return {
-    type: 'least-progress-eviction-order-policy',
-    compare: (a, b) => lowestPriority(a, b) || progress(a) - progress(b) || newest(a, b),
-  };
+  return ordering('least-progress-eviction-order-policy', (a, b) => progress(a) - progress(b));
 }
 
 /** Lowest priority first, then the most tokens booked, then newest: the fewest requests are lost for the room. */
 export function largestFootprint(): EvictionOrdering {
-  return {
-    type: 'largest-footprint-eviction-order-policy',
-    compare: (a, b) => lowestPriority(a, b) || b.tokens - a.tokens || newest(a, b),
-  };
+  return ordering('largest-footprint-eviction-order-policy', (a, b) => b.tokens - a.tokens);
 }

@@ -4,7 +4,7 @@ import { type Demand, Reclamation } from '../../src/eviction/reclamation.js';
 const settings = { maxPerDecision: 3, graceMs: 100, timeoutMs: 1000 };
 
 function make(changes: Partial<typeof settings> = {}): Reclamation<string> {
-  return new Reclamation<string>({ ...settings, ...changes });
+  return new Reclamation<string>(() => ({ ...settings, ...changes }));
 }
 
 /** Ten requests fill the pool; each holds a tenth of it. */
@@ -88,9 +88,10 @@ describe('between two decisions', () => {
   });
 
   it('other settings hold for those that are issued and leave from then on', () => {
-    const reclamation = make();
+    let inForce = settings;
+    const reclamation = new Reclamation<string>(() => inForce);
     reclamation.issued('a', 0.1, 0);
-    reclamation.configure({ maxPerDecision: 1, graceMs: 7, timeoutMs: 20 });
+    inForce = { maxPerDecision: 1, graceMs: 7, timeoutMs: 20 };
     reclamation.issued('b', 0.1, 0);
     expect(reclamation.settlesAtMs).toBe(20);
     reclamation.confirmed('a', 5);

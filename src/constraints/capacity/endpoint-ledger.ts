@@ -118,25 +118,14 @@ export class EndpointLedger {
     return claim;
   }
 
-  /** Tokens that the cache holds at most, now or later, with one more request where given. O(requests). */
-  peak(nowMs: number, need?: Need): number {
-    let peak = 0;
-    let held = 0;
-    let count = 0;
-    const add = (standing: Standing): void => {
+  /** Tokens that the cache holds at most, now or later, with one more request. O(requests), as they are in order. */
+  peak(nowMs: number, { prompt, output }: Need): number {
+    let [peak, held, count] = [0, 0, 0];
+    for (const standing of [...this.stand(nowMs), { held: prompt, left: output }].sort(mostLeftFirst)) {
       held += standing.held;
       peak = Math.max(peak, held + ++count * standing.left);
-    };
-    let newcomer = need && { held: need.prompt, left: need.output };
-    for (const standing of this.stand(nowMs)) {
-      if (newcomer !== undefined && newcomer.left > standing.left) {
-        add(newcomer);
-        newcomer = undefined;
-      }
-      add(standing);
     }
-    if (newcomer !== undefined) add(newcomer);
-    return this.foreignTokens + this.scale * Math.max(peak, held);
+    return this.foreignTokens + this.scale * peak;
   }
 
   /** Tokens in the cache now. */
@@ -202,10 +191,12 @@ export class EndpointLedger {
       }
       standings.push({ held: claim.prompt + age, left: Math.max(1, claim.output - age) });
     }
-    this.standings = standings.sort((a, b) => b.left - a.left);
+    this.standings = standings.sort(mostLeftFirst);
     return this.standings;
   }
 }
+
+const mostLeftFirst = (a: Standing, b: Standing): number => b.left - a.left;
 
 /** Requests in the server that this controller did not send. */
 function requestsOfOthers(endpoint: EndpointView, { runningRequests, waitingQueueSize }: EndpointMetrics): number {

@@ -9,10 +9,6 @@ const buckets = 21 * perDoubling;
 /** Models beyond this begin anew. */
 const mostModels = 1000;
 
-function at(figures: Float64Array, bucket: number): number {
-  return figures[bucket] ?? 0;
-}
-
 interface Curve {
   total: number;
   readonly counts: Float64Array;
@@ -27,8 +23,8 @@ export class OutputLengths {
     const curve = this.curves.get(model) ?? this.begin(model);
     const bucket = Math.min(Math.floor(Math.log2(1 + tokens) * perDoubling), buckets - 1);
     curve.total++;
-    curve.counts[bucket] = at(curve.counts, bucket) + 1;
-    curve.tokens[bucket] = at(curve.tokens, bucket) + tokens;
+    curve.counts[bucket]! += 1;
+    curve.tokens[bucket]! += tokens;
     if (curve.total <= most) return;
     curve.total /= 2;
     for (const figures of [curve.counts, curve.tokens]) figures.set(figures.map((value) => value / 2));
@@ -41,10 +37,10 @@ export class OutputLengths {
     let count = 0;
     let tokens = 0;
     for (let i = buckets - 1; i >= 0; i--) {
-      const here = at(curve.counts, i);
-      if (here > 0 && at(curve.tokens, i) <= age * here) break;
+      const [here, taken] = [curve.counts[i]!, curve.tokens[i]!];
+      if (here > 0 && taken <= age * here) break;
       count += here;
-      tokens += at(curve.tokens, i);
+      tokens += taken;
     }
     // Longer than any: nothing is known but that long answers go on.
     return count === 0 ? age * 1.25 + 1 : tokens / count;

@@ -15,8 +15,6 @@ export type BodyLimits = Readonly<Record<'maxRequestBytes' | 'maxReadingBytes', 
 
 export interface Receiver {
   readonly sender: string;
-  /** The limit; that of the configuration when undefined. */
-  readonly mostBytes: number | undefined;
   /** Looks at the body as it arrives, part by part, and may throw. */
   readonly look: ((bytes: Buffer) => void) | undefined;
   done(body: Buffer): void;
@@ -57,10 +55,11 @@ export class BodyReader {
   }
 
   /** The whole body, of at most `mostBytes`. @throws (rejects) what `receive` fails with */
-  read(req: IncomingMessage, sender: string, mostBytes?: number): Promise<Buffer> {
-    return new Promise((resolve, reject) =>
-      this.receive(req, { sender, mostBytes, look: undefined, done: resolve, fail: reject }),
-    );
+  async read(req: IncomingMessage, sender: string, mostBytes: number): Promise<Buffer> {
+    this.checkDeclared(req, mostBytes);
+    const body = await new Promise<Buffer>((done, fail) => this.receive(req, { sender, look: undefined, done, fail }));
+    if (body.length > mostBytes) throw tooLarge(mostBytes);
+    return body;
   }
 
   /**
@@ -86,7 +85,7 @@ export class BodyReader {
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
         gathered.push(chunk);
-        this.grow(sender, chunk.length, gathered.length, limits, undefined, held);
+        this.grow(sender, chunk.length, gathered.length, limits, held);
         const bytes = chunk.length;
         if (!this.scans.spend(bytes)) await new Promise<void>((go) => this.scans.wait({ bytes, go }));
         look(chunk);
@@ -107,13 +106,12 @@ export class BodyReader {
     bytes: number,
     bodyBytes: number,
     { maxRequestBytes, maxReadingBytes }: BodyLimits,
-    mostBytes: number = maxRequestBytes,
     held = 0,
   ): void {
     const ofSender = this.book(sender, bytes);
-    if (bodyBytes > mostBytes) throw tooLarge(mostBytes);
+    if (bodyBytes > maxRequestBytes) throw tooLarge(maxRequestBytes);
     // A share has room for one body at least.
-    const share = Math.max(maxReadingBytes / shares, Math.min(mostBytes, maxReadingBytes));
+    const share = Math.max(maxReadingBytes / shares, Math.min(maxRequestBytes, maxReadingBytes));
     if (ofSender - held > share || this.readingBytes - held > maxReadingBytes) throw busy();
   }
 
@@ -200,7 +198,7 @@ class Upload implements Waiting {
     this.pieces += 1;
     const before = this.booked;
     this.booked = Math.max(gathered.length, (this.pieces - freePieces) * leastPieceBytes);
-    reader.grow(receiver.sender, this.booked - before, gathered.length, limits, receiver.mostBytes);
+    reader.grow(receiver.sender, this.booked - before, gathered.length, limits);
   }
 
   // Node tells of the end, and then of the close, while the last pieces wait.

@@ -104,17 +104,12 @@ export class JsonScanner {
   }
 
   private take(byte: number, at: number): void {
-    switch (this.state) {
-      case 'string':
-        this.takeInString(byte, at);
-        return;
-      case 'escape':
-        this.takeEscaped(byte);
-        return;
-      case 'scalar':
-        if (!isScalar(this.text)) throw fault();
-        this.prompt?.number();
-        this.closeValue(at);
+    if (this.state === 'string') return void this.takeInString(byte, at);
+    if (this.state === 'escape') return void this.takeEscaped(byte);
+    if (this.state === 'scalar') {
+      if (!isScalar(this.text)) throw fault();
+      this.prompt?.number();
+      this.closeValue(at);
     }
     if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
     this.takeStructure(byte, at);

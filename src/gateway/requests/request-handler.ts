@@ -251,10 +251,9 @@ export class RequestHandler {
       }
     };
     const { share: sender } = state;
-    if (encoding === undefined)
-      return void bodies.receive(state.req, { sender, mostBytes: undefined, look: reader && look, done, fail });
+    if (encoding === undefined) return void bodies.receive(state.req, { sender, look: reader && look, done, fail });
     const unpack = (packed: Buffer): unknown => bodies.unpack(packed, encoding, sender, look).then(done, fail);
-    bodies.receive(state.req, { sender, mostBytes: undefined, look: undefined, done: unpack, fail });
+    bodies.receive(state.req, { sender, look: undefined, done: unpack, fail });
   }
 
   /** Servers may know the model by another name. @throws ApiError 404 for one that none has */

@@ -76,9 +76,8 @@ export function serviceDifference(
     spans.push({ arrivedAtMs, fromMs: firstTokenAtMs, toMs: endedAtMs, cost });
   }
   const tenants = [...byTenant.values()];
-  const differences: number[] = [];
   let maxAccumulated = 0;
-  for (let tick = 0; tick < ticks; tick++) {
+  const differences = Array.from({ length: ticks }, (_, tick) => {
     const atMs = (duration / ticks) * tick + warmUp;
     const [fromMs, toMs] = [atMs - window / 2, atMs + window / 2];
     const served = tenants.map((spans) => (servedIn(spans, fromMs, toMs) * 1000) / window);
@@ -87,11 +86,11 @@ export function serviceDifference(
       return (inWindow.reduce((sum, { cost }) => sum + cost, 0) * 1000) / window;
     });
     const most = Math.max(0, ...served);
-    const missing = served.map((service, index) => Math.min(most - service, Math.abs(asked[index]! - service)));
-    differences.push(missing.reduce((sum, difference) => sum + difference, 0));
     const sums = tenants.map((spans) => servedIn(spans, 0, (duration / ticks) * tick));
-    if (sums.length > 0) maxAccumulated = Math.max(maxAccumulated, Math.max(...sums) - Math.min(...sums));
-  }
+    maxAccumulated = Math.max(maxAccumulated, Math.max(...sums) - Math.min(...sums));
+    const missing = served.map((service, index) => Math.min(most - service, Math.abs(asked[index]! - service)));
+    return missing.reduce((sum, difference) => sum + difference, 0);
+  });
   if (requests.every(({ firstTokenAtMs }) => firstTokenAtMs === undefined))
     return { max: NaN, mean: NaN, ticks: differences, maxAccumulated: NaN };
   const mean = differences.reduce((sum, difference) => sum + difference, 0) / differences.length;

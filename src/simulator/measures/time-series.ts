@@ -51,24 +51,22 @@ class Rows {
 
 export class SeriesRecorder {
   readonly bucketMs: number;
-  private readonly starts: number[] = [];
   private readonly waiting = new Rows(0);
   private readonly service = new Rows(0);
   /** By percentile. */
   private readonly ttft = { 50: new Rows(NaN), 95: new Rows(NaN), 99: new Rows(NaN) };
-  private readonly inFlight: number[] = [];
-  private readonly saturation: number[] = [];
-  private readonly dropped: number[] = [];
+  private readonly lists: Readonly<Record<'startsAtMs' | 'inFlight' | 'saturation' | 'dropped', number[]>>;
   private readonly servedNow = new Map<string, number>();
   private readonly ttftNow = new Map<string, Samples>();
   private droppedNow = 0;
 
   constructor(bucketMs: number) {
     this.bucketMs = bucketMs;
+    this.lists = { startsAtMs: [], inFlight: [], saturation: [], dropped: [] };
   }
 
   get isFull(): boolean {
-    return this.starts.length >= mostBuckets;
+    return this.lists.startsAtMs.length >= mostBuckets;
   }
 
   served(tenant: string, cost: number): void {
@@ -86,12 +84,13 @@ export class SeriesRecorder {
   }
 
   closeBucket(endsAtMs: number, { bands, stats }: ControllerFigures): void {
-    const bucket = this.starts.length;
-    this.starts.push(endsAtMs - this.bucketMs);
+    const { startsAtMs, inFlight, saturation, dropped } = this.lists;
+    const bucket = startsAtMs.length;
+    startsAtMs.push(endsAtMs - this.bucketMs);
     for (const { priority, waiting } of bands) this.waiting.set(String(priority), bucket, waiting);
-    this.inFlight.push(stats.inFlight);
-    this.saturation.push(stats.saturation);
-    this.dropped.push(this.droppedNow);
+    inFlight.push(stats.inFlight);
+    saturation.push(stats.saturation);
+    dropped.push(this.droppedNow);
     this.droppedNow = 0;
     for (const [tenant, cost] of this.servedNow) {
       this.service.set(tenant, bucket, (cost * 1000) / this.bucketMs);
@@ -105,18 +104,15 @@ export class SeriesRecorder {
   }
 
   figures(): TimeSeries {
-    const { length } = this.starts;
+    const { length } = this.lists.startsAtMs;
     return {
       bucketMs: this.bucketMs,
-      startsAtMs: this.starts,
+      ...this.lists,
       waitingByBand: this.waiting.toRecord(length),
-      inFlight: this.inFlight,
-      saturation: this.saturation,
       serviceByTenant: this.service.toRecord(length),
       ttftP50ByClass: this.ttft[50].toRecord(length),
       ttftP95ByClass: this.ttft[95].toRecord(length),
       ttftP99ByClass: this.ttft[99].toRecord(length),
-      dropped: this.dropped,
     };
   }
 }

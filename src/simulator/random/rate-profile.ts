@@ -146,8 +146,7 @@ export class RateWalk {
 
   private piece(): Piece {
     const { pieces, repeats } = this.profile;
-    if (this.index < pieces.length) return pieces[this.index] as Piece;
-    if (repeats) return pieces[this.index % pieces.length] as Piece;
+    if (repeats || this.index < pieces.length) return pieces[this.index % pieces.length] as Piece;
     const { to } = pieces[pieces.length - 1] as Piece;
     return { lengthMs: 1e12, from: to, to };
   }

@@ -2,7 +2,7 @@
 import { columns } from '../../base/columns.js';
 import * as s from '../../base/schema/schema.js';
 import { oneResult, type SimulationResult } from '../engine/result.js';
-import { type Latency, Samples } from '../measures/samples.js';
+import { Samples } from '../measures/samples.js';
 import { checkArguments } from '../schemas.js';
 import { someRows, type TraceRow } from '../traces/trace-row.js';
 import { ms, percent } from './format.js';
@@ -15,6 +15,15 @@ export interface HeldTime {
   /** The difference relative to what was measured: below 0 the simulation is too fast. */
   readonly error: number;
 }
+
+const heldTimes = [
+  ['TTFT p50', 'ttft', 'p50Ms'],
+  ['TTFT p95', 'ttft', 'p95Ms'],
+  ['time per token p50', 'perToken', 'p50Ms'],
+  ['time per token p95', 'perToken', 'p95Ms'],
+  ['total p50', 'total', 'p50Ms'],
+  ['total p95', 'total', 'p95Ms'],
+] as const;
 
 /** Predictions further off are not to be relied on. */
 const mostError = 0.25;
@@ -33,21 +42,12 @@ export function heldAgainstLog(result: SimulationResult, rows: readonly TraceRow
     if (ttftMs !== undefined && totalMs !== undefined && outputTokens > 1)
       times.perToken.add(Math.max(0, totalMs - ttftMs) / (outputTokens - 1));
   }
-  const pair = (name: string, measured: Samples, predicted: Latency): HeldTime[] => {
-    const { count, p50Ms, p95Ms } = measured.figures();
-    if (count === 0) return [];
-    return [heldTime(`${name} p50`, p50Ms, predicted.p50Ms), heldTime(`${name} p95`, p95Ms, predicted.p95Ms)];
-  };
-  const { all } = result;
-  return [
-    ...pair('TTFT', times.ttft, all.ttft),
-    ...pair('time per token', times.perToken, all.perToken),
-    ...pair('total', times.total, all.total),
-  ];
-}
-
-function heldTime(name: string, measuredMs: number, predictedMs: number): HeldTime {
-  return { name, measuredMs, predictedMs, error: measuredMs === predictedMs ? 0 : predictedMs / measuredMs - 1 };
+  return heldTimes.flatMap(([name, time, percentile]) => {
+    const measured = times[time].figures();
+    const [measuredMs, predictedMs] = [measured[percentile], result.all[time][percentile]];
+    const error = measuredMs === predictedMs ? 0 : predictedMs / measuredMs - 1;
+    return measured.count === 0 ? [] : [{ name, measuredMs, predictedMs, error }];
+  });
 }
 
 /** For a terminal; nothing where the rows have no times. @throws FlowConfigError */

@@ -26,7 +26,7 @@ class Decisions {
   ) {
     this.inFlight = inFlight;
     this.evictable = evictable;
-    this.reclamation = new Reclamation({ maxPerDecision, graceMs, timeoutMs });
+    this.reclamation = new Reclamation(() => ({ maxPerDecision, graceMs, timeoutMs }));
   }
 
   /** Whether or not the last decision is settled. */
@@ -74,7 +74,7 @@ export const reclamationRunners: Runners = {
     { input: [...poolKeys, 'saturation', 'ceiling', 'pending', 'maxRevocationsPerDecision'], expect: ['evict'] },
     ({ input: { pending, maxRevocationsPerDecision, ...demand }, expect: { evict } }) => {
       const settings = { maxPerDecision: maxRevocationsPerDecision, graceMs: 0, timeoutMs: 1 };
-      const reclamation = new Reclamation<string>(settings);
+      const reclamation = new Reclamation<string>(() => settings);
       if (pending > 0) reclamation.issued('still leaving', pending, 0);
       expect(reclamation.size(demand)).toBe(evict ?? 0);
     },

@@ -20,7 +20,7 @@ function startReading(
   look: (chunk: Buffer) => void,
   sender = 'a',
 ): Promise<Buffer> {
-  return new Promise((done, fail) => reader.receive(req, { sender, mostBytes: undefined, look, done, fail }));
+  return new Promise((done, fail) => reader.receive(req, { sender, look, done, fail }));
 }
 
 /**
