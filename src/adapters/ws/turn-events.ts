@@ -45,7 +45,7 @@ export function fault(status: number, code: string, message: string): object {
   return { type: 'server_error', param: null, message, code, status };
 }
 
-type Told = { readonly id: string; readonly responseId: string | undefined; readonly req: TurnEvent };
+type Told = Pick<TurnEvent, 'responseId'> & { readonly id: string; readonly req: Pick<TurnEvent, 'lane' | 'eventId'> };
 type ToldStatus = 'queued' | 'failed' | 'cancelled';
 
 /**

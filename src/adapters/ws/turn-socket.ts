@@ -61,10 +61,10 @@ export class TurnSocket extends Turns {
   }
 
   /** It may still be opening. `closed` hears of its end before the client, and why it never opened. */
-  connect(server: WebSocketLike, closed?: (failure: unknown) => void): void {
+  connect(server: WebSocketLike, closed?: (failure: unknown, code: number) => void): void {
     let failure: unknown = 'closed';
     this.server = server;
-    server.on('message', (data, isBinary) => this.received(server, data, isBinary));
+    server.on('message', (data, isBinary) => this.server === server && this.received(server, data, isBinary));
     server.on('open', () => {
       failure = undefined;
       this.opened();
@@ -74,19 +74,22 @@ export class TurnSocket extends Turns {
       server.terminate();
     });
     server.on('close', (code, reason) => {
-      if (!this.isOpen) return;
-      closed?.(failure);
+      if (!this.isOpen || this.server !== server) return;
+      closed?.(failure, code);
       if (this.server !== server) return;
       this.leave(broken);
       // No code came, or none that may be sent. Source: RFC 6455, section 7.4.
-      this.close(code === 1005 || code === 1006 ? 1011 : code, reason.toString());
+      this.close(
+        code === 1005 || code === 1006 ? 1011 : code,
+        reason.toString() || 'the model server closed its socket',
+      );
     });
   }
 
-  /** The server was never reached: turns wait for another one. */
+  /** Another server is to come; frames wait for it. */
   disconnect(): void {
+    this.server?.close(1000, 'another server is asked');
     this.server = undefined;
-    this.again();
   }
 
   close(code: number, reason: string): void {

@@ -22,8 +22,8 @@ export interface TurnHost {
   ask(turn: Turn): void;
   /** A frame that may go on; with `turn`: its first one, which has its seat. */
   forward(frame: Frame, turn?: Turn): void;
-  /** A frame of the server is of this turn. */
-  heard?(turn: Turn, event: TurnEvent, text: string): void;
+  /** A frame of the server is of this turn. True: the client does not get it, and the turn goes on elsewhere. */
+  heard?(turn: Turn, event: TurnEvent, text: string): boolean;
 }
 
 export abstract class Turns implements TurnOwner {
@@ -71,10 +71,10 @@ export abstract class Turns implements TurnOwner {
     const text = frame.isBinary ? '' : frame.data.toString();
     const event = turnEvent(text);
     const turn = event && (of ?? this.turnOf(event));
-    if (turn?.phase !== 'ending') this.toClient(frame.data, frame.isBinary);
-    if (turn === undefined || event === undefined) return;
+    if (turn === undefined || event === undefined) return void this.toClient(frame.data, frame.isBinary);
     if (event.type === 'response.created') turn.responseId ??= event.responseId;
-    this.host.heard?.(turn, event, text);
+    if (this.host.heard?.(turn, event, text) === true) return;
+    if (turn.phase !== 'ending') this.toClient(frame.data, frame.isBinary);
     if (event.type === 'error' || isEnd(event)) this.over(turn, turn.phase !== 'ending');
   }
 
@@ -98,9 +98,12 @@ export abstract class Turns implements TurnOwner {
     this.move();
   }
 
-  /** No server was reached: whoever gave seats asks for others. */
-  protected again(): void {
-    for (const turn of this.turns) if (turn.phase === 'running' && turn.frame !== undefined) turn.phase = 'waiting';
+  /** It goes to another server, with the client's event: whoever gave its seat asks for another one. */
+  again(turn: Turn, data: Buffer | undefined): void {
+    if (turn.phase !== 'running') return;
+    turn.phase = 'waiting';
+    turn.frame = data && { data, isBinary: false };
+    turn.after(Infinity, () => {});
   }
 
   fail(turn: Turn, error: object): void {
@@ -120,7 +123,7 @@ export abstract class Turns implements TurnOwner {
     this.moved();
   }
 
-  /** One of the sockets is gone, and nothing can go on; `error` tells the client why. */
+  /** One of the sockets is gone: nothing can go on. `error` tells the client why, in Realtime of its session too. */
   protected leave(error?: object): void {
     this.held = [];
     this.heldBytes = 0;
@@ -128,6 +131,8 @@ export abstract class Turns implements TurnOwner {
       if (error !== undefined) this.fail(turn, error);
       this.over(turn, false);
     }
+    if (error !== undefined && this.dialect === 'realtime')
+      this.toClient(turnText('realtime', { id: '', responseId: undefined, req: session }, 'failed', error));
   }
 
   private take(frame: Frame, event: TurnEvent | undefined): void {
@@ -193,5 +198,8 @@ export abstract class Turns implements TurnOwner {
     return unnamed ?? (this.dialect === 'realtime' ? undefined : ofLane[0]);
   }
 }
+
+/** What an error is about that is not about a turn. */
+const session = { lane: '', eventId: undefined };
 
 const tooLate = fault(504, 'ERR_FLOW_TURN_TIMEOUT', 'The response took too long.');

@@ -17,7 +17,7 @@ import { FirstTokenWatch } from '../../base/stream/first-token.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
 import { isUnconnected } from '../../base/unconnected.js';
 import type { Lease } from '../../index.js';
-import type { AdaptiveDetector } from '../../types/index.js';
+import type { AdaptiveDetector, ServerAnswer } from '../../types/index.js';
 import { type UsageReader, usageReader } from '../../upstream/index.js';
 import type { GatewayCounters } from '../metrics/gateway-counters.js';
 import type { RequestState } from '../request-state.js';
@@ -87,7 +87,6 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Reads the answer while it passes, for policies that count tokens. */
   private usage: UsageReader | undefined = undefined;
   private hasToken = false;
-  private hearsDrain = false;
   /** Bytes of the answer that are to come, as its length says; undefined for one that does not say it. */
   private leftBytes: number | undefined = undefined;
 
@@ -188,32 +187,17 @@ export class Attempt implements Dispatcher.DispatchHandler {
   private judge(): void {
     const beginning = Buffer.concat(this.beginning?.parts() ?? []);
     this.beginning = undefined;
-    if (this.status >= 400 && this.keeps(beginning)) {
+    const { state, lease, options, status, headers } = this;
+    const error =
+      status < 400 ? undefined : refusalOf(state, lease, options, { status, headers, body: String(beginning) });
+    if (error !== undefined) {
       this.isSettled = true;
       this.controller?.abort(new Error('another server will be asked'));
-      const message = `${this.options.upstream.id} is overloaded.`;
-      return void this.settle({ type: 'refused', error: new ApiError(503, 'upstream_overloaded', message) });
+      return void this.settle({ type: 'refused', error });
     }
     this.pass();
     if (this.controller !== undefined && !this.isSettled && beginning.length > 0)
       this.write(this.controller, beginning);
-  }
-
-  /** Whether an answer with a status from 400 up is kept from the client. */
-  private keeps(beginning: Buffer): boolean {
-    const { state, lease, options, status, headers } = this;
-    const body = beginning.toString('utf8');
-    lease.answered({ status, headers, body });
-    if (!lease.isPutOff && !isOverloadRefusal({ status, body })) return false;
-    this.observeDrop();
-    const toldMs = refusalWaitMs(headers);
-    // The body alone says it, whatever the status.
-    const isCertain = toldMs !== undefined || isOverloadRefusal({ status: 400, body });
-    // What a second server says may be the request's fault. A quota that gets the answer rests by itself, for as long.
-    if (state.attempts.length === 1 && !lease.isPutOff) options.avoid(isCertain, toldMs);
-    state.failureCode = 'upstream_overloaded';
-    options.counters.refusals.add(1, options.upstream.id);
-    return options.mayRetry;
   }
 
   /** An answer whose status line or headers have bytes that Node does not write cannot be passed on, nor is it read. */
@@ -260,9 +244,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     controller.pause();
     // Set only while the client takes nothing: every write would set it again. Node destroys the socket at its end.
     res.setTimeout(this.options.config.timeouts.idle);
-    if (this.hearsDrain) return;
-    this.hearsDrain = true;
-    res.on('drain', () => {
+    res.once('drain', () => {
       res.setTimeout(0);
       controller.resume();
     });
@@ -277,7 +259,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const { state, lease, options } = this;
     const { id } = options.upstream;
     if (error instanceof FirstTokenTimeout) {
-      this.observeDrop();
+      observeDrop(options);
       options.counters.failures.add(1, id, 'first_token_timeout');
       return { type: 'refused', error: new ApiError(504, 'first_token_timeout', `${id} sent no token in time.`) };
     }
@@ -291,7 +273,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       : failureOf(error, id);
     state.failureCode = failure.code;
     options.counters.failures.add(1, id, failure.code);
-    if (failure.status === 504) this.observeDrop();
+    if (failure.status === 504) observeDrop(options);
     const isUnreachable = isUnconnected(error);
     if (isUnreachable) options.avoid(true);
     if (!state.res.headersSent)
@@ -300,10 +282,34 @@ export class Attempt implements Dispatcher.DispatchHandler {
     state.res.destroy();
     return answered;
   }
+}
 
-  private observeDrop(): void {
-    for (const detector of this.options.detectors) detector.observe({ isDrop: true });
-  }
+/** An answer with a status from 400 up, and as much of its body as was read. */
+export type ErrorAnswer = ServerAnswer & { readonly body: string };
+
+/** Tells everybody of a server's error. Undefined for one that the client gets; else another server may be asked. */
+export function refusalOf(
+  state: RequestState,
+  lease: Lease,
+  options: AttemptOptions,
+  { status, headers, body }: ErrorAnswer,
+): ApiError | undefined {
+  const { id } = options.upstream;
+  lease.answered({ status, headers, body });
+  if (!lease.isPutOff && !isOverloadRefusal({ status, body })) return undefined;
+  observeDrop(options);
+  const toldMs = refusalWaitMs(headers);
+  // The body alone says it, whatever the status.
+  const isCertain = toldMs !== undefined || isOverloadRefusal({ status: 400, body });
+  // What a second server says may be the request's fault. A quota that gets the answer rests by itself, for as long.
+  if (state.attempts.length === 1 && !lease.isPutOff) options.avoid(isCertain, toldMs);
+  state.failureCode = 'upstream_overloaded';
+  options.counters.refusals.add(1, id);
+  return options.mayRetry ? new ApiError(503, 'upstream_overloaded', `${id} is overloaded.`) : undefined;
+}
+
+function observeDrop({ detectors }: AttemptOptions): void {
+  for (const detector of detectors) detector.observe({ isDrop: true });
 }
 
 /** False before there is one. Detectors are told of the time to it. */

@@ -3,8 +3,9 @@ import { ServerResponse } from 'node:http';
 import type { LifeSigns } from '../../adapters/http/life-signs.js';
 import type { Turn } from '../../adapters/ws/turn.js';
 import { isEnd, type TurnEvent } from '../../adapters/ws/turn-events.js';
+import { fieldsOf } from '../../base/stream/content-pieces.js';
 import { type UsageReader, usageReader } from '../../upstream/index.js';
-import { type AttemptOptions, type AttemptResult, tellFirstToken } from '../forwarding/attempt.js';
+import { type AttemptOptions, type AttemptResult, type ErrorAnswer, tellFirstToken } from '../forwarding/attempt.js';
 import { type GatewayHttpRequest, RequestState } from '../request-state.js';
 
 type Take = (state: TurnState, options: AttemptOptions, tell: (result: AttemptResult) => void) => void;
@@ -47,18 +48,38 @@ export class TurnState extends RequestState {
     this.turn.showLife(signs);
   }
 
-  /** Reads an event of the server. */
-  heard(event: TurnEvent, text: string): void {
+  /** Reads an event of the server. True where `isMoved` has it: the client does not get it. */
+  heard(event: TurnEvent, text: string, isMoved: (state: TurnState, answer: ErrorAnswer) => boolean): boolean {
+    const error = errorIn(event);
+    if (error !== undefined && isMoved(this, error)) return true;
     const { lease, attempt } = this;
     this.isPassedOn = true;
     this.bytes = undefined;
     this.isServed ||= isEnd(event);
-    if (lease === undefined || attempt === undefined) return;
-    if (this.usage === undefined) lease.answered({ status: 200, headers: {} });
+    if (lease === undefined || attempt === undefined) return false;
+    if (this.usage === undefined && error === undefined) lease.answered({ status: 200, headers: {} });
     this.usage ??= usageReader({ lease, cachedTokens: true });
     this.usage.push(`data: ${text}\n\n`);
     if (this.ttftMs === undefined) tellFirstToken(this, this.usage, attempt.options.detectors);
+    return false;
   }
+}
+
+/**
+ * The answer that an event would be over HTTP; undefined for one that is no error. Where no status is told, the code
+ * tells it. Source: codex, `codex-api/src/endpoint/responses_websocket.rs` (status, error, headers).
+ */
+function errorIn({ type, fields }: TurnEvent): ErrorAnswer | undefined {
+  if (type !== 'error' && type !== 'response.failed') return undefined;
+  const error = fieldsOf(fields.error) ?? fieldsOf(fieldsOf(fields.response)?.error) ?? fields;
+  const told = Number(fields.status ?? fields.status_code ?? error.status);
+  const isBusy = /rate_limit|overloaded|slow_down/.test(`${error.code} ${error.type}`);
+  const headers = { 'retry-after-ms': fields.retry_after_ms ?? error.retry_after_ms, ...fieldsOf(fields.headers) };
+  return {
+    status: told >= 400 && told < 600 ? Math.trunc(told) : isBusy ? 503 : 400,
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+    body: JSON.stringify(error),
+  };
 }
 
 /** On no connection: its one body becomes the event. */
