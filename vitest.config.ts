@@ -15,13 +15,13 @@ import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import manifest from './package.json' with { type: 'json' };
 import { writePage } from './scripts/build-inspector-page.mjs';
-import { writeLeaseStep } from './scripts/build-lease-script.mjs';
+import { writeStoreScripts } from './scripts/build-store-scripts.mjs';
 import { entryPoints } from './scripts/entry-points.mjs';
 
 // Tests keep their scratch files there, beside the sources that these import.
 mkdirSync(new URL('./test-results', import.meta.url), { recursive: true });
 await writePage();
-writeLeaseStep();
+await writeStoreScripts();
 
 const { FLOORS_FOLDER, HEADGATE_UNDICI, MUTATION_TESTS } = process.env;
 

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { writePage } from './build-inspector-page.mjs';
-import { writeLeaseStep } from './build-lease-script.mjs';
+import { writeStoreScripts } from './build-store-scripts.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lock = join(root, 'node_modules/.cache/headgate-build.lock');
@@ -99,7 +99,7 @@ async function build({ onlyIfStale }) {
     // A source that was saved during the build may be missing from it: build again, but not for ever.
     for (let round = 0; round < 3; round += 1) {
       await writePage();
-      writeLeaseStep();
+      await writeStoreScripts();
       const startedAtMs = Date.now();
       if (!runSteps() || !writeSchemas()) return false;
       if (newestInput() <= startedAtMs) break;

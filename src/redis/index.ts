@@ -5,6 +5,7 @@ export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from 
 export type { LeaseEvents, LeaseStatus } from './leases/capacity-lease.js';
 export type { LeaseOptions, SharedConcurrencyOptions } from './leases/lease-options.js';
 export type { LeasedDetector, WaitingFlow } from './leases/leased-detector.js';
+export { type MachineStore, machineStore } from './leases/machine-store.js';
 export { type SharedConcurrency, sharedConcurrency } from './leases/shared-concurrency.js';
 export type { SharedEndpoints, SharedEndpointsOptions } from './leases/shared-endpoints.js';
 export { sharedEndpointConcurrency } from './leases/shared-endpoints.js';
@@ -23,7 +24,6 @@ export {
   type RedisClient,
   redisStore,
 } from './store/redis-store.js';
-export type { Store, StoreMessages, StoreScript } from './store/store.js';
-export type { LinkFigures } from './store/store-link.js';
+export type { LinkFigures, Store, StoreMessages, StoreScript } from './store/store.js';
 export type { StoreProblem, StoreProblemCode } from './store/store-problem.js';
 export { storeScripts } from './store-scripts.js';

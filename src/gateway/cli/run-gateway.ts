@@ -11,12 +11,13 @@ import { once } from 'node:events';
 import { env } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { calls } from '../../base/calls.js';
-import { localStore } from '../../redis/index.js';
+import { localStore, type MachineStore, machineStore } from '../../redis/index.js';
 import { serveStore, workerStore } from '../../redis/workers/index.js';
 import { createGateway, type GatewayConfig, type GatewayLog, importPlugins, loadGatewayConfig } from '../index.js';
 import { changesBetween } from '../settings/config-changes.js';
 import { GatewayWorkers } from '../shared/gateway-workers.js';
 import { loadPromClient } from '../shared/optional-peers.js';
+import { logLeases } from '../shared/shared-state.js';
 import { StoreConnection } from '../shared/store-connection.js';
 import { oneAnswer } from '../workers/one-answer.js';
 import { WorkerBoard, type WorkerQuestion } from '../workers/worker-board.js';
@@ -93,12 +94,19 @@ async function serveByWorkers(start: ServiceStart, count: number): Promise<Servi
   const { store, leases } = config.sharedState ?? {};
   const again = (): typeof store => config.sharedState?.readStore();
   const connection = store && leases && (await StoreConnection.open(store, again, leases.leaseDuration));
-  const crew = new Crew(start, new WorkerBoard(await loadPromClient()), connection);
+  const machine = connection && leases && machineStore(connection.store, leases);
+  if (machine !== undefined) logLeases(machine, start.log);
+  const crew = new Crew(start, new WorkerBoard(await loadPromClient()), machine);
   const { board } = crew;
+  async function end(): Promise<void> {
+    await crew.end();
+    await machine?.close();
+    connection?.end();
+  }
   cluster.setupPrimary({ serialization: 'advanced' });
   const begun = Array.from({ length: count }, (_, index) => crew.begin(index + 1, count));
   const [listening] = await Promise.all(begun).catch(async (error) => {
-    await crew.end();
+    await end();
     throw error;
   });
   return {
@@ -118,7 +126,7 @@ async function serveByWorkers(start: ServiceStart, count: number): Promise<Servi
     async close(signal) {
       crew.isStopping = true;
       const stats = await board.all({ what: 'close', given: signal });
-      await crew.end();
+      await end();
       return Object(oneAnswer(stats));
     },
   };
@@ -130,16 +138,17 @@ class Crew {
   isStopping = false;
   readonly board: WorkerBoard;
   private readonly start: ServiceStart;
-  private readonly connection: StoreConnection | undefined;
+  /** Of the limits that machines share: all workers are one replica. */
+  private readonly machine: MachineStore | undefined;
   private readonly store = localStore();
   /** How each is ended: one that does not serve yet has nothing to drain. */
   private readonly ends = new Map<Worker, () => unknown>();
 
-  constructor(start: ServiceStart, board: WorkerBoard, connection: StoreConnection | undefined) {
+  constructor(start: ServiceStart, board: WorkerBoard, machine: MachineStore | undefined) {
     this.source = start.source;
     this.start = start;
     this.board = board;
-    this.connection = connection;
+    this.machine = machine;
   }
 
   /** Resolves to what the worker says when it serves. */
@@ -154,7 +163,7 @@ class Crew {
     let error: string | undefined;
     this.ends.set(forked, () => child.kill('SIGKILL'));
     serveStore(this.store, forked, 'workers');
-    if (this.connection !== undefined) serveStore(this.connection.store, forked, 'sharedState');
+    if (this.machine !== undefined) serveStore(this.machine, forked, 'sharedState');
     const { calls: asked, join } = this.board.meet(forked);
     forked.on('exit', (code, signal) => {
       this.ends.delete(forked);
@@ -190,7 +199,6 @@ class Crew {
     this.isStopping = true;
     for (const end of this.ends.values()) end();
     await Promise.all([...this.ends.keys()].map((worker) => once(worker, 'exit')));
-    this.connection?.end();
   }
 }
 

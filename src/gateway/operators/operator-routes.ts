@@ -96,8 +96,8 @@ export function operatorRoutes(
     if (path === '/healthz') {
       sendJson(res, 200, { status: 'ok' });
     } else if (path === '/readyz') {
-      const { isDraining, isMissing, ...told }: ReturnType<typeof readinessOf> = Object(await ofAll('readyz'));
-      const whole = isMissing ? 'no-share' : 'ready';
+      const { isDraining, hasShare, ...told }: ReturnType<typeof readinessOf> = Object(await ofAll('readyz'));
+      const whole = hasShare ? 'ready' : 'no-share';
       const status = isDraining ? 'draining' : told.available === 0 ? 'no-endpoints' : whole;
       sendJson(res, status === 'ready' ? 200 : 503, { status, ...told });
     } else if (path === '/metrics') {
@@ -124,7 +124,7 @@ function readinessOf({ isDraining, endpoints, available, share, guardsMetrics }:
   const { code, message } = share.problem ?? {};
   // The words of a store may hold addresses, which are not for strangers.
   const problem = code && { code, message: guardsMetrics ? undefined : message };
-  return { isDraining, isMissing: share.isMissing, endpoints, available, problem };
+  return { isDraining, hasShare: !share.isMissing, endpoints, available, problem };
 }
 
 async function moveThresholds(

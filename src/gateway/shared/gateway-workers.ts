@@ -83,12 +83,13 @@ export class GatewayWorkers {
     return sharing;
   }
 
-  /** The settings of the file, with the parts of this worker, which is a replica of its own. */
+  /** The settings of the file, with the parts of this worker. */
   settings<C extends Divided>(config: C): C {
     const { limits, flow, sharedState } = config;
     const { maxConnections, maxSockets } = limits;
     const { worker, count } = this.place;
     const { replica = env.HEADGATE_REPLICA, replicas } = sharedState?.leases ?? {};
+    // Each has a part of the quotas.
     const own = { replica: replica && `${replica}.${worker}`, replicas: replicas && replicas * count };
     return Object({
       ...config,
@@ -112,6 +113,13 @@ export class GatewayWorkers {
     this.read = [];
     for (const [index, limit] of constraints.filter((each): each is SessionLimit => 'share' in each).entries())
       this.inForce.push(redis.sharedSessions(this.place.store, limit, { name: `${name}-${index}` }));
+  }
+
+  /** A worker asks often, because the primary is near, and its lease ends before that of the machine. */
+  timing({ leaseDuration, refreshInterval }: SharedStateConfig['leases']): Partial<redis.LeaseOptions> {
+    const ownMs = Math.min(leaseDuration / 2, leaseDuration - 1.5 * refreshInterval);
+    const refreshMs = Math.min(timing.refreshInterval, ownMs / 2);
+    return { leaseDuration: ownMs, refreshInterval: refreshMs, callTimeout: Math.min(timing.callTimeout, ownMs) };
   }
 
   get status(): readonly redis.LeaseStatus[] {

@@ -38,8 +38,9 @@ export class SharedState {
     this.config = config;
     this.connection = connection;
     this.workers = workers;
-    this.detector = config && connection && detectorOf(config, connection.store);
-    if (this.detector !== undefined) logLeases(this.detector, log);
+    this.detector = config && connection && detectorOf(config, connection.store, workers);
+    // The primary of workers tells of the lease that is theirs together.
+    if (this.detector !== undefined && workers === undefined) logLeases(this.detector, log);
     const ofReplicas = config?.quotas && connection && quotasOf(config, connection.store, this.detector);
     this.quotas = ofReplicas || workers?.quotas;
     this.quotas?.onProblem(({ code, message }) => log('warn', 'shared-state', { code, message }));
@@ -124,13 +125,14 @@ function quotasOf({ leases }: SharedStateConfig, store: Store, detector: LeasedD
   return sharedQuotas(store, { ...options, replicas: () => replicas });
 }
 
-function detectorOf({ limits, limit, leases }: SharedStateConfig, store: Store): LeasedDetector | undefined {
+function detectorOf({ limits, limit, leases: given }: SharedStateConfig, store: Store, workers?: GatewayWorkers) {
+  const leases = { ...given, ...workers?.timing(given) };
   if (limits === undefined) return undefined;
   if (limits === 'endpointConcurrency') return sharedEndpointConcurrency(store, { ...leases, maxConcurrency: limit });
   return sharedConcurrency(store, { ...leases, [limits]: limit });
 }
 
-function logLeases(detector: LeasedDetector, log: GatewayLog): void {
+export function logLeases(detector: Pick<LeasedDetector, 'on'>, log: GatewayLog): void {
   detector.on('problem', ({ code, message }) => log('warn', 'shared-state', { code, message }));
   detector.on('expired', ({ key, limit }) => log('warn', 'lease-expired', { key, limit }));
   detector.on('recovered', ({ key, grant, expiredForMs }) =>

@@ -20,7 +20,7 @@ export interface SharedStateConfig {
   readonly limit: number;
   /** Whether the quotas of the file's `quota-detector` are those of all replicas. */
   readonly quotas: boolean;
-  readonly leases: LeaseOptions & { readonly leaseDuration: number };
+  readonly leases: LeaseOptions & Readonly<Record<'leaseDuration' | 'refreshInterval', number>>;
 }
 
 export type Connection = Pick<StoreConnection, 'store' | 'follow' | 'end'>;

@@ -45,7 +45,7 @@ const perPool = familiesOf('shared_', ['pool'], function* firstOfPool(leases: Le
 
 /** Of the processes of one machine the highest counts: they tell the same, or a state. */
 const ofAll = <S>(family: Family<S>): Family<S> =>
-  family.type === 'gauge' && /limit|held|replicas|used|age|expired|latency|open|local/.test(family.name)
+  /limit|held|replicas|used|age|expired|latency|open|local|shared_engine/.test(family.name)
     ? { ...family, aggregator: 'max' }
     : family;
 

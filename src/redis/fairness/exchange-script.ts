@@ -5,30 +5,14 @@
  *     ARGV  how long a flow is remembered, ms; number of flows; then for each flow its name and the cost to add, in thousandths
  *     reply the cost of each flow, in thousandths
  */
+import { builtScripts } from '../store/built-scripts.js';
 import { localTables } from '../store/local-table.js';
-import { scriptHead } from '../store/script.js';
 import type { StoreScript, Texts } from '../store/store.js';
 
 export const exchangeScript: StoreScript = {
   name: 'exchange',
   local: exchangeInMemory,
-  text: `
-${scriptHead}
-local horizon = tonumber(ARGV[1])
-local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - horizon), 'LIMIT', 0, 1000)
-if #old > 0 then
-  redis.call('ZREM', KEYS[2], unpack(old))
-  redis.call('HDEL', KEYS[1], unpack(old))
-end
-local reply = {}
-for i = 3, 2 * tonumber(ARGV[2]) + 1, 2 do
-  redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
-  reply[#reply + 1] = redis.call('HGET', KEYS[1], ARGV[i])
-  redis.call('ZADD', KEYS[2], text(now), ARGV[i])
-end
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, text(2 * horizon)) end
-return reply
-`,
+  text: builtScripts.exchange,
 };
 
 const tables = localTables<number>();

@@ -15,6 +15,9 @@ export interface LeaseDemand {
   readonly inFlight: number;
   /** In flight and waiting. */
   readonly wants: number;
+  /** What others hold of the share of this replica, and what of that they keep without an answer. */
+  readonly held?: number;
+  readonly heldSafe?: number;
 }
 
 export interface Grant {
@@ -96,17 +99,18 @@ export class CapacityLease {
   }
 
   /** The call's figures, in the script's order. What is not wanted goes back at once where others lack it. */
-  tell(nowMs: number, { inFlight, wants }: LeaseDemand, isRemembered: boolean): number[] {
+  tell(nowMs: number, { inFlight, wants, held = 0, heldSafe = 0 }: LeaseDemand, isRemembered: boolean): number[] {
     this.firstSentAtMs ??= nowMs;
     const needed = Math.max(inFlight, wants);
     if (this.last !== undefined && this.last.lack > 0 && needed < this.last.grant)
       this.last = { ...this.last, grant: needed, safe: Math.min(this.last.safe, needed) };
-    const cap = Math.ceil(this.cap(nowMs));
+    const cap = Math.ceil(Math.max(this.cap(nowMs), held));
     this.told = { inFlight, wants, limit: Math.ceil(this.limit), cap };
     this.isAsked = true;
     const { limit, safeShare, maxShare, options } = this;
     const { sequence, epoch, poolWeight, birth } = this.last ?? { sequence: 0, epoch: 0, poolWeight: 0, birth: 0 };
-    const ours = [isRemembered ? sequence : 0, limit, options.weight, cap, inFlight, wants, safeShare];
+    const safe = Math.max(safeShare, heldSafe);
+    const ours = [isRemembered ? sequence : 0, limit, options.weight, cap, inFlight, wants, safe];
     return [...ours, epoch, poolWeight, birth, Math.min(limit, maxShare)];
   }
 

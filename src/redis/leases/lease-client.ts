@@ -7,16 +7,18 @@ import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import { Listeners } from '../../base/listeners.js';
 import { OneTimer } from '../../base/one-timer.js';
+import * as s from '../../base/schema/schema.js';
 import { CallSchedule } from '../store/call-schedule.js';
+import { type RedisClient, storeSchema } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import { type LinkFigures, StoreLink } from '../store/store-link.js';
 import { newReplicaId } from '../store/store-options.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
 import type { CapacityLease, Grant, LeaseEvents } from './capacity-lease.js';
-import type { ParsedLeaseOptions } from './lease-options.js';
+import { checkTiming, type LeaseOptions, leaseOptions, type ParsedLeaseOptions } from './lease-options.js';
 import { grantsOf, isRepeated, mismatch, nameConflict, sequenceIn } from './lease-reply.js';
 import { leaseScript } from './lease-script.js';
-import type { ReplicaName } from './replica-name.js';
+import { freeReplicaName, type ReplicaName, replicaName } from './replica-name.js';
 
 /** A replica whose demand has outgrown its share calls at once, but not more often than this. */
 const urgentMs = 100;
@@ -42,7 +44,11 @@ export class LeaseClient {
   /** Hears when a limit may have risen. */
   readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
   private readonly expired = new Map<string, number>();
-  private readonly settings: ParsedLeaseOptions;
+  readonly settings: ParsedLeaseOptions;
+  readonly store: Store;
+  readonly nameOrigin: ReplicaName['origin'];
+  /** In it found names differ. */
+  private readonly place: string;
   private readonly link: StoreLink;
   private readonly schedule: CallSchedule;
   private sequence = 0;
@@ -53,10 +59,18 @@ export class LeaseClient {
   private isClosed = false;
   private readonly expiry: OneTimer;
 
-  constructor(store: Store, settings: ParsedLeaseOptions, { name, origin }: ReplicaName) {
+  /** @throws FlowConfigError */
+  constructor(client: RedisClient | Store, options: LeaseOptions, subject: string) {
+    const store = s.parse(storeSchema, client, `${subject}: client`);
+    const settings = s.parse(leaseOptions, options, subject);
+    checkTiming(settings, subject);
+    this.place = `${subject} ${settings.prefix} ${settings.pool}`;
+    const { name, origin } = replicaName(settings.replica, this.place);
+    this.store = store;
     this.settings = settings;
     this.name = name;
     this.firstName = name;
+    this.nameOrigin = origin;
     this.isNamed = origin !== 'random';
     this.schedule = new CallSchedule(settings.clock, () => this.call());
     this.expiry = new OneTimer(settings.clock, () => this.expire());
@@ -75,7 +89,7 @@ export class LeaseClient {
   }
 
   get figures(): LinkFigures {
-    return this.link.figures;
+    return this.store.figures ?? this.link.figures;
   }
 
   add(lease: CapacityLease): void {
@@ -99,6 +113,7 @@ export class LeaseClient {
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
+    freeReplicaName(this.firstName, this.place);
     this.schedule.stop();
     this.expiry.stop();
     const leases = [...this.leases.values()];

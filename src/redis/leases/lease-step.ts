@@ -18,7 +18,7 @@
  * Weight that has not called again by then is absent, and may still run requests. No share grows until its drain is
  * over. After that its fair part is kept for it, unless as many have joined.
  *
- * The one source of both forms: `scripts/build-lease-script.mjs` makes Lua of it, for which this file is plain enough.
+ * The one source of both forms: `scripts/build-store-scripts.mjs` makes Lua of it, for which this file is plain enough.
  * Longer than most files, because it is one step.
  */
 
@@ -273,8 +273,8 @@ function share(
 }
 
 /** What an answer says when the call is of no use: `state` 2 where another replica has the name. */
-function refused(sequence: number, began: number, state: number): number[] {
-  return [sequence, -1, 0, began, 0, 0, 0, 0, 0, 0, 0, 0, state, 0];
+function refused(sequence: number, began: number, holds: number, state: number): number[] {
+  return [sequence, -1, 0, began, 0, 0, 0, 0, holds, 0, 0, 0, state, 0];
 }
 
 /** An epoch begins, of which nothing is known. */
@@ -297,6 +297,7 @@ export function visit(memory: LeaseMemory, key: string, caller: Caller, told: To
   let { sums, mine: before } = memory.open(key, self);
   caller.now = clock;
   let began = 0;
+  let holds = 0;
   if (sums !== undefined) {
     caller.now = Math.max(clock + sums.ahead, sums.last);
     began = sums.began;
@@ -306,19 +307,20 @@ export function visit(memory: LeaseMemory, key: string, caller: Caller, told: To
       memory.saveSums(key, sums);
       before = memory.open(key, self).mine;
     }
+    holds = sums.held;
   }
   let known = 0;
   if (before !== undefined && before.id === id) {
     known = before.sequence;
     // A delayed call, or its duplicate: the reply is of no use, and changes nothing.
-    if (sequence <= known) return refused(known, began, 0);
+    if (sequence <= known) return refused(known, began, holds, 0);
   } else if (before !== undefined && !isLeaving && rememberedBirth > 0 && rememberedBirth < before.born) {
     before.hasRival = 1;
     memory.write(key, self, before);
-    return refused(sequence, began, 2);
+    return refused(sequence, began, holds, 2);
   } else if (isLeaving && (before !== undefined || inFlight === 0)) {
     // Who has left with nothing, or whose name another has, leaves nothing behind.
-    return [sequence, 0, 0, began, 0, 1, limit, limit, 0, 0, 0, 0, 0, 0];
+    return [sequence, 0, 0, began, 0, 1, limit, limit, holds, 0, 0, 0, 0, 0];
   }
   // A store that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
   if (sums === undefined || (!isLeaving && known < acknowledged && caller.now >= sums.learnsUntil)) {

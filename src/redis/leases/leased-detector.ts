@@ -2,12 +2,11 @@
 import * as s from '../../base/schema/schema.js';
 import { type Clock, FlowConfigError, type PoolView, type SaturationDetector } from '../../index.js';
 import { leaseKey } from '../store/keys.js';
-import { type RedisClient, storeSchema } from '../store/redis-store.js';
+import type { RedisClient } from '../store/redis-store.js';
 import type { Store } from '../store/store.js';
 import { CapacityLease, type Grant, type LeaseDemand, type LeaseEvents, type LeaseStatus } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
-import { checkTiming, type LeaseOptions, leaseOptions, type ParsedLeaseOptions } from './lease-options.js';
-import { freeReplicaName, type ReplicaName, replicaName } from './replica-name.js';
+import { leaseOptions, type ParsedLeaseOptions, type SharedConcurrencyOptions } from './lease-options.js';
 
 /** The part of a controller that tells how much waits. */
 export interface WaitingFlow {
@@ -40,29 +39,23 @@ export class HeldLeases {
   isAsking = false;
   private flow: WaitingFlow | undefined = undefined;
   private readonly options: ParsedLeaseOptions;
-  private readonly name: ReplicaName;
 
-  constructor(client: RedisClient | Store, options: LeaseOptions, subject: string) {
-    const store = s.parse(storeSchema, client, `${subject}: client`);
-    const parsed = s.parse(leaseOptions, options, subject);
-    [this.unit, this.limit] = poolLimit(parsed, subject);
-    checkTiming(parsed, subject);
-    const pool = `${subject} ${parsed.prefix} ${parsed.pool}`;
-    const name = replicaName(parsed.replica, pool);
-    this.options = parsed;
-    this.clock = parsed.clock;
-    this.name = name;
-    this.client = new LeaseClient(store, parsed, name);
+  constructor(client: RedisClient | Store, options: SharedConcurrencyOptions, subject: string) {
+    this.unit = unitOf(s.parse(leaseOptions, options, subject), subject);
+    const leases = new LeaseClient(client, options, subject);
+    const { settings, events } = leases;
+    this.limit = settings.maxConcurrency ?? settings.maxTokens ?? 0;
+    this.options = settings;
+    this.clock = settings.clock;
+    this.client = leases;
+    const attach = (flow: WaitingFlow): void => {
+      this.flow = flow;
+    };
     this.methods = {
-      subscribe: (listener) => this.client.subscribe(listener),
-      attach: (flow) => {
-        this.flow = flow;
-      },
-      on: (event, listener) => this.client.events.on(event, listener),
-      close: () => {
-        freeReplicaName(name, pool);
-        return this.client.close();
-      },
+      on: (event, listener) => events.on(event, listener),
+      close: () => leases.close(),
+      subscribe: leases.subscribe,
+      attach,
     };
   }
 
@@ -92,7 +85,7 @@ export class HeldLeases {
   }
 
   statusOf(lease: CapacityLease, endpoint: string | undefined, inFlight: number): LeaseStatus {
-    const { unit, name, options, client } = this;
+    const { unit, options, client } = this;
     const { last, limit, told, safeShare } = lease;
     const { grant: granted = 0, target = 0, replicas = 0, held = 0, isLearning = false }: Partial<Grant> = last ?? {};
     const nowMs = this.clock.now();
@@ -101,7 +94,7 @@ export class HeldLeases {
       pool: options.pool,
       endpoint,
       replica: client.name,
-      nameOrigin: name.origin,
+      nameOrigin: client.nameOrigin,
       unit,
       limit,
       cap: lease.cap(nowMs),
@@ -122,10 +115,10 @@ export class HeldLeases {
   }
 }
 
-/** A pool is limited in requests or in tokens. @throws FlowConfigError when there is none, or both */
-function poolLimit({ maxConcurrency, maxTokens }: ParsedLeaseOptions, subject: string) {
-  if (maxConcurrency !== undefined && maxTokens === undefined) return ['requests', maxConcurrency] as const;
-  if (maxTokens !== undefined && maxConcurrency === undefined) return ['tokens', maxTokens] as const;
+/** A pool is limited in requests or in tokens. @throws FlowConfigError when there is no limit, or both */
+function unitOf({ maxConcurrency, maxTokens }: ParsedLeaseOptions, subject: string): 'requests' | 'tokens' {
+  if ((maxConcurrency === undefined) !== (maxTokens === undefined))
+    return maxTokens === undefined ? 'requests' : 'tokens';
   const got = maxConcurrency === undefined ? 'neither' : 'both';
   throw new FlowConfigError(subject, [{ path: 'maxConcurrency', expected: 'either maxConcurrency or maxTokens', got }]);
 }

@@ -23,7 +23,7 @@ export function replicaName(given: string | undefined, pool: string, env: Enviro
   return { name, origin: 'found' };
 }
 
-export function freeReplicaName({ name }: ReplicaName, pool: string): void {
+export function freeReplicaName(name: string, pool: string): void {
   taken.delete(`${pool} ${name}`);
 }
 

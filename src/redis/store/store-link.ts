@@ -7,16 +7,11 @@
  * since the last answer. Answers come in order: an older command whose reply was lost does not count for ever.
  */
 import { letProcessEnd } from '../../base/clock.js';
-import type { StoreFigures } from '../../base/lease-figures.js';
-import type { Store, StoreScript, Texts } from './store.js';
+import type { LinkFigures, Store, StoreScript, Texts } from './store.js';
 import type { StoreSettings } from './store-options.js';
 import { badReply, problemOf, StoreError, type StoreProblem, symptomOf } from './store-problem.js';
 
-/** Figures of the calls. */
-export interface LinkFigures extends StoreFigures {
-  /** The last problem; undefined since the store answers. */
-  readonly problem: StoreProblem | undefined;
-}
+export type { LinkFigures } from './store.js';
 
 export interface LinkListener {
   problem?(problem: StoreProblem): void;

@@ -1,5 +1,14 @@
 /** Where replicas keep what they share. Invariant: a script runs as one step, and its clock is the store's. */
 
+import type { StoreFigures } from '../../base/lease-figures.js';
+import type { StoreProblem } from './store-problem.js';
+
+/** Figures of the calls. */
+export interface LinkFigures extends StoreFigures {
+  /** The last problem; undefined since the store answers. */
+  readonly problem: StoreProblem | undefined;
+}
+
 export type Texts = readonly string[];
 
 /** A step of the store, in both of its forms. Every form makes the same of the same. */
@@ -23,6 +32,8 @@ export interface Store {
   isConnecting?(): boolean;
   /** Listens to connections that have been made; returns a function that stops this. */
   onReady?(listener: () => void): () => void;
+  /** Of the calls that another process makes for several, as far as it told. */
+  readonly figures?: LinkFigures | undefined;
   /** Undefined for a client without a connection that only listens. */
   readonly messages?: StoreMessages | undefined;
 }

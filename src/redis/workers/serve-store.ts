@@ -17,7 +17,7 @@ export type { CallPort as StorePort } from '../../base/calls.js';
 
 /** What a worker asks; `message` and the state of the connection are told to it. */
 export interface StoreQuestion {
-  readonly what: 'run' | 'publish' | 'subscribe' | 'message' | 'error' | 'ready';
+  readonly what: 'run' | 'publish' | 'subscribe' | 'message' | 'error' | 'ready' | 'figures';
   readonly name: string;
   readonly keys?: readonly string[];
   readonly args?: readonly string[];
@@ -57,7 +57,9 @@ export function serveStore(store: Store, port: CallPort, name = 'store'): () => 
     if (script === undefined) throw new Error(`no script "${wanted}" here: workers need the same version of headgate`);
     if (script.farewell !== undefined)
       putLatest(held, JSON.stringify([wanted, args[0], keys]), { script, keys, args }, mostHeld);
-    return given.run(script, keys, args);
+    const reply = await given.run(script, keys, args);
+    if (given.figures !== undefined) worker.tell({ what: 'figures', name: JSON.stringify(given.figures) });
+    return reply;
   }
   async function answer(question: StoreQuestion): Promise<unknown> {
     const { what, name: topic, args = [] } = question;

@@ -2,7 +2,7 @@
 import { type CallPort, calls, channelIsClosed } from '../../base/calls.js';
 import { Listeners } from '../../base/listeners.js';
 import * as s from '../../base/schema/schema.js';
-import type { Store, StoreMessages } from '../index.js';
+import type { LinkFigures, Store, StoreMessages } from '../index.js';
 import { type StoreQuestion, storePort } from './serve-store.js';
 
 /**
@@ -16,10 +16,12 @@ export function workerStore(port: CallPort, name = 'store'): Store & { readonly 
   const topics = new Map<string, Set<(message: string) => void>>();
   const lost = new Listeners<[error: unknown]>();
   const found = new Listeners();
+  let figures: LinkFigures | undefined;
 
   function hear({ what, name: topic, args }: StoreQuestion): void {
     if (what === 'message') for (const listener of [...(topics.get(topic) ?? [])]) listener(String(args?.[0]));
     else if (what === 'ready') found.announce();
+    else if (what === 'figures') figures = JSON.parse(topic);
     else lost.announce(new Error(topic));
   }
   const holder = calls(channel, name, hear);
@@ -29,6 +31,9 @@ export function workerStore(port: CallPort, name = 'store'): Store & { readonly 
 
   return {
     run: ({ name: script }, keys, args) => holder.ask({ what: 'run', name: script, keys, args }),
+    get figures() {
+      return figures;
+    },
     onError: lost.subscribe,
     onReady: found.subscribe,
     messages: {

@@ -1,7 +1,7 @@
 /** The Lua of the lease script is made of TypeScript, and only of what means the same in both. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { luaOf } from '../../../scripts/build-lease-script.mjs';
+import { luaOf } from '../../../scripts/build-store-scripts.mjs';
 import { leaseScript } from '../../../src/redis/leases/lease-script.js';
 
 describe('the Lua of leases', () => {

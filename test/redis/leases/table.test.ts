@@ -43,6 +43,14 @@ const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] 
     flushedWhileCutOff,
     0.936,
   ],
+  ['with two workers on each machine', { workers: 2 }, 0.969],
+  ['with two workers on each machine and 20 % of the replies lost', { workers: 2, lost: 0.2 }, 0.969],
+  [
+    'with two workers on each machine, partitions, and a drain as long as the longest request',
+    { workers: 2, partitions: 0.02, drainMs: 20_000 },
+    0.9,
+  ],
+  ['with three workers on each machine and the store flushed', { workers: 3, flushedAtMs: 300_000, lost: 0.2 }, 0.969],
   ['with crashes that end their requests', { crashes: 0.01, forgetMs: 0, crashesEndRequests: true }, 0.947],
 ];
 

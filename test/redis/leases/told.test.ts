@@ -17,7 +17,7 @@ it('a request that goes while another endpoint is asked for its demand is told, 
   const times = { refreshInterval: 1_000, leaseDuration: 5_000, drainDuration: 0, forgetAfter: 0, callTimeout: 50 };
   const who = { prefix: 'headgate', pool: 'here', weight: 1, fallback: 'safe' } as const;
   const options = { ...times, ...who, clock, random: () => 0.5 };
-  const client = new LeaseClient({ run, onError: () => () => {} } as never, options, { name: 'r', origin: 'given' });
+  const client = new LeaseClient({ run, onError: () => () => {} } as never, options, 'told');
   const a = new CapacityLease('a', () => ({ inFlight: running, wants: running }), 8, options);
   const b = new CapacityLease(
     'b',

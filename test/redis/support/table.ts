@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { vi } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { FlowController, type Lease } from '../../../src/index.js';
-import { type SharedConcurrency, sharedConcurrency } from '../../../src/redis/index.js';
+import { machineStore, type SharedConcurrency, type Store, sharedConcurrency } from '../../../src/redis/index.js';
 import { type CallFate, VirtualWorld } from './virtual-world.js';
 
 export interface Experiment {
@@ -12,6 +12,8 @@ export interface Experiment {
   readonly leaseMs?: number;
   readonly drainMs?: number;
   readonly forgetMs?: number;
+  /** Workers of one machine, which are one replica; a machine is cut off as a whole. @default 1 */
+  readonly workers?: number;
   /** Share of the answers that get lost, 0…1. */
   readonly lost?: number;
   /** Chance of a replica each second to be cut off for 3 to 30 s. */
@@ -109,6 +111,7 @@ export async function experiment(redis: Redis, plan: Experiment): Promise<Findin
     crashes = 0,
     lastsMs = 600_000,
     crashesEndRequests = false,
+    workers = 1,
     edit,
   } = plan;
   const world = new VirtualWorld(redis);
@@ -119,21 +122,31 @@ export async function experiment(redis: Redis, plan: Experiment): Promise<Findin
   const cutUntilMs = new Array<number>(replicas).fill(0);
   const live: (Replica | undefined)[] = [];
 
+  const machines = new Map<number, Store>();
+  const spans = { drainDuration: drainMs, forgetAfter: forgetMs };
+  const options = { pool, clock: world, random, refreshInterval: refreshMs, leaseDuration: leaseMs, ...spans };
+  const ofWorkers = { refreshInterval: 100, leaseDuration: leaseMs / 2 };
+
+  function machineOf(index: number): Store {
+    const first = index - (index % workers);
+    const fate = (): CallFate => {
+      const isCut = world.now() < (cutUntilMs[first] ?? 0);
+      return { isCut, isReplyLost: random() < lost, latencyMs: 1 + 4 * random() };
+    };
+    const machine = machines.get(first) ?? machineStore(world.client(fate, edit), options);
+    machines.set(first, machine);
+    return machine;
+  }
+
   function start(index: number): void {
     const fate = (): CallFate => {
       const isCut = live[index] !== replica || world.now() < (cutUntilMs[index] ?? 0);
       return { isCut, isReplyLost: random() < lost, latencyMs: 1 + 4 * random() };
     };
-    const shared = sharedConcurrency(world.client(fate, edit), {
-      pool,
-      maxConcurrency: limit,
-      refreshInterval: refreshMs,
-      leaseDuration: leaseMs,
-      drainDuration: drainMs,
-      forgetAfter: forgetMs,
-      clock: world,
-      random,
-    });
+    const shared =
+      workers > 1
+        ? sharedConcurrency(machineOf(index), { ...options, ...ofWorkers, maxConcurrency: limit })
+        : sharedConcurrency(world.client(fate, edit), { ...options, maxConcurrency: limit });
     const flow = new FlowController({ saturationDetector: shared, clock: world, defaultRequestTtl: 0 });
     shared.attach(flow);
     const replica: Replica = { flow, shared, running: 0 };

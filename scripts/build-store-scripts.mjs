@@ -1,15 +1,17 @@
-// Writes built-lease-step.ts: the protocol of capacity leases in Lua, made of src/redis/leases/lease-step.ts, so that the
-// server's form and that of one process have one source. git does not know it: installing makes it, and so does whatever
-// reads the sources, lest it be older than they are.
+// Writes built-scripts.ts: the scripts of the store in Lua, from the .lua files beside their other forms. The protocol of
+// capacity leases is made of src/redis/leases/lease-step.ts, so that both forms of it have one source. git does not know
+// what is built: installing makes it, and so does whatever reads the sources, lest it be older than they are.
 //
 // Only what the step needs is translated; anything else is an error with its line. Values mean the same in both: numbers
 // are doubles; what stands before `??` or `:` is never false; and a condition is a boolean, because 0 is true in Lua.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { transformSync } from 'esbuild';
 import ts from 'typescript';
 
-const leases = new URL('../src/redis/leases/', import.meta.url);
-const built = new URL('built-lease-step.ts', leases);
+const redis = new URL('../src/redis/', import.meta.url);
+const built = new URL('store/built-scripts.ts', redis);
+const read = (name) => readFileSync(new URL(name, redis), 'utf8');
 const { SyntaxKind: kind } = ts;
 
 const operators = new Map([
@@ -148,14 +150,29 @@ export function luaOf(text, name = 'lease-step.ts') {
   return `${functions.join('\n\n')}\n`;
 }
 
-export function writeLeaseStep() {
-  const lua = luaOf(readFileSync(new URL('lease-step.ts', leases), 'utf8'));
-  const text = `/** Built from lease-step.ts by scripts/build-lease-script.mjs. */\nexport const builtLeaseStep: string = ${JSON.stringify(lua)};\n`;
+/** The lists of names that a source file exports, as Lua. */
+async function listsOf(text) {
+  const { code } = transformSync(text, { loader: 'ts', format: 'esm' });
+  const names = Object.entries(await import(`data:text/javascript,${encodeURIComponent(code)}`));
+  return names.filter(([, value]) => Array.isArray(value)).map(([name, value]) => [name, `'${value.join("', '")}'`]);
+}
+
+export async function writeStoreScripts() {
+  const step = read('leases/lease-step.ts');
+  let leases = read('leases/leases.lua').replace('--[[step]]', () => luaOf(step));
+  for (const [name, list] of await listsOf(step)) leases = leases.replaceAll(`--[[${name}]]`, list);
+  const [clock, finite] = [read('store/clock.lua'), read('store/finite.lua')];
+  const scripts = {
+    leases: clock + finite + leases,
+    buckets: finite + read('buckets/buckets.lua'),
+    exchange: clock + read('fairness/exchange.lua'),
+  };
+  const text = `/** Built by scripts/build-store-scripts.mjs. */\nexport const builtScripts: Readonly<Record<'leases' | 'buckets' | 'exchange', string>> = ${JSON.stringify(scripts)};\n`;
   if (existsSync(built) && readFileSync(built, 'utf8') === text) return;
   // Others may be reading it.
-  const unfinished = new URL(`built-lease-step.${process.pid}.tmp`, leases);
+  const unfinished = new URL(`built-scripts.${process.pid}.tmp`, built);
   writeFileSync(unfinished, text);
   renameSync(unfinished, built);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeLeaseStep();
+if (process.argv[1] === fileURLToPath(import.meta.url)) await writeStoreScripts();
