@@ -10,9 +10,11 @@ import { exportedNames, type Part, sizeOf } from './source-size.js';
 
 const src = fileURLToPath(new URL('../../src/', import.meta.url));
 const read = (file: string): string => readFileSync(src + file, 'utf8');
-const sizes = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('built-page.ts'))
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
+const sizes = files
+  .filter((file) => file.endsWith('.ts') && !/built-[\w-]+\.ts$/.test(file))
   .map((file) => sizeOf(file.split(sep).join('/'), read(file)));
+const linesOfLua = files.filter((file) => file.endsWith('.lua')).map((file) => read(file).split('\n').length - 1);
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
 
 /** Above this, the header of a file says why it is not two. */
@@ -53,7 +55,7 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
   },
   'lines of all sources': {
     most: 54_000,
-    parts: [{ name: 'src', size: sum(sizes.map(({ lines }) => lines)) }],
+    parts: [{ name: 'src', size: sum([...sizes.map(({ lines }) => lines), ...linesOfLua]) }],
     above: { src: 59_900 },
   },
   'casts for each 1,000 lines of sources, in all': {
