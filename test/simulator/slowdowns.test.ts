@@ -83,7 +83,7 @@ describe('a server that becomes slow', () => {
       abort: () => undefined,
       hasRoom: () => true,
       load: () => ({ waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 }),
-      use: () => ({ utilization: 0, meanRunning: 0, peakKvUsage: 0, preemptions: 0 }),
+      use: () => ({ utilization: 0, meanRunning: 0, meanKvUsage: 0, peakKvUsage: 0, preemptions: 0 }),
     });
     const custom = oneSlot([{ server: 'gpu', at: 1, factor: 2 }], {
       servers: [{ name: 'gpu', model: 'custom', create: fixed }],

@@ -29,12 +29,14 @@ export const row = {
         p99: result.classes.chat.ttft.p99Ms,
         service: result.all.servicePerSecond,
         preempted: preempted / result.counts.dispatched,
+        cache: Math.max(...result.servers.map(({ meanKvUsage }) => meanKvUsage)),
       };
     };
     const limited = (rates, maxConcurrency) =>
       run(rates, { ...withoutLedger, 'plugins[concurrency-detector].parameters.maxConcurrency': maxConcurrency });
     const told = ({ p99, service, preempted }) =>
       `${ms(p99)} at ${digits(service)}/s (${digits(100 * preempted, 1)} % preempted)`;
+    const caches = [];
     const ours = [];
     let holds = true;
     for (const [name, rates] of Object.entries(mixes).slice(kit.isShort ? 2 : 0))
@@ -48,6 +50,7 @@ export const row = {
           'saturationDetector.pluginRef': 'utilization-detector',
         });
         const own = run(offered, {});
+        caches.push(own.cache);
         ours.push(
           `${name} × ${load}: ledger ${told(own)}; limit ${tuned.limit} ${told(tuned)}; utilization ${told(utilization)}`,
         );
@@ -60,10 +63,12 @@ export const row = {
         ours.push(`${name} × ${load} with half of kvTokens: ${told(wrong[0])}, with twice: ${told(wrong[1])}`);
         holds &&= wrong.every(({ service, preempted }) => service >= 0.97 * own.service && preempted <= 0.01);
       }
+    const [least, most] = [Math.min(...caches), Math.max(...caches)].map((part) => digits(100 * part));
+    ours.push(`mean use of the cache by the ledger: ${least} to ${most} %`);
     return {
       ours: ours.join('. '),
       holds,
-      note: 'The limit is tuned by hand for each mix and load, the ledger for none. Chats have the higher priority. A chat that comes while a long prompt is in prefill waits for its chunks in the server; that is what is left of the p99.',
+      note: 'The limit is tuned by hand for each mix and load, the ledger for none. Chats have the higher priority. What is left of the p99 are chats that come during a long prompt’s prefill.',
     };
   },
 };

@@ -163,7 +163,7 @@ class BatchingServer extends ModelServer implements SimServer {
     this.inBatch.set(running.length, clock.now());
     this.isStepping = running.length > 0;
     this.working.set(this.isStepping ? 1 : 0, clock.now());
-    this.peakKvUsage = Math.max(this.peakKvUsage, this.usedBlocks / this.blocks);
+    this.kvUsage.set(this.usedBlocks / this.blocks, clock.now());
     if (this.isStepping) clock.after(this.durationMs(), this.endStep);
   }
 

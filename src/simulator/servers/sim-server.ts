@@ -31,6 +31,9 @@ export interface ServerUse {
   readonly utilization: number;
   /** Requests being worked on, on average over time. */
   readonly meanRunning: number;
+  /** The part of the KV cache that was in use, on average over time, 0…1. */
+  readonly meanKvUsage: number;
+  /** The most of it at one time. */
   readonly peakKvUsage: number;
   readonly preemptions: number;
 }
@@ -64,8 +67,7 @@ export abstract class ModelServer {
   protected slowness = 1;
   protected readonly inBatch: TimeAverage = new TimeAverage();
   protected readonly working: TimeAverage = new TimeAverage();
-  /** The most of the KV cache that was used, 0…1. */
-  protected peakKvUsage = 0;
+  protected readonly kvUsage: TimeAverage = new TimeAverage();
   protected preemptions = 0;
 
   constructor(id: string, host: ServerHost) {
@@ -78,8 +80,9 @@ export abstract class ModelServer {
   }
 
   use(nowMs: number): ServerUse {
-    const { working, inBatch, peakKvUsage, preemptions } = this;
-    return { utilization: working.mean(nowMs), meanRunning: inBatch.mean(nowMs), peakKvUsage, preemptions };
+    const { kvUsage, preemptions } = this;
+    const [utilization, meanRunning] = [this.working.mean(nowMs), this.inBatch.mean(nowMs)];
+    return { utilization, meanRunning, meanKvUsage: kvUsage.mean(nowMs), peakKvUsage: kvUsage.peak, preemptions };
   }
 }
 

@@ -6,7 +6,7 @@ import Denque from 'denque';
 import type { SimEvent } from '../clock/virtual-clock.js';
 import { type Distribution, type Random, type Sampler, samplerOf } from '../random/distributions.js';
 import type { SimRequest } from '../requests/sim-request.js';
-import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
+import type { ServerFactory, ServerHost, ServerLoad, SimServer } from './sim-server.js';
 import { ModelServer } from './sim-server.js';
 
 export interface SlotsOptions {
@@ -61,14 +61,10 @@ class SlotServer extends ModelServer implements SimServer {
     };
   }
 
-  override use(nowMs: number): ServerUse {
-    const mean = this.inBatch.mean(nowMs);
-    return {
-      utilization: mean / this.slots,
-      meanRunning: mean,
-      peakKvUsage: this.inBatch.peak / this.slots,
-      preemptions: 0,
-    };
+  private hold(seats: number): void {
+    const nowMs = this.host.clock.now();
+    this.inBatch.add(seats, nowMs);
+    for (const part of [this.working, this.kvUsage]) part.set(this.inBatch.value / this.slots, nowMs);
   }
 
   /** A request wider than the server runs alone. */
@@ -77,12 +73,11 @@ class SlotServer extends ModelServer implements SimServer {
   }
 
   private start(request: SimRequest): void {
-    const { clock } = this.host;
-    this.inBatch.add(Math.min(request.seats, this.slots), clock.now());
+    this.hold(Math.min(request.seats, this.slots));
     this.host.started(request);
     this.running.set(
       request,
-      clock.after((request.serviceMs ?? this.draw()) * this.slowness, () => this.end(request)),
+      this.host.clock.after((request.serviceMs ?? this.draw()) * this.slowness, () => this.end(request)),
     );
   }
 
@@ -96,7 +91,7 @@ class SlotServer extends ModelServer implements SimServer {
 
   private leave(request: SimRequest): void {
     this.running.delete(request);
-    this.inBatch.add(-Math.min(request.seats, this.slots), this.host.clock.now());
+    this.hold(-Math.min(request.seats, this.slots));
   }
 
   private startWaiting(): void {

@@ -65,7 +65,7 @@ class VtcServer extends ModelServer implements SimServer {
       const at = from.indexOf(request);
       if (at < 0) continue;
       from.splice(at, 1);
-      if (from !== this.door) this.kvHeld -= request.held;
+      if (from !== this.door) this.hold(-request.held);
     }
   }
 
@@ -164,7 +164,7 @@ class VtcServer extends ModelServer implements SimServer {
 
   private hold(tokens: number): void {
     this.kvHeld += tokens;
-    this.peakKvUsage = Math.max(this.peakKvUsage, this.kvHeld / this.settings.kvTokens);
+    this.kvUsage.set(this.kvHeld / this.settings.kvTokens, this.host.clock.now());
   }
 
   private endFinished(candidates: readonly SimRequest[]): void {
@@ -172,7 +172,7 @@ class VtcServer extends ModelServer implements SimServer {
     if (ended.length === 0) return;
     this.batch = this.batch.filter(({ left }) => left > 0);
     for (const request of ended) {
-      this.kvHeld -= request.held;
+      this.hold(-request.held);
       this.host.completed(request);
     }
   }

@@ -52,6 +52,13 @@ describe('continuous batching', () => {
     expect(counts.completed).toBe(4);
   });
 
+  it('tells how much of the cache was in use on average', () => {
+    // One page of twenty while the prompt is computed, 11.6 ms, and two for the second token, 11 ms.
+    const { meanKvUsage, peakKvUsage } = run({ ...server, kvTokens: 320 }, 1, 16, 2).servers[0]!;
+    expect(meanKvUsage).toBeCloseTo((11.6 / 20 + (2 * 11) / 20) / 22.6, 9);
+    expect(peakKvUsage).toBe(2 / 20);
+  });
+
   it('takes no more sequences than it may', () => {
     expect(run({ ...server, maxSequences: 2 }, 6, 10, 50).servers[0]!.meanRunning).toBeLessThanOrEqual(2);
   });
