@@ -7,23 +7,12 @@ export type { LeaseOptions, SharedConcurrencyOptions } from './leases/lease-opti
 export type { LeasedDetector, WaitingFlow } from './leases/leased-detector.js';
 export { type MachineStore, machineStore } from './leases/machine-store.js';
 export { type SharedConcurrency, sharedConcurrency } from './leases/shared-concurrency.js';
-export type { SharedEndpoints, SharedEndpointsOptions } from './leases/shared-endpoints.js';
-export { sharedEndpointConcurrency } from './leases/shared-endpoints.js';
+export * from './leases/shared-endpoints.js';
 export { type SharedMarks, type SharedMarksOptions, sharedMarks } from './marks/shared-marks.js';
-export type { SharedQuotaStatus, SharedQuotas, SharedQuotasOptions } from './quotas/shared-quotas.js';
-export { sharedQuotas } from './quotas/shared-quotas.js';
+export * from './quotas/shared-quotas.js';
 export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';
 export { localStore } from './store/local-store.js';
-export {
-  type IoRedisClient,
-  type IoRedisSubscriber,
-  type MessagePublisher,
-  type MessageSubscriber,
-  type NodeRedisClient,
-  type NodeRedisSubscriber,
-  type RedisClient,
-  redisStore,
-} from './store/redis-store.js';
+export * from './store/redis-store.js';
 export type { LinkFigures, Store, StoreMessages, StoreScript } from './store/store.js';
 export type { StoreProblem, StoreProblemCode } from './store/store-problem.js';
 export { storeScripts } from './store-scripts.js';

@@ -20,8 +20,7 @@ export { type LoadScenarioOptions, loadScenario, type Scenario } from './scenari
 export { scenarioFileTable, withTraceFiles } from './scenario/scenario-json.js';
 export { scenarioValue, withScenarioValue } from './scenario/value-path.js';
 export { type Condition, failuresOf, parseConditions, withServedDefault, worstMiss } from './search/condition.js';
-export type { FindOptions, FoundValues, TriedValue, ValueRange } from './search/find-value.js';
-export { findValue } from './search/find-value.js';
+export * from './search/find-value.js';
 export { type Measure, parseMeasure, type Spread, spreadOf } from './search/measure.js';
 export { combinations, parseSweepAxis, type SweepAxis } from './search/sweep.js';
 export type { Outage, Slowdown } from './servers/server-faults.js';

@@ -9,10 +9,8 @@ export type {
   RankLoad,
 } from '../types/index.js';
 export { ScrapeError, type ScrapeFailure } from './asking.js';
-export type { HealthEvents, HealthFetch, HealthOptions, HealthResult, HealthWatch } from './health/health-watch.js';
-export { watchHealth } from './health/health-watch.js';
-export type { MetricProfile, MetricSource, MetricSources } from './scraping/metric-sources.js';
-export { metricProfiles } from './scraping/metric-sources.js';
+export * from './health/health-watch.js';
+export * from './scraping/metric-sources.js';
 export type { MetricsFetch, MetricsResponse } from './scraping/read-exposition.js';
 export { engineTypeLabel, type ProfileChoice, type ProfileOption } from './scraping/resolve-sources.js';
 export type { ScrapeOptions, ScrapeWarning } from './scraping/scrape-options.js';

@@ -263,3 +263,36 @@ describe('the rank of a priority', () => {
     expect(serverRank(dialect, priority)).toBe(rank);
   });
 });
+
+describe("a policy class of Dynamo's router", () => {
+  const header = 'x-dynamo-meta-policy-class';
+  const classes = { objectives: { premium: 100, batch: -10, regular: 0 }, policyClasses: ['premium', 'regular'] };
+
+  it('is an objective: the header of a trusted sender names the band, and goes on as it came', async () => {
+    const { passed, gateway } = await behind('higher first', 'dynamo', classes);
+    const bands: number[] = [];
+    gateway.flow.on('dispatched', ({ item }) => bands.push(item.priority));
+    expect((await passed('proxy', {}, { [header]: 'premium' })).headers[header]).toBe('premium');
+    expect((await passed('proxy', {}, { [header]: 'other' })).headers[header]).toBe('other');
+    expect(bands).toEqual([100, 0]);
+  });
+
+  it('is told of others by their priority; what a client says of it is taken out', async () => {
+    const { passed } = await behind('higher first', 'dynamo', classes);
+    for (const [key, told] of Object.entries({ high: 'premium', some: 'regular', low: undefined })) {
+      const { headers } = await passed(key, {}, { [header]: 'premium', x_dynamo_meta_policy_class: 'premium' });
+      expect([headers[header], headers.x_dynamo_meta_policy_class]).toEqual([told, undefined]);
+    }
+  });
+
+  it('is told to servers of Dynamo alone', async () => {
+    const { passed } = await behind('lower first', 'vllm', classes);
+    expect((await passed('high', {}, { [header]: 'premium' })).headers[header]).toBeUndefined();
+    expect((await passed('proxy', {}, { [header]: 'premium' })).headers[header]).toBe('premium');
+  });
+
+  it('has to be an objective', () => {
+    const file = fileOf(['http://127.0.0.1:9'], { objectives, policyClasses: ['premum'] });
+    expect(() => loadGatewayConfig(file)).toThrow(/policyClasses\[0\]: expected one of .*premium.* got "premum"/);
+  });
+});

@@ -1,12 +1,10 @@
 /** The demand on a controller, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
 import * as s from '../../base/schema/schema.js';
-import type { ControllerFigures } from '../../index.js';
+import type { ControllerFigures, FlowController } from '../../index.js';
 import { answer, type HandlerRequest, type HandlerResponse } from './busy-threshold-handler.js';
 
 /** The part of a controller that is read. */
-export interface DemandSource {
-  figures(): ControllerFigures;
-}
+export type DemandSource = Pick<FlowController, 'figures'>;
 
 export interface DemandHandlerOptions {
   /** Whether this request may read. The answer has figures only, no names. @default everybody may */

@@ -1,13 +1,5 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
-import {
-  endpointSubsetHeader,
-  fairnessIdHeader,
-  objectiveHeader,
-  parentSessionHeader,
-  sessionHeader,
-  sloTtftHeader,
-  waitHeader,
-} from '../../base/headers/header-names.js';
+import * as names from '../../base/headers/header-names.js';
 import { type HeaderSource, headerText, headerValue } from '../../base/headers/header-source.js';
 import { parseDuration } from '../../base/schema/duration.js';
 
@@ -50,15 +42,15 @@ export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOption
   if (!trust) return { fairnessId: defaultFairnessId, priority: 0, ...untold };
   return {
     fairnessId:
-      headerValue(headers, fairnessIdHeader) ??
+      headerValue(headers, names.fairnessIdHeader) ??
       (sessionHeaders === false ? undefined : agentIdentity(headers, sessionHeaders === true ? [] : sessionHeaders)) ??
       defaultFairnessId,
-    priority: priorityOf(headerValue(headers, objectiveHeader), objectives),
+    priority: priorityOf(headerValue(headers, names.priorityHeaders), objectives),
     sloTtftMs: sloTtftMsFromHeaders(headers),
     maxWaitMs: maxWaitMsFromHeaders(headers),
-    endpointSubset: headerText(headers, endpointSubsetHeader),
-    sessionId: headerValue(headers, [sessionHeader]),
-    parentSessionId: headerValue(headers, [parentSessionHeader]),
+    endpointSubset: headerText(headers, names.endpointSubsetHeader),
+    sessionId: headerValue(headers, [names.sessionHeader]),
+    parentSessionId: headerValue(headers, [names.parentSessionHeader]),
   };
 }
 
@@ -66,7 +58,7 @@ const untold = { sloTtftMs: undefined, maxWaitMs: undefined, endpointSubset: und
 
 /** The time-to-first-token target, ms; 0 is one. Undefined without a decimal number from 0 to about 292 years. */
 export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined {
-  const value = headerValue(headers, sloTtftHeader);
+  const value = headerValue(headers, names.sloTtftHeader);
   if (value === undefined || !/^[+-]?\d+$/.test(value)) return undefined;
   const sloTtftMs = Number(value);
   return sloTtftMs >= 0 && sloTtftMs <= maxSloMs ? Math.abs(sloTtftMs) : undefined;
@@ -74,7 +66,7 @@ export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined 
 
 /** The most that the request may wait, ms. Undefined without a duration above 0 in the header, such as `250ms`. */
 function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
-  const value = headerValue(headers, [waitHeader]);
+  const value = headerValue(headers, [names.waitHeader]);
   const maxWaitMs = value === undefined ? NaN : parseDuration(value);
   return maxWaitMs > 0 ? maxWaitMs : undefined;
 }

@@ -1,29 +1,8 @@
 /** `headgate/http`: headers, flow keys and error responses for any framework and runtime. */
-export type { DroppedReason, HeaderNames } from '../../base/headers/header-names.js';
-export {
-  bandHeadroomHeader,
-  controlHeaders,
-  droppedReasonHeader,
-  endpointSubsetHeader,
-  fairnessIdHeader,
-  modelNameRewriteHeader,
-  objectiveHeader,
-  queueDurationHeader,
-  sloTpotHeader,
-  sloTtftHeader,
-  systemOwnedHeaders,
-} from '../../base/headers/header-names.js';
+export * from '../../base/headers/header-names.js';
 export type { HeaderRecord, HeaderSource, WebHeaders } from '../../base/headers/header-source.js';
 export { headerValue, stripFlowHeaders } from '../../base/headers/header-source.js';
-export type {
-  AdapterGate,
-  Classification,
-  ContextScope,
-  FlowControlOptions,
-  HttpFlowRequest,
-  PlacementHints,
-  RequestContext,
-} from './adapter-options.js';
+export type { PlacementHints } from './adapter-options.js';
 export { type AgentSession, agentSession } from './agent-session.js';
 export {
   type BusyThresholdHandler,
@@ -32,12 +11,12 @@ export {
   type HandlerRequest,
   type HandlerResponse,
 } from './busy-threshold-handler.js';
-export type { DemandHandler, DemandHandlerOptions, DemandSource, WireDemand } from './demand-handler.js';
-export { demandHandler } from './demand-handler.js';
+export * from './demand-handler.js';
 export { dynamoBody, type ErrorBody, type ErrorObject, type FormattedBody, type ProblemDetails } from './error-body.js';
 export { dynamoContract, dynamoOverloadStatus, type ErrorContract, type HttpErrorMapping } from './error-contract.js';
 export { type Families, type FamiliesOptions, families } from './families.js';
 export * from './flow-key-from-headers.js';
+export type * from './middleware-types.js';
 export { isOverloadRefusal, refusalWaitMs, type WorkerAnswer } from './overload-refusal.js';
 export type { ErrorResponseOptions, HttpErrorResponse } from './to-http-response.js';
 export { queueDurationHeaders, toHttpResponse } from './to-http-response.js';

@@ -7,6 +7,10 @@ export type HeaderNames = readonly [name: string, ...aliases: string[]];
 export const fairnessIdHeader: HeaderNames = ['x-llm-d-inference-fairness-id', 'x-gateway-inference-fairness-id'];
 /** The name of an InferenceObjective, whose priority applies. */
 export const objectiveHeader: HeaderNames = ['x-llm-d-inference-objective', 'x-gateway-inference-objective'];
+/** A policy class of Dynamo: the name of an objective. No control header, because Dynamo's servers read it. */
+export const policyClassHeader = 'x-dynamo-meta-policy-class';
+/** What names the priority of a request. */
+export const priorityHeaders: HeaderNames = [...objectiveHeader, policyClassHeader];
 /** The time-to-first-token target, ms. */
 export const sloTtftHeader: HeaderNames = ['x-llm-d-slo-ttft-ms', 'x-slo-ttft-ms'];
 /** How long the request may wait at most, a duration such as `1.5s`. It only shortens the time to live. */

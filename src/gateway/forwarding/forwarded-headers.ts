@@ -1,10 +1,15 @@
 /** Which headers pass the gateway. Control headers were removed before; those of one connection end here. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
-import { bandHeadroomHeader, controlHeaders, queueDurationHeader } from '../../adapters/http/index.js';
+import {
+  bandHeadroomHeader,
+  controlHeaders,
+  policyClassHeader,
+  queueDurationHeader,
+} from '../../adapters/http/index.js';
 import { queueDuration } from '../../adapters/http/to-http-response.js';
 import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
 import type { RequestState } from '../request-state.js';
-import type { UpstreamConfig } from '../settings/gateway-config.js';
+import type { GatewayConfig, UpstreamConfig } from '../settings/gateway-config.js';
 import { rankHeaders } from './server-rank.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -42,19 +47,21 @@ const forwardedHeaders = new Set(['forwarded', 'x-real-ip', ...ofClient]);
 /** The headers that authenticate a client to the gateway. */
 const credentials = new Set(['authorization', 'x-api-key', 'api-key']);
 
-/** `ownsKeys`: credentials were for the gateway. `tellsClient`: `X-Forwarded-…` says what is seen, not what came. */
+/** `ownsKeys`: credentials were for the gateway. `forwarded`: `X-Forwarded-…` says what is seen, or what came. */
 export function toUpstream(
-  { id, req, body, sender }: RequestState,
+  { id, req, body, sender, lease }: RequestState,
   { apiKey, priority }: UpstreamConfig,
   ownsKeys: boolean,
-  tellsClient: boolean,
+  { forwarded, policyClasses }: Pick<GatewayConfig, 'forwarded' | 'policyClasses'>,
   bodyBytes: number,
 ): IncomingHttpHeaders {
+  const tellsClient = forwarded === 'set';
   const isDropped = (name: string): boolean =>
     isControl(name) ||
     (tellsClient && forwardedHeaders.has(name)) ||
     ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
     (priority !== undefined && sender?.trusted !== true && rankHeaders.includes(name)) ||
+    (sender?.trusted !== true && name.replaceAll('_', '-') === policyClassHeader) ||
     // Answers are read for their usage while they pass, and bodies that were packed have been unpacked.
     (body !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
   const passed = endToEnd(req.headers, isDropped) as IncomingHttpHeaders;
@@ -64,6 +71,8 @@ export function toUpstream(
     passed['x-forwarded-proto'] = 'http';
     if (req.headers.host !== undefined) passed['x-forwarded-host'] = req.headers.host;
   }
+  const policyClass = lease && policyClasses.get(lease.priority);
+  if (policyClass !== undefined && priority === 'dynamo') passed[policyClassHeader] ??= policyClass;
   if (apiKey !== undefined) passed.authorization = `Bearer ${apiKey}`;
   passed['content-length'] = String(bodyBytes);
   return passed;

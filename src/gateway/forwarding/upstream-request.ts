@@ -22,7 +22,7 @@ const noBytes = Buffer.alloc(0);
 export function requestOf(
   state: RequestState,
   upstream: UpstreamConfig,
-  { forwarded, timeouts }: GatewayConfig,
+  config: GatewayConfig,
   ownsKeys: boolean,
 ): Dispatcher.DispatchOptions {
   const { req } = state;
@@ -32,10 +32,10 @@ export function requestOf(
     origin,
     path: pathname + (req.url ?? '/'),
     method: req.method as Dispatcher.HttpMethod,
-    headers: toUpstream(state, upstream, ownsKeys, forwarded === 'set', bytes.length),
+    headers: toUpstream(state, upstream, ownsKeys, config, bytes.length),
     body: bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false }),
-    headersTimeout: timeouts.firstByte,
-    bodyTimeout: timeouts.idle,
+    headersTimeout: config.timeouts.firstByte,
+    bodyTimeout: config.timeouts.idle,
   };
 }
 

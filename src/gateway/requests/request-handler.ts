@@ -13,7 +13,7 @@ import {
   flowKeyFromHeaders,
   headerValue,
   modelNameRewriteHeader,
-  objectiveHeader,
+  priorityHeaders,
   toHttpResponse,
 } from '../../adapters/http/index.js';
 import type { Classification, NodeRequest } from '../../adapters/node/index.js';
@@ -297,7 +297,7 @@ export class RequestHandler {
     const tokens = size && size.inputTokens + size.outputTokens;
     const { sessionId, parentSessionId } = named.sessionId === undefined ? agentSession(req.headers) : named;
     const affinityKey = sessionId ?? body?.prefixKey;
-    const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
+    const hasObjective = trusted && headerValue(req.headers, priorityHeaders) !== undefined;
     const priority = hasObjective ? named.priority : this.askedPriority(sender, body);
     return Object.assign(named, {
       priority,

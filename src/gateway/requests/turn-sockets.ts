@@ -123,7 +123,7 @@ const refusal: ErrorAnswer = { status: 503, headers: {}, body: '' };
 function openServer(handler: RequestHandler, ws: Ws, asked: RequestState, upstream: UpstreamConfig): WebSocket {
   const { config, senders } = handler.setup;
   const { origin, pathname } = locationOf(upstream);
-  const headers = toUpstream(asked, upstream, senders.ownsKeys, config.forwarded === 'set', 0);
+  const headers = toUpstream(asked, upstream, senders.ownsKeys, config, 0);
   for (const name in headers) if (/^(?:sec-websocket-|content-length$)/.test(name)) delete headers[name];
   const url = new URL(origin.replace(/^http/, 'ws') + pathname + (asked.req.url ?? ''));
   if (asked.targetModel !== undefined) url.searchParams.set('model', asked.targetModel);

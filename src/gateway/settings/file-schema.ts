@@ -7,13 +7,41 @@ import { option, row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
 import { flowSectionsJson } from '../../config/index.js';
 import type { Duration, Quantity, Schema } from '../../index.js';
-import { type MetricProfile, metricProfiles } from '../../upstream/index.js';
+import { type MetricProfile, metricProfiles, type RankDialect } from '../../upstream/index.js';
 import { isRankField } from '../bodies/generation-body.js';
 import { isPictureTokens } from '../sizes/picture-tokens.js';
-import type { FileRank, GatewayFile } from './gateway-config.js';
+import type { GatewayConfig, InspectorConfig, ScrapeConfig, SenderConfig, UpstreamConfig } from './gateway-config.js';
 import { budgetsSection } from './plan-budgets.js';
 import { sharedStateSchema } from './read-shared-state.js';
 import { type SecretSources, secret, section } from './secrets.js';
+
+type Optional<K extends string, T> = { readonly [Name in K]?: T | undefined };
+
+/** The sender of requests; `objective` names a priority. */
+export type FileSender = Omit<SenderConfig, 'priority'> &
+  Optional<'objective' | 'plan', string> &
+  Optional<'priority', number>;
+
+/** How a server is told ranks: the numbers of `map` stand beside names of objectives. */
+export type FileRank = RankDialect | 'auto' | { readonly field: string; readonly map: GatewayConfig['objectives'] };
+type FileUpstream = Omit<UpstreamConfig, 'priority'> & Optional<'priority', FileRank>;
+
+/** What is read elsewhere, by `headgate/config`. */
+type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint' | 'warnings';
+/** Sections whose settings depend on others. */
+type Open = 'serviceTiers' | 'policyClasses' | 'upstreams' | 'admin' | 'inspector' | 'scrape' | 'auth';
+
+/** A file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
+export interface GatewayFile extends Omit<GatewayConfig, FlowSettings | Open> {
+  readonly admin: Omit<GatewayConfig['admin'], 'listen'> & Optional<'host', string> & Optional<'port', number>;
+  readonly upstreams: readonly FileUpstream[];
+  /** `service_tier` → name of an objective. */
+  readonly serviceTiers: Readonly<Record<string, string>>;
+  readonly policyClasses: readonly string[];
+  readonly inspector?: (Omit<InspectorConfig, 'password'> & Optional<'password', string>) | undefined;
+  readonly scrape: ScrapeConfig & Optional<'enabled', boolean>;
+  readonly auth: Optional<'anonymous', FileSender> & { readonly keys: readonly (FileSender & { key: string })[] };
+}
 
 const { plugins, saturationDetector, flowControl } = flowSectionsJson;
 const rankWord = s.oneOf('vllm', 'sglang', 'dynamo', 'none', 'auto');
@@ -83,7 +111,7 @@ const sender = {
   priority: option('The priority, instead of an objective.', s.integer()),
   maxPriority: option('The highest that it may ask for.', s.integer()),
   plan: option('Its plan.', nameOf('a plan')),
-  trusted: row('Whether its flow headers are believed.', offByDefault),
+  trusted: row('Its flow headers are believed.', offByDefault),
 };
 
 const openTelemetry = s.object({
@@ -106,18 +134,18 @@ const health = s.object({
   interval: row('From check to check.', span('2s')),
   timeout: row('For the answer of a check.', span('1s')),
   failures: option('Failed checks in a row until it gets no work.', count, 3),
-  successes: option('Good checks in a row until it gets work again.', count, 1),
+  successes: option('Good checks in a row until it does.', count, 1),
   whenAllSilent: option('When none answers.', s.oneOf('keep', 'ill'), 'keep'),
 });
 
 const timeouts = s.object({
   connect: row('Until a server takes the connection.', span('5s')),
-  upload: row('The longest silence while a body is sent.', span('10s')),
+  upload: row('Silence while a body is sent.', span('10s')),
   firstToken: option('To the first content token; then another server is asked.', s.positiveDuration('5s')),
   firstTokenByModel: option('The same by model, as servers know it.', s.record(s.positiveDuration('60s')), {}),
   firstByte: row('To the head of the answer.', span('5m')),
-  idle: row('Between two pieces of an answer.', span('60s')),
-  total: row('From the seat to the end of the answer.', span('30m')),
+  idle: row('Between pieces of an answer.', span('60s')),
+  total: row('From seat to end.', span('30m')),
   socket: row('Silence of a socket without a turn.', span('15m')),
 });
 
@@ -131,7 +159,7 @@ const limits = s.object({
 });
 
 const retry = s.object({
-  enabled: row('Send a request again that none has answered.', onByDefault),
+  enabled: row('Send requests again that none answered.', onByDefault),
   max: option('How often it is sent again.', s.integer({ from: 0, to: 100 }), 1),
   maxBodyBytes: row('The longest body kept for it.', bytes('1Mi')),
   avoidFor: row('How long a server that failed gets nothing.', span('5s')),
@@ -176,7 +204,7 @@ function operatorTables(aSecret: Schema<string>) {
     host: option('Its address; that of `listen` without it.', s.text()),
     port: option('Its port; that of `listen` without it.', port),
     token: option('Their bearer token.', aSecret),
-    hosts: option('Names to ask by, besides addresses and `localhost`.', s.list(hostName), []),
+    hosts: option('Names besides addresses and `localhost`.', s.list(hostName), []),
   });
   const inspector = s.object({
     path: option('Where the page is.', path, '/inspector'),
@@ -214,7 +242,7 @@ export function fileSchema(
   });
   const sharedState = sharedStateSchema(sources, written.sharedState);
   const listen = s.object({
-    host: option('The address that clients reach.', s.text(), '127.0.0.1'),
+    host: option('Its address.', s.text(), '127.0.0.1'),
     port: row('Its port; 0 is any free one.', port),
   });
   return s.object({
@@ -234,6 +262,7 @@ export function fileSchema(
     auth: row('Who may send; without keys everybody is `default-flow`.', s.orEmpty(section(auth))),
     objectives: option('Names of priorities.', s.record(s.integer()), {}),
     serviceTiers: option('Objectives by `service_tier`.', s.record(nameOf('an objective')), {}),
+    policyClasses: option('Policy classes of Dynamo.', s.list(s.text()), []),
     models: row('Names of models.', s.orEmpty(models)),
     cors: option('Scripts of other origins.', cors),
     drain: row('What SIGTERM waits for.', s.orEmpty(drain)),

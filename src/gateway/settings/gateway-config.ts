@@ -109,6 +109,8 @@ export interface GatewayConfig {
   readonly auth: AuthConfig;
   readonly objectives: Readonly<Record<string, number>>;
   readonly serviceTiers: Readonly<Record<string, number>>;
+  /** What servers of Dynamo are told, by priority. */
+  readonly policyClasses: ReadonlyMap<number, string>;
   readonly models: ModelsConfig;
   /** Undefined: browsers do not let scripts of other origins call the gateway. */
   readonly cors?: CorsConfig | undefined;
@@ -134,31 +136,4 @@ export interface GatewayConfig {
   readonly flowFingerprint: string;
   /** Settings that are valid but probably not intended; one sentence each. */
   readonly warnings: readonly string[];
-}
-
-type Optional<K extends string, T> = { readonly [Name in K]?: T | undefined };
-
-/** The sender of requests; `objective` names a priority. */
-export type FileSender = Omit<SenderConfig, 'priority'> &
-  Optional<'objective' | 'plan', string> &
-  Optional<'priority', number>;
-
-/** How a server is told ranks: the numbers of `map` stand beside names of objectives. */
-export type FileRank = RankDialect | 'auto' | { readonly field: string; readonly map: GatewayConfig['objectives'] };
-type FileUpstream = Omit<UpstreamConfig, 'priority'> & Optional<'priority', FileRank>;
-
-/** What is read elsewhere, by `headgate/config`. */
-type FlowSettings = 'flow' | 'hasDefaultDetector' | 'detectors' | 'constraints' | 'flowFingerprint' | 'warnings';
-/** Sections whose settings depend on others. */
-type Open = 'serviceTiers' | 'upstreams' | 'admin' | 'inspector' | 'scrape' | 'auth';
-
-/** A file as it was read: units are resolved, secrets are there, and defaults that need no other section. */
-export interface GatewayFile extends Omit<GatewayConfig, FlowSettings | Open> {
-  readonly admin: Omit<GatewayConfig['admin'], 'listen'> & Optional<'host', string> & Optional<'port', number>;
-  readonly upstreams: readonly FileUpstream[];
-  /** `service_tier` → name of an objective. */
-  readonly serviceTiers: Readonly<Record<string, string>>;
-  readonly inspector?: (Omit<InspectorConfig, 'password'> & Optional<'password', string>) | undefined;
-  readonly scrape: ScrapeConfig & Optional<'enabled', boolean>;
-  readonly auth: Optional<'anonymous', FileSender> & { readonly keys: readonly (FileSender & { key: string })[] };
 }

@@ -7,8 +7,8 @@ import * as s from '../../base/schema/schema.js';
 import { loadSections } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import { type Constraint, defaultRegistry, type PluginRegistry, type SaturationDetector } from '../../index.js';
-import { fileSchema } from './file-schema.js';
-import type { FileSender, GatewayConfig, GatewayFile, SenderConfig } from './gateway-config.js';
+import { type FileSender, fileSchema, type GatewayFile } from './file-schema.js';
+import type { GatewayConfig, SenderConfig } from './gateway-config.js';
 import { type BudgetsSection, planBudgets, withPlans } from './plan-budgets.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import type { SecretSources } from './secrets.js';
@@ -178,6 +178,9 @@ function resolve(file: GatewayFile, needsScraping: boolean, problems: Problems):
   const tiers = Object.entries(file.serviceTiers).map(([tier, objective]) => {
     return [tier, priorityOf(objective, `serviceTiers.${tier}`, file, problems)];
   });
+  const classes = file.policyClasses.map((name, index) => {
+    return [priorityOf(name, `policyClasses[${index}]`, file, problems), name] as const;
+  });
   const anonymous = auth.anonymous ?? (keys.length === 0 ? everybody : undefined);
   return {
     ...settled,
@@ -186,6 +189,7 @@ function resolve(file: GatewayFile, needsScraping: boolean, problems: Problems):
       return { ...upstream, priority: rankOf(`upstreams[${i}].priority.map`, upstream, file, problems) };
     }),
     serviceTiers: Object.fromEntries(tiers),
+    policyClasses: new Map(classes),
     inspector: inspector && { ...inspector, password: inspector.password ?? admin.token ?? '' },
     scrape: enabled ? { ...scraping, idleInterval: Math.max(scraping.idleInterval, scraping.interval) } : undefined,
     auth: { keys, anonymous: anonymous && senderOf(anonymous, 'auth.anonymous', file, problems) },

@@ -60,6 +60,8 @@ export const attributes = {
   /** `prefill` or `decode`. */
   stage: 'flow_control.stage',
   reason: 'error.type',
+  operation: 'gen_ai.operation.name',
+  provider: 'gen_ai.provider.name',
   model: 'gen_ai.request.model',
   inputTokens: 'gen_ai.usage.input_tokens',
   outputTokens: 'gen_ai.usage.output_tokens',

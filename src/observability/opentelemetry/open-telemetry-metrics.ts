@@ -7,13 +7,14 @@ import type { Drop, FlowRequest, Lease } from '../../index.js';
 import { bucketBounds } from '../metrics/duration-buckets.js';
 import { FlowRows } from '../metrics/flow-rows.js';
 import { modelIn, type Observation, type ObservedFlow } from '../metrics/labelled-flows.js';
+import { genAiAttributes } from './gen-ai.js';
 import * as instruments from './instruments.js';
 import { observables, type Readings, ZeroFilledSeries } from './observables.js';
 
 const { attributes } = instruments;
 /** Priorities kept apart; the rest is `other`. */
 const mostPriorities = 100;
-/** Models kept apart; the rest is `other`. */
+/** Models kept apart, with operations and providers; the rest is `other`. */
 const mostModels = 1000;
 
 export interface OpenTelemetryMetricsOptions {
@@ -86,7 +87,7 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   const models = new BoundedLabel(mostModels);
   const modelOf: (request: never) => string | undefined = options.modelOf ?? modelIn;
   /** The payload of a request may be gone when its first token comes. */
-  const modelsOf = new WeakMap<Lease, Attributes>();
+  const askedFor = new WeakMap<Lease, Attributes>();
 
   const readings: Readings = { constant, flows: new FlowRows(fairnessIds), bandAttributes };
   const made = observables.map(({ make, read, hasRows }) => ({
@@ -107,10 +108,11 @@ export function openTelemetryMetrics<R extends FlowRequest>(
     flow.on('dispatched', ({ item, lease, queuedMs }) => {
       settled(item.fairnessId, item.priority, 'Dispatched', queuedMs);
       const model = modelOf(item.request as never);
-      modelsOf.set(lease, model === undefined ? {} : { [attributes.model]: models.of(model) });
+      const named = genAiAttributes(item.request, (value) => models.of(value));
+      askedFor.set(lease, { ...named, ...(model !== undefined && { [attributes.model]: models.of(model) }) });
     }),
     flow.on('firstToken', ({ lease, afterMs }) =>
-      firstTokens.record(afterMs / 1000, { ...constant, ...modelsOf.get(lease) }),
+      firstTokens.record(afterMs / 1000, { ...constant, ...askedFor.get(lease) }),
     ),
     flow.on('dropped', ({ outcome }) =>
       settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, outcome),

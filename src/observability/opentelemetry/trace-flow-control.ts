@@ -10,6 +10,7 @@ import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import * as s from '../../base/schema/schema.js';
 import type { FlowRequest, ItemView, Lease } from '../../index.js';
 import { modelIn, type Observation, type ObservedFlow } from '../metrics/labelled-flows.js';
+import { genAiAttributes } from './gen-ai.js';
 import { attributes, requestSpan, waitSpan } from './instruments.js';
 
 export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
@@ -56,7 +57,8 @@ export function traceFlowControl<R extends FlowRequest>(
   };
   const startRequest = (item: ItemView, request: R, parent: Context = contextOf(request)): Span => {
     const model = modelOf(request);
-    return start(requestSpan, item, model === undefined ? {} : { [attributes.model]: model }, parent);
+    const named = { ...genAiAttributes(request), ...(model !== undefined && { [attributes.model]: model }) };
+    return start(requestSpan, item, named, parent);
   };
   const drop = (span: Span | undefined, type: string, reason: string): void => {
     span?.setAttributes({ [attributes.outcome]: type, [attributes.reason]: reason });

@@ -133,6 +133,7 @@ const settled: ReadonlySet<string> = new Set(['ready', 'wait', 'end']);
 
 const isStore = (candidate: unknown): candidate is Store => hasMethods(candidate, 'run', 'onError');
 
+/** @internal */
 export const storeSchema: Schema<Store> = s.element((given, report) => {
   if (isStore(given)) return given;
   if (isRedisClient(given)) return redisStore(given);
@@ -141,6 +142,7 @@ export const storeSchema: Schema<Store> = s.element((given, report) => {
 
 const hasMessages = (given: unknown): given is Store & { readonly messages: StoreMessages } =>
   isStore(given) && given.messages !== undefined;
+/** @internal */
 export const storeWithMessages: Schema<Store & { readonly messages: StoreMessages }> = s.value(
   'redisStore(client, subscriber), or another store with messages',
   hasMessages,

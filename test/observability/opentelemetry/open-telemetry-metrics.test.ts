@@ -71,10 +71,26 @@ describe('openTelemetryMetrics', () => {
     lease.report({ completionTokens: 1 });
     lease.report({ completionTokens: 2 });
     const found = (await collect()).get('gen_ai.server.time_to_first_token');
-    expect(found?.dataPoints).toMatchObject([
-      { attributes: { 'flow_control.pool': 'p', 'gen_ai.request.model': 'llama' }, value: { sum: 0.25, count: 1 } },
-    ]);
+    expect(found?.dataPoints).toMatchObject([{ value: { sum: 0.25, count: 1 } }]);
+    expect(found?.dataPoints[0]?.attributes).toEqual({
+      ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'llama' },
+      'flow_control.pool': 'p',
+    });
     lease.release();
+  });
+
+  it('keeps few values of operations and providers, whatever requests say of themselves', async () => {
+    const { meterProvider, points } = collector();
+    const { flow } = makeFlow({ saturationDetector: () => 0 });
+    openTelemetryMetrics(flow, { meterProvider });
+    for (let i = 0; i < 600; i++) {
+      const lease = leaseOf(await flow.enqueue({ ...request, operation: `o${i}`, provider: `p${i}` } as never, key()));
+      lease.report({ completionTokens: 1 });
+      lease.release();
+    }
+    const told = (await points('gen_ai.server.time_to_first_token')).map(([of]) => Object.values(of as object));
+    expect(told).toHaveLength(501);
+    expect(told.at(-1)).toEqual(['other', 'other']);
   });
 
   it('records waits in the buckets that the host wants', async () => {

@@ -207,7 +207,7 @@ describe('the span of a request', () => {
     expect(spans()[1]?.attributes).toEqual({
       'flow_control.priority': 5,
       'flow_control.outcome': 'Dispatched',
-      'gen_ai.request.model': 'llama',
+      ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'llama' },
       'gen_ai.response.time_to_first_chunk': 0.25,
       'gen_ai.usage.input_tokens': 100,
       'gen_ai.usage.output_tokens': 7,
@@ -223,7 +223,8 @@ describe('the span of a request', () => {
     runNow(flow).release();
     expect(spans()[0]?.attributes).toEqual({
       ...{ 'flow_control.priority': 0, 'flow_control.outcome': 'Dispatched' },
-      ...{ 'gen_ai.request.model': 'mine', 'headgate.queue.duration': 0 },
+      ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'mine' },
+      'headgate.queue.duration': 0,
     });
   });
 
