@@ -29,11 +29,8 @@ function budgetParking(engine: PartHost, budgets: BudgetLimit): Part {
   const queue = new TinyQueue<{ owner: string; atMs: number }>([], (a, b) => a.atMs - b.atMs);
   /** Owners whose flows the next walk looks at. */
   const due = new Set<string>();
-  function note(owner: string): boolean {
-    if (accounts.has(owner)) due.add(owner);
-    return due.has(owner);
-  }
-  budgets.subscribe(note);
+  const note = (owner: string): boolean => accounts.has(owner) && due.add(owner).has(owner);
+  hearWeakly(budgets, note);
   return {
     /** What it takes may leave others of its owners no hope. */
     seated({ item }) {
@@ -69,23 +66,25 @@ function budgetParking(engine: PartHost, budgets: BudgetLimit): Part {
         if (account !== undefined && next.atMs === account.dueAtMs) account.dueAtMs = Infinity;
         due.add(next.owner);
       }
-      const owners = [...due];
-      due.clear();
-      for (const owner of owners) {
+      for (const owner of due) {
         const account = accounts.get(owner);
         for (const flow of [...(account?.flows ?? [])]) parking.review(flow);
         if (account?.flows.size === 0) accounts.delete(owner);
       }
+      due.clear();
     },
   };
 }
 
-class ParkingBudgets extends BudgetLimit implements PartMaker {
-  /** One for each controller that has the budgets, however often it is reconfigured. */
-  private readonly parts = new WeakMap<PartHost, Part>();
+/** Budgets outlive controllers: `hear` ends with the controller, which nothing here keeps. */
+function hearWeakly({ owners }: BudgetLimit, hear: (owner: string) => unknown): void {
+  const heard = new WeakRef(hear);
+  const stop = owners.subscribe((owner) => void (heard.deref() ?? stop)(owner));
+}
 
+class ParkingBudgets extends BudgetLimit implements PartMaker {
   makePart(engine: PartHost): Part {
-    return this.parts.get(engine) ?? put(this.parts, engine, budgetParking(engine, this));
+    return budgetParking(engine, this);
   }
 }
 

@@ -50,9 +50,10 @@ export class BudgetLimit implements Budgets {
   private readonly prices: PriceList | undefined;
   private readonly table: BudgetTable;
   private readonly reservations = new WeakMap<SeatView, Reservation>();
-  private readonly listeners = new Listeners<[owner: string]>();
-  /** Calls a listener when budgets of an owner may have room again. */
-  readonly subscribe: Listeners<[owner: string]>['subscribe'] = this.listeners.subscribe;
+  private readonly listeners = new Listeners();
+  readonly subscribe: Listeners['subscribe'] = this.listeners.subscribe;
+  /** Hears before the others when budgets of an owner may have room again. */
+  readonly owners: Listeners<[owner: string]> = new Listeners();
   private isWarned = false;
 
   constructor({ budgets, prices, estimate, wallClock }: ResolvedBudgets) {
@@ -149,6 +150,7 @@ export class BudgetLimit implements Budgets {
   }
 
   private announce({ groups }: Reservation): void {
-    for (const { owner } of groups) this.listeners.announce(owner);
+    for (const { owner } of groups) this.owners.announce(owner);
+    this.listeners.announce();
   }
 }
