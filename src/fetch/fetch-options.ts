@@ -93,7 +93,7 @@ export const responseShape: { readonly [K in keyof ErrorResponseOptions]-?: Sche
 };
 /** Of the storage in which calls find the request that causes them. */
 export const contextOption: Schema<ContextStorage<CallContext> | undefined> = s.optional(
-  s.objectWith('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
+  s.objectWith('an AsyncLocalStorage', 'getStore'),
 );
 
 /** No working server pauses for longer. */

@@ -154,7 +154,7 @@ function classified(call: FetchCall, { classify }: FetchSettings, context: CallC
   const given: unknown = classify?.(call);
   const isRight = given === undefined || (typeof given === 'object' && given !== null && !('then' in given));
   if (!isRight) {
-    const expected = 'an object with a fairnessId, at once: look tenants up before the call';
+    const expected = 'an object with a fairnessId, at once: look tenants up first';
     throw new FlowConfigError('flowFetch', [{ path: 'classify', expected, got: describeValue(given) }]);
   }
   return { fairnessId: 'default-flow', ...context, ...given };

@@ -562,6 +562,6 @@ describe('what cannot be right', () => {
 
   it('is told when classify answers later', async () => {
     const { fetch } = gated({ classify: (async () => ({ fairnessId: 'a' })) as never });
-    await expect(fetch('http://model/', chat())).rejects.toThrow('look tenants up before the call');
+    await expect(fetch('http://model/', chat())).rejects.toThrow('look tenants up first');
   });
 });

@@ -12,7 +12,7 @@ const src = fileURLToPath(new URL('../../src/', import.meta.url));
 const read = (file: string): string => readFileSync(src + file, 'utf8');
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
 const sizes = files
-  .filter((file) => file.endsWith('.ts') && !/built-[\w-]+\.ts$/.test(file))
+  .filter((file) => file.endsWith('.ts') && !/built-(?:page|scripts)\.ts$/.test(file))
   .map((file) => sizeOf(file.split(sep).join('/'), read(file)));
 const linesOfLua = files.filter((file) => file.endsWith('.lua')).map((file) => read(file).split('\n').length - 1);
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
@@ -55,9 +55,10 @@ const ceilings: Readonly<Record<string, Ceiling>> = {
   },
   'lines of all sources': {
     most: 54_000,
-    parts: [{ name: 'src', size: sum([...sizes.map(({ lines }) => lines), ...linesOfLua]) }],
+    parts: [{ name: 'src', size: sum(sizes.map(({ lines }) => lines)) }],
     above: { src: 59_900 },
   },
+  'lines of Lua': { most: 140, parts: [{ name: 'src', size: sum(linesOfLua) }], above: {} },
   'casts for each 1,000 lines of sources, in all': {
     most: (4 * sum(sizes.map(({ lines }) => lines))) / 1000,
     parts: [{ name: 'src', size: sum(sizes.map(({ casts }) => casts)) }],

@@ -138,7 +138,7 @@ const optionsSchema = s.object({
   onDrop: s.optional(s.oneOf('respond', 'throw')),
   releaseOn: s.optional(s.oneOf('response-end', 'manual')),
   bandHeadroom: s.optional(s.flag()),
-  context: s.optional(s.objectWith<ContextScope>('an object with run, as AsyncLocalStorage has it', 'run')),
+  context: s.optional(s.objectWith<ContextScope>('an AsyncLocalStorage', 'run')),
   skip: aFunction,
   contract: s.optional(wordOrFunction('gateway-api', 'llm-d', 'dynamo')),
   body: s.optional(wordOrFunction('problem', 'openai')),

@@ -91,7 +91,7 @@ export class HttpFlowControl<Subject, Req> {
     }
     const { fairnessId, priority, ...told } = classification;
     // In Node 20 each member that a literal adds after a spread takes a microsecond.
-    const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, req: exchange.req, ...told };
+    const request: HttpFlowRequest<Req> = { byteSize, req: exchange.req, ...told };
     return this.ask(request, { fairnessId, priority }, exchange, subject);
   }
 
@@ -179,7 +179,7 @@ export class HttpFlowControl<Subject, Req> {
     const { exchange, lease } = lifetime;
     const end = (): void => {
       const response = slowUploadResponse(this.options.body);
-      const reason = new DOMException('The client does not send its request', 'TimeoutError');
+      const reason = new DOMException('the upload is too slow', 'TimeoutError');
       exchange.evict(() => this.closing(response, exchange, true), reason);
       lease?.abort(reason);
     };
@@ -218,7 +218,7 @@ function classified(classification: Classification): Classification {
   const isLater = isPromise(classification);
   if (typeof classification === 'object' && classification !== null && !isLater) return classification;
   if (isLater) abandon(classification);
-  const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
+  const expected = 'an object with a fairnessId, at once: look tenants up first';
   const got = isLater ? 'a promise' : describeValue(classification);
   throw new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]);
 }

@@ -72,7 +72,7 @@ export function lifeSigns<Subject>(
     instead(status, headerOf) {
       const isPlain = (headerOf('content-encoding') ?? 'identity') === 'identity';
       if (!isPlain || status >= 400) onSign?.('failed');
-      if (!isPlain) return () => written(502, undefined, 'The answer is compressed, and its head was sent before.');
+      if (!isPlain) return () => written(502, undefined, 'The answer is compressed.');
       const isEvents = status < 300 && String(headerOf('content-type')).startsWith('text/event-stream');
       return isEvents || kind !== 'events' ? undefined : written.bind(undefined, status, headerOf('retry-after-ms'));
     },

@@ -64,7 +64,7 @@ const optionsSchema = s.object(
     serve: s.optional(s.callable<NonNullable<FlowTurnsOptions['serve']>>()),
     onMessage: s.optional(s.callable<NonNullable<FlowTurnsOptions['onMessage']>>()),
     server: s.optional(s.objectWith<WebSocketLike>('a WebSocket of the package ws', 'send', 'pause')),
-    maxSockets: s.optional(s.positiveInteger(), Number.MAX_SAFE_INTEGER),
+    maxSockets: s.optional(s.positiveInteger(), Infinity),
     idleMs: s.optional(s.msAboveZero(), 600_000),
     maxMessageBytes: s.optional(s.positiveInteger(), 8_388_608),
     maxBufferedBytes: s.optional(s.positiveInteger(), 1_048_576),
@@ -147,7 +147,7 @@ export function flowTurns(flow: Gate, socket: WebSocketLike, options: FlowTurnsO
   socketsOf.set(flow, count);
   socket.on('close', () => socketsOf.set(flow, (socketsOf.get(flow) ?? 1) - 1));
   if (server !== undefined) sockets.connect(server);
-  if (count > maxSockets) sockets.close(1013, 'too many sockets: try again later');
+  if (count > maxSockets) sockets.close(1013, 'too many sockets');
   return sockets;
 }
 

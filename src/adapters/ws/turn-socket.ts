@@ -79,16 +79,13 @@ export class TurnSocket extends Turns {
       if (this.server !== server) return;
       this.leave(broken);
       // No code came, or none that may be sent. Source: RFC 6455, section 7.4.
-      this.close(
-        code === 1005 || code === 1006 ? 1011 : code,
-        reason.toString() || 'the model server closed its socket',
-      );
+      this.close(code === 1005 || code === 1006 ? 1011 : code, reason.toString() || serverLeft);
     });
   }
 
   /** Another server is to come; frames wait for it. */
   disconnect(): void {
-    this.server?.close(1000, 'another server is asked');
+    this.server?.close();
     this.server = undefined;
   }
 
@@ -142,7 +139,7 @@ export class TurnSocket extends Turns {
       clearInterval(this.pinging);
       this.pinging = isFull ? setInterval(() => client.ping(), pingMs) : undefined;
     }
-    if (this.isDraining && this.count === 0) this.close(1012, 'the server restarts: connect again');
+    if (this.isDraining && this.count === 0) this.close(1012, 'it restarts');
   }
 
   private get isClientFull(): boolean {
@@ -155,7 +152,7 @@ export class TurnSocket extends Turns {
     this.idle?.refresh();
     if (from === this.server) this.fromServer(frame);
     else if (frame.data.length <= this.limits.maxMessageBytes) this.fromClient(frame);
-    else this.close(1009, `a message may have at most ${this.limits.maxMessageBytes} bytes`);
+    else this.close(1009, `at most ${this.limits.maxMessageBytes} bytes`);
   }
 
   private send(to: WebSocketLike, data: Buffer | string, binary: boolean): void {
@@ -166,7 +163,7 @@ export class TurnSocket extends Turns {
 
   private lookIdle(): void {
     if (this.count > 0) this.idle?.refresh();
-    else this.close(1000, 'nothing was sent for long');
+    else this.close(1000, 'idle');
   }
 
   /** Nothing of it can go on, whoever closed it. */
@@ -174,15 +171,15 @@ export class TurnSocket extends Turns {
     clearInterval(this.pinging);
     clearTimeout(this.idle);
     this.leave();
-    this.server?.close(1000, 'the client left');
+    this.server?.close();
     for (const take of this.takers.splice(0)) take();
   }
 }
 
-const broken = fault(502, 'upstream_failed', 'The model server closed its socket.');
+const serverLeft = 'The model server closed its socket.';
+const broken = fault(502, 'upstream_failed', serverLeft);
 
 function bytesOf(given: unknown): Buffer {
   if (Buffer.isBuffer(given)) return given;
-  if (Array.isArray(given)) return Buffer.concat(given.map(bytesOf));
-  return given instanceof ArrayBuffer ? Buffer.from(given) : Buffer.from(String(given));
+  return Array.isArray(given) ? Buffer.concat(given) : Buffer.from(given as ArrayBuffer);
 }

@@ -128,13 +128,13 @@ const sentences: Readonly<Record<DropCause, (drop: Drop) => string>> = {
 function describeFull(drop: Drop): string {
   const { reason, limit, detail, priority } = drop;
   if (reason === 'displaced' && limit !== undefined)
-    return 'The queue was full, and the place of this request went to a sender with less waiting.';
+    return 'The queue was full, and a sender with less waiting took its place.';
   if (limit !== undefined) return describeLimit(limit, drop);
   if (reason === 'over-quota')
     return `The request cannot be served in time: the quota has no room for ${detail ?? 'it'}.`;
   if (detail !== undefined) return `The request was rejected: ${detail}.`;
   return reason === 'displaced'
-    ? 'The queue was full, and a request of higher priority took the place of this one.'
+    ? 'The queue was full, and a request of higher priority took its place.'
     : `The gateway takes no more requests of priority ${priority} now.`;
 }
 

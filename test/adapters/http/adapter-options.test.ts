@@ -44,7 +44,7 @@ describe('adapter options', () => {
     [{ unknownBodyBytes: -1 }, 'unknownBodyBytes', 'an integer from 0 up', '-1 (number)'],
     [{ unknownBodyBytes: Number.NaN }, 'unknownBodyBytes', 'an integer from 0 up', 'NaN (number)'],
     [{ onDrop: 'ignore' }, 'onDrop', 'one of "respond", "throw"', '"ignore" (string)'],
-    [{ context: {} }, 'context', 'an object with run, as AsyncLocalStorage has it', 'an object with keys (none)'],
+    [{ context: {} }, 'context', 'an AsyncLocalStorage', 'an object with keys (none)'],
     [{ releaseOn: 'finish' }, 'releaseOn', 'one of "response-end", "manual"', '"finish" (string)'],
     [
       { contract: 'llmd' },

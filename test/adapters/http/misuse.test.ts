@@ -84,7 +84,7 @@ describe('a request', () => {
     ['a promise', () => Promise.reject(new Error('unheard')), 'a promise'],
   ])('is not let past flow control when classify returns %s', async (_, classify, got) => {
     const { flow } = makeFlow();
-    const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
+    const expected = 'an object with a fairnessId, at once: look tenants up first';
     expect(errorOf(flow, { classify })).toEqual(
       new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]),
     );

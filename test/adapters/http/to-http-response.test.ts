@@ -212,7 +212,7 @@ describe('problem body', () => {
       'displaced',
       'ERR_FLOW_SATURATED',
       'quota-exceeded',
-      'The queue was full, and a request of higher priority took the place of this one.',
+      'The queue was full, and a request of higher priority took its place.',
     ],
     ['noEndpointsAtAll', 'ERR_FLOW_NO_ENDPOINTS', 'temporary-reduced-capacity', 'No model server is available.'],
     ['maxBands', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'The gateway takes no more requests of priority 100 now.'],

@@ -228,7 +228,7 @@ it.each<[string, Answer, number]>([
       error: { code: 'upstream_failed' },
     });
     await until('closed', () => client.closed !== undefined);
-    expect(client.closed).toMatchObject({ code, reason: 'the model server closed its socket' });
+    expect(client.closed).toMatchObject({ code, reason: 'The model server closed its socket.' });
     await until('logged', () => linesOf({ log }).length === 1);
     expect([gateway.flow.stats().inFlight, servers[1].heard.length]).toEqual([0, 0]);
   },
