@@ -119,8 +119,10 @@ export function luaOf(text, name = 'lease-step.ts') {
   function statement(node) {
     if (ts.isBlock(node)) return node.statements.flatMap(statement);
     if (ts.isVariableStatement(node)) return node.declarationList.declarations.flatMap(declaration);
+    if (ts.isReturnStatement(node) && ts.isBlock(node.parent) && node.parent.statements.at(-1) !== node)
+      refuse(node, 'a return before the end');
     if (ts.isReturnStatement(node))
-      return [`do return ${node.expression === undefined ? '' : expression(node.expression)} end`];
+      return [node.expression === undefined ? 'return' : `return ${expression(node.expression)}`];
     if (ts.isIfStatement(node)) return branches(node);
     if (ts.isForOfStatement(node)) return loop(node);
     if (!ts.isExpressionStatement(node)) return refuse(node);
@@ -157,15 +159,24 @@ async function listsOf(text) {
   return names.filter(([, value]) => Array.isArray(value)).map(([name, value]) => [name, `'${value.join("', '")}'`]);
 }
 
+/** Without comments and needless spaces, which every bundle would carry. Texts stay as they are. */
+export function bare(lua) {
+  const parts = lua.replace(/^ *--(?!\[).*\n/gm, '').split(/('[^'\n]*')/);
+  const code = parts.map((part, i) => (i % 2 === 1 ? part : part.replace(/^ +| *([-+*/=~<>,{}()]) */gm, '$1')));
+  const whole = code.join('');
+  if (whole.includes('--')) throw new Error('two signs that stand together are a comment in Lua');
+  return whole;
+}
+
 export async function writeStoreScripts() {
   const step = read('leases/lease-step.ts');
   let leases = read('leases/leases.lua').replace('--[[step]]', () => luaOf(step));
   for (const [name, list] of await listsOf(step)) leases = leases.replaceAll(`--[[${name}]]`, list);
   const [clock, finite] = [read('store/clock.lua'), read('store/finite.lua')];
   const scripts = {
-    leases: clock + finite + leases,
-    buckets: finite + read('buckets/buckets.lua'),
-    exchange: clock + read('fairness/exchange.lua'),
+    leases: bare(clock + finite + leases),
+    buckets: bare(finite + read('buckets/buckets.lua')),
+    exchange: bare(clock + read('fairness/exchange.lua')),
   };
   const text = `/** Built by scripts/build-store-scripts.mjs. */\nexport const builtScripts: Readonly<Record<'leases' | 'buckets' | 'exchange', string>> = ${JSON.stringify(scripts)};\n`;
   if (existsSync(built) && readFileSync(built, 'utf8') === text) return;

@@ -29,7 +29,11 @@ function budgetParking(engine: PartHost, budgets: BudgetLimit): Part {
   const queue = new TinyQueue<{ owner: string; atMs: number }>([], (a, b) => a.atMs - b.atMs);
   /** Owners whose flows the next walk looks at. */
   const due = new Set<string>();
-  const note = (owner: string): boolean => accounts.has(owner) && due.add(owner).has(owner);
+  function note(owner: string): boolean {
+    if (!accounts.has(owner)) return false;
+    due.add(owner);
+    return true;
+  }
   hearWeakly(budgets, note);
   return {
     /** What it takes may leave others of its owners no hope. */
@@ -66,12 +70,13 @@ function budgetParking(engine: PartHost, budgets: BudgetLimit): Part {
         if (account !== undefined && next.atMs === account.dueAtMs) account.dueAtMs = Infinity;
         due.add(next.owner);
       }
-      for (const owner of due) {
+      const owners = [...due];
+      due.clear();
+      for (const owner of owners) {
         const account = accounts.get(owner);
         for (const flow of [...(account?.flows ?? [])]) parking.review(flow);
         if (account?.flows.size === 0) accounts.delete(owner);
       }
-      due.clear();
     },
   };
 }
@@ -79,7 +84,11 @@ function budgetParking(engine: PartHost, budgets: BudgetLimit): Part {
 /** Budgets outlive controllers: `hear` ends with the controller, which nothing here keeps. */
 function hearWeakly({ owners }: BudgetLimit, hear: (owner: string) => unknown): void {
   const heard = new WeakRef(hear);
-  const stop = owners.subscribe((owner) => void (heard.deref() ?? stop)(owner));
+  const stop = owners.subscribe((owner) => {
+    const living = heard.deref();
+    if (living === undefined) stop();
+    else living(owner);
+  });
 }
 
 class ParkingBudgets extends BudgetLimit implements PartMaker {

@@ -152,7 +152,7 @@ export function turnFor<R extends FlowRequest & PlacementHints>(
   const booked =
     inputTokens === undefined ? (tokens ?? estimate?.()) : estimateTokens({ inputTokens, maxOutputTokens });
   const hints = { ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, parentSessionId, group, endpointSubset };
-  const request = Object.assign({ ...hints }, call, { inputTokens, tokens: booked }) as unknown as R;
+  const request = Object.assign(hints, call, { inputTokens, tokens: booked }) as unknown as R;
   const key = { fairnessId, priority };
   return async () => {
     if (held !== undefined && reentrant === 'share') return inSeatOf(held);

@@ -6,6 +6,7 @@ import { flowControl, type RequestFlow } from '../../src/adapters/hono/index.js'
 import { FlowConfigError, FlowEvictedError, inFlightEviction } from '../../src/index.js';
 import { runtime, source } from '../adapters/hono/support.js';
 import { bundle, typeWithoutNode } from '../support/bundle.js';
+import { expectComeBack } from '../support/come-back.js';
 import { countingGate } from './support/counting-gate.js';
 import { until } from './support/until.js';
 
@@ -269,9 +270,9 @@ describe('drops', () => {
     expect(third.status).toBe(429);
     expect(Object.fromEntries(third.headers)).toMatchObject({
       'content-type': 'application/problem+json',
-      'retry-after': '1',
       'x-llm-d-request-dropped-reason': 'rejected-saturated',
     });
+    expectComeBack(Object.fromEntries(third.headers));
     expect(await third.json()).toMatchObject({ code: 'ERR_FLOW_SATURATED' });
     end();
     expect(await first.text()).toBe('');

@@ -59,11 +59,8 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   const error = errorObject({ status, detail, code, resets_at });
   const problem = { type, title, status, detail, code, outcome, reason, priority, resets_at, error };
   const { contentType, body } = formatBody(problem, drop, format);
-  const headers: Record<string, string> = {
-    'content-type': contentType,
-    'cache-control': 'no-store',
-    [queueDurationHeader]: queueDuration(drop),
-  };
+  const headers: Record<string, string> = { 'content-type': contentType, 'cache-control': 'no-store' };
+  headers[queueDurationHeader] = queueDuration(drop);
   if (droppedReason !== undefined) headers[droppedReasonHeader] = droppedReason;
   if (retryAfterSeconds !== undefined && isRefusal(status)) {
     const drawn = random();

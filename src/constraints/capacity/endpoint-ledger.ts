@@ -121,10 +121,19 @@ export class EndpointLedger {
   /** Tokens that the cache holds at most, now or later, with one more request. O(requests), as they are in order. */
   peak(nowMs: number, { prompt, output }: Need): number {
     let [peak, held, count] = [0, 0, 0];
-    for (const standing of [...this.stand(nowMs), { held: prompt, left: output }].sort(mostLeftFirst)) {
-      held += standing.held;
-      peak = Math.max(peak, held + ++count * standing.left);
+    const add = (tokens: number, left: number): void => {
+      held += tokens;
+      peak = Math.max(peak, held + ++count * left);
+    };
+    let isIn = false;
+    for (const standing of this.stand(nowMs)) {
+      if (!isIn && output > standing.left) {
+        isIn = true;
+        add(prompt, output);
+      }
+      add(standing.held, standing.left);
     }
+    if (!isIn) add(prompt, output);
     return this.foreignTokens + this.scale * peak;
   }
 
@@ -191,12 +200,10 @@ export class EndpointLedger {
       }
       standings.push({ held: claim.prompt + age, left: Math.max(1, claim.output - age) });
     }
-    this.standings = standings.sort(mostLeftFirst);
+    this.standings = standings.sort((a, b) => b.left - a.left);
     return this.standings;
   }
 }
-
-const mostLeftFirst = (a: Standing, b: Standing): number => b.left - a.left;
 
 /** Requests in the server that this controller did not send. */
 function requestsOfOthers(endpoint: EndpointView, { runningRequests, waitingQueueSize }: EndpointMetrics): number {

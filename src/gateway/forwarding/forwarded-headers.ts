@@ -34,10 +34,11 @@ function endToEnd(headers: Headers, isDropped: (name: string) => boolean): Outgo
 
 const none: readonly string[] = [];
 
-/** Also one with underscores, which servers may take for dashes, and one of this family that is not known here. */
-function isControl(name: string): boolean {
+/** Also with underscores, which servers may take for dashes, and one of this family that is not known here. */
+function isControl(name: string, isTrusted: boolean): boolean {
   const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;
-  return dashed.startsWith('x-llm-d-') || controlHeaders.has(dashed);
+  const isOwn = dashed.startsWith('x-llm-d-') || controlHeaders.has(dashed);
+  return isOwn || (!isTrusted && dashed === policyClassHeader);
 }
 
 /** How a proxy tells of the client in front of it. */
@@ -56,12 +57,12 @@ export function toUpstream(
   bodyBytes: number,
 ): IncomingHttpHeaders {
   const tellsClient = forwarded === 'set';
+  const isTrusted = sender?.trusted === true;
   const isDropped = (name: string): boolean =>
-    isControl(name) ||
+    isControl(name, isTrusted) ||
     (tellsClient && forwardedHeaders.has(name)) ||
     ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
-    (priority !== undefined && sender?.trusted !== true && rankHeaders.includes(name)) ||
-    (sender?.trusted !== true && name.replaceAll('_', '-') === policyClassHeader) ||
+    (priority !== undefined && !isTrusted && rankHeaders.includes(name)) ||
     // Answers are read for their usage while they pass, and bodies that were packed have been unpacked.
     (body !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
   const passed = endToEnd(req.headers, isDropped) as IncomingHttpHeaders;

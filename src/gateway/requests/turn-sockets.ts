@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Turn } from '../../adapters/ws/turn.js';
 import { TurnSocket } from '../../adapters/ws/turn-socket.js';
+import { put } from '../../base/put.js';
 import { isUnconnected } from '../../base/unconnected.js';
 import type { EndpointView } from '../../index.js';
 import { type ErrorAnswer, failureOf, refusalOf } from '../forwarding/attempt.js';
@@ -140,8 +141,9 @@ export interface TurnSockets {
 
 /** Takes upgrades. `onFirst` is called before the first socket has a turn. */
 export function turnSockets(server: Server, handler: RequestHandler, ws: Ws, onFirst: () => void): TurnSockets {
-  /** Open ones, and their senders. */
-  const all = new Map<GatewaySocket, string>();
+  /** Open ones by sender. */
+  const bySender = new Map<string, Set<GatewaySocket>>();
+  const all = (): GatewaySocket[] => [...bySender.values()].flatMap((some) => [...some]);
   let isDraining = false;
 
   function opened(client: WebSocket, state: RequestState): void {
@@ -149,8 +151,9 @@ export function turnSockets(server: Server, handler: RequestHandler, ws: Ws, onF
     sockets.isUsed = true;
     if (isFirst) onFirst();
     const socket = connected(handler, ws, client, state);
-    all.set(socket, state.share);
-    client.on('close', () => all.delete(socket));
+    const own = bySender.get(state.share) ?? put(bySender, state.share, new Set());
+    own.add(socket);
+    client.on('close', () => own.delete(socket) && own.size === 0 && bySender.delete(state.share));
   }
 
   function upgrade(req: GatewayHttpRequest, raw: Duplex, head: Buffer): void {
@@ -170,7 +173,7 @@ export function turnSockets(server: Server, handler: RequestHandler, ws: Ws, onF
       // Browsers open sockets without asking.
       if (req.headers.origin !== undefined && !res.hasHeader('access-control-allow-origin'))
         throw new ApiError(403, 'origin_not_allowed', 'This origin may open no socket.');
-      if ([...all.values()].filter((share) => share === state.share).length >= maxSockets)
+      if ((bySender.get(state.share)?.size ?? 0) >= maxSockets)
         throw new ApiError(429, 'too_many_sockets', `A sender may have ${maxSockets} open sockets.`);
       if (isOfOneModel(state)) {
         state.model = new URL(req.url ?? '', 'ws://gateway').searchParams.get('model') ?? undefined;
@@ -189,7 +192,7 @@ export function turnSockets(server: Server, handler: RequestHandler, ws: Ws, onF
   }
 
   handler.parts.upstreams.pool.on('removed', (endpoint) => {
-    for (const [socket] of all) if (socket.endpoint === endpoint) socket.turns.drain();
+    for (const socket of all()) if (socket.endpoint === endpoint) socket.turns.drain();
   });
   server.on('upgrade', (req, raw, head) => {
     raw.on('error', () => raw.destroy());
@@ -201,9 +204,9 @@ export function turnSockets(server: Server, handler: RequestHandler, ws: Ws, onF
     isUsed: false,
     drain() {
       isDraining = true;
-      for (const [{ turns }] of all) turns.drain();
+      for (const { turns } of all()) turns.drain();
     },
-    terminate: () => all.forEach((_, { turns }) => void turns.client.terminate()),
+    terminate: () => all().forEach(({ turns }) => void turns.client.terminate()),
   };
   return sockets;
 }

@@ -93,14 +93,8 @@ function resolve(
   if (leaseDuration < 2 * refreshInterval)
     report(`at least twice refreshInterval (${refreshInterval} ms)`, ['leaseDuration'], `${leaseDuration} ms`);
   const limit = limits === undefined ? 1 : (given[limits] ?? 1);
-  return {
-    store,
-    readStore,
-    limits,
-    limit,
-    quotas: quotas !== false,
-    leases: { pool, ...rest, refreshInterval, leaseDuration },
-  };
+  const leases = { pool, ...rest, refreshInterval, leaseDuration };
+  return { store, readStore, limits, limit, quotas: quotas !== false, leases };
 }
 
 interface StoreUrl {

@@ -29,7 +29,7 @@ const mostMarks = 4_096;
 export const bucketScript: StoreScript = {
   name: 'buckets',
   local: bucketInMemory,
-  text: builtScripts.buckets,
+  text: builtScripts.buckets.replace('MOST_MARKS', String(mostMarks)),
 };
 
 type Entry = Readonly<{ epoch: string; window: GcraWindow; marks: string }>;

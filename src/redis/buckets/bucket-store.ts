@@ -1,7 +1,7 @@
 /** The calls of the buckets' script, what is wrong with an answer, and what users of buckets are told of the store. */
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
-import type { Store, Texts } from '../store/store.js';
-import { type LinkFigures, numbersOf, StoreLink } from '../store/store-link.js';
+import type { LinkFigures, Store, Texts } from '../store/store.js';
+import { numbersOf, StoreLink } from '../store/store-link.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { BucketSettings } from './bucket-options.js';
 import { bucketScript } from './bucket-script.js';

@@ -37,7 +37,7 @@ for i, key in ipairs(KEYS) do
 end
 if mark ~= '' and not isKnown and (isSold or isEnd) then
   if takenFrom then marks = string.sub(marks, 1, takenFrom - 1) .. string.sub(marks, takenTo + 1) end
-  marks = string.sub(marks .. mark .. ';', -4096)
+  marks = string.sub(marks .. mark .. ';', -MOST_MARKS)
 end
 local isRepeated = isKnown and takenFrom and not isEnd
 local reply = {}

@@ -12,8 +12,7 @@ import { BucketStore, isSold, type Purchase, purchaseOf, type Sale } from '../bu
 import { FallbackShare } from '../buckets/fallback-share.js';
 import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
-import type { Store } from '../store/store.js';
-import type { LinkFigures } from '../store/store-link.js';
+import type { LinkFigures, Store } from '../store/store.js';
 import { newReplicaId } from '../store/store-options.js';
 import { StoreError, type StoreProblem } from '../store/store-problem.js';
 import { type BudgetSettings, budgetSettings, costsOf, type SharedBudgetsOptions } from './budget-options.js';

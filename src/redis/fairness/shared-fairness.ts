@@ -12,8 +12,8 @@ import { type Duration, FlowConfigError, type FlowFairnessPolicy } from '../../i
 import type { BandView, FlowSelector, FlowView } from '../../types/index.js';
 import { fairnessKeys, hashedName } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
-import type { Store } from '../store/store.js';
-import { type LinkFigures, numbersOf, StoreLink } from '../store/store-link.js';
+import type { LinkFigures, Store } from '../store/store.js';
+import { numbersOf, StoreLink } from '../store/store-link.js';
 import { keyName, type StoreOptions, storeShape } from '../store/store-options.js';
 import { exchangeScript } from './exchange-script.js';
 

@@ -7,7 +7,7 @@
  * Invariant: only an answer to the latest call raises the limit; older ones promise seats that were given back since.
  */
 import type { LeaseFigures } from '../../base/lease-figures.js';
-import type { LinkFigures } from '../store/store-link.js';
+import type { LinkFigures } from '../store/store.js';
 import type { StoreProblem } from '../store/store-problem.js';
 import type { ParsedLeaseOptions } from './lease-options.js';
 

@@ -35,6 +35,8 @@ interface Divided {
 
 /** Where the figures of the first limit begin among the arguments. */
 const firstFigure = 8;
+/** Where figures stand in an answer: see `grantsOf`. */
+const at = { safe: 3, replicas: 6, limit: 7, held: 9 } as const;
 
 /**
  * A store that workers of one machine share by `serveStore`, so that they are one replica of each limit: the store gets
@@ -85,14 +87,14 @@ export function machineStore(client: RedisClient | Store, options: LeaseOptions)
     const own = limits.get(key);
     if (own === undefined) return;
     const { lease, parts } = own;
-    const [safe = 0, workers = 1, limit = 1, held = 0] = [3, 6, 7, 9].map((place) => Number(reply[from + place]));
-    own.held = held;
-    const ownSafe = Math.floor((safe * lease.safeShare) / Math.max(1, limit, lease.safeShare));
+    const told = (place: keyof typeof at): number => Number(reply[from + at[place]]);
+    own.held = told('held');
+    const ownSafe = Math.floor((told('safe') * lease.safeShare) / Math.max(1, told('limit'), lease.safeShare));
     const part = parts.get(worker);
     if (part !== undefined) part.safe = ownSafe;
-    reply[from + 3] = String(ownSafe);
-    reply[from + 6] = String(workers * (lease.last?.replicas ?? 1));
-    reply[from + 9] = String(lease.last?.held ?? 0);
+    reply[from + at.safe] = String(ownSafe);
+    reply[from + at.replicas] = String(told('replicas') * (lease.last?.replicas ?? 1));
+    reply[from + at.held] = String(lease.last?.held ?? 0);
     if (lease.demand().wants > lease.cap(clock.now())) leases.callSoon(lease);
   }
 

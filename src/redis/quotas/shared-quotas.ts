@@ -7,8 +7,7 @@ import { BucketStore } from '../buckets/bucket-store.js';
 import { SharedWindow, type WindowStatus } from '../buckets/shared-window.js';
 import { bucketKey } from '../store/keys.js';
 import { type RedisClient, storeSchema } from '../store/redis-store.js';
-import type { Store } from '../store/store.js';
-import type { LinkFigures } from '../store/store-link.js';
+import type { LinkFigures, Store } from '../store/store.js';
 import type { StoreProblem } from '../store/store-problem.js';
 
 export interface SharedQuotasOptions extends BucketOptions {

@@ -11,8 +11,6 @@ import type { LinkFigures, Store, StoreScript, Texts } from './store.js';
 import type { StoreSettings } from './store-options.js';
 import { badReply, problemOf, StoreError, type StoreProblem, symptomOf } from './store-problem.js';
 
-export type { LinkFigures } from './store.js';
-
 export interface LinkListener {
   problem?(problem: StoreProblem): void;
   /** The same problem as the last is told again after this, ms. @default when the breaker was closed meanwhile */

@@ -118,7 +118,7 @@ export function samplerOf(given: Distribution, random: Random): Sampler {
       return () => (given.mean / shape) * gamma(random, shape);
     }
     case 'values':
-      return weighted(given.values, random, given.weights);
+      return weighted(given.values, given.weights, random);
     case 'sequence': {
       let next = 0;
       return () => given.values[next++ % given.values.length] as number;
@@ -126,11 +126,8 @@ export function samplerOf(given: Distribution, random: Random): Sampler {
   }
 }
 
-function weighted(
-  values: readonly number[],
-  random: Random,
-  weights: readonly number[] = values.map(() => 1),
-): Sampler {
+function weighted(values: readonly number[], weights: readonly number[] | undefined, random: Random): Sampler {
+  if (weights === undefined) return () => values[Math.floor(random() * values.length)] as number;
   let sum = 0;
   const upTo = weights.map((weight) => (sum += weight));
   return () => {

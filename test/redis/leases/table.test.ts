@@ -1,22 +1,12 @@
 /** The table of what faults cost, on real stores in virtual time: 6 replicas, a limit of 64, load 1.5, 600 s. */
 import { expect, it } from 'vitest';
+import { edited, withoutStepFive } from '../support/control.js';
 import { storeKinds } from '../support/stores.js';
 import { type Experiment, experiment } from '../support/table.js';
 import { describeWithClient } from '../support/with-store.js';
 
-/** `held` no longer covers the cap that a replica goes on with when the reply is lost. */
-function withoutStepFive(text: string): string {
-  const changed = text.replace('math.max(grant, cap, inFlight)', 'grant');
-  if (changed === text) throw new Error('the step is written otherwise');
-  return changed;
-}
-
 /** A store that has lost everything forgets who else there was. */
-function withoutMemory(text: string): string {
-  const changed = text.replace('math.max(sums.expected, rememberedWeight)', '0');
-  if (changed === text) throw new Error('the step is written otherwise');
-  return changed;
-}
+const withoutMemory = (text: string): string => edited(text, 'math.max(sums.expected, rememberedWeight)', '0');
 
 const flushedWhileCutOff: Omit<Experiment, 'seed'> = {
   flushedAtMs: 150_000,

@@ -3,17 +3,17 @@
  * moves the ends of keys, as the server's clock would.
  */
 import type { Redis } from 'ioredis';
+import { edited } from './control.js';
 
 const offsetKey = 'clock-offset';
 
 /** The script, on the shifted clock of its store. */
 export function withShiftedClock(text: string): string {
-  const changed = text
-    .replace(
-      "local time = redis.call('TIME')",
-      `local time, offset = redis.call('TIME'), tonumber(redis.call('GET', '${offsetKey}') or 0)\ntime[1] = time[1] + offset / 1000`,
-    )
-    .replace(/('PEXPIREAT', key, text\()(.*?)(\)\))/g, '$1($2) - offset$3');
+  const changed = edited(
+    text,
+    "local time = redis.call('TIME')",
+    `local time, offset = redis.call('TIME'), tonumber(redis.call('GET', '${offsetKey}') or 0)\ntime[1] = time[1] + offset / 1000`,
+  ).replace(/('PEXPIREAT',key,text\()(.*?)(\)\))/g, '$1($2) - offset$3');
   if (!changed.includes('- offset))')) throw new Error('the script reads the time otherwise');
   return changed;
 }

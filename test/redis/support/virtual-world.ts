@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import TinyQueue from 'tinyqueue';
 import type { Clock } from '../../../src/index.js';
 import type { IoRedisClient } from '../../../src/redis/index.js';
+import { edited } from './control.js';
 
 interface Timer {
   readonly atMs: number;
@@ -26,9 +27,7 @@ const virtualTimeLine = 'local time = { tonumber(ARGV[#ARGV - 1]), tonumber(ARGV
 
 /** The script, with the time as its last two arguments: s and µs. */
 export function withVirtualTime(text: string): string {
-  const changed = text.replace(timeLine, virtualTimeLine);
-  if (changed === text) throw new Error('the script reads no time');
-  return changed;
+  return edited(text, timeLine, virtualTimeLine);
 }
 
 export class VirtualWorld implements Clock {
