@@ -134,7 +134,7 @@ const health = s.object({
   interval: row('From check to check.', span('2s')),
   timeout: row('For the answer of a check.', span('1s')),
   failures: option('Failed checks in a row until it gets no work.', count, 3),
-  successes: option('Good checks in a row until it does.', count, 1),
+  successes: option('Good checks in a row until it gets work again.', count, 1),
   whenAllSilent: option('When none answers.', s.oneOf('keep', 'ill'), 'keep'),
 });
 
