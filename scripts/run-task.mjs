@@ -21,6 +21,7 @@ export const tasks = {
     'late-binding': [dist, 'node examples/gateway/late-binding.mjs'],
     workers: [dist, 'node examples/replicas/workers.mjs'],
     overflow: [dist, 'node examples/gateway/overflow.mjs'],
+    'long-prompts': [dist, 'node examples/gateway/long-prompts.mjs'],
     replicas: [dist, 'node examples/replicas/serve.mjs --seconds 16 --kill-after 8'],
     portkey: [dist, 'node bench/install.mjs ../examples/portkey', 'node examples/portkey/demo.mjs'],
   },
@@ -38,6 +39,7 @@ export const tasks = {
   },
   torture: {
     torture: [`${bundled} test/property/torture.ts`],
+    budgets: [`${bundled} test/property/budgets-torture.ts`],
     fetch: [`${bundled} test/fetch/torture.ts`],
     sockets: [`${bundled} test/adapters/ws/torture.ts`],
     redis: ['node scripts/torture-redis.mjs'],

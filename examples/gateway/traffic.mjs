@@ -1,11 +1,12 @@
 // @ts-check
-// The clients, in a process of their own: sends what tenants.mjs or burst.mjs has scheduled, when it is due, whatever
-// became of earlier requests (open loop), and measures from the instant a request was due. One record per request goes
-// to the parent at the end.
+// The clients, in a process of their own: sends what tenants.mjs, burst.mjs or mixes.mjs has scheduled, when it is due,
+// whatever became of earlier requests (open loop), and measures from the instant a request was due. One record per
+// request goes to the parent at the end.
 
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
 import { burst } from './burst.mjs';
+import { mixed } from './mixes.mjs';
 import { obeyParent } from './processes.mjs';
 import { schedule } from './tenants.mjs';
 
@@ -33,11 +34,19 @@ const { values: args } = parseArgs({
     seed: { type: 'string' },
     seconds: { type: 'string' },
     drain: { type: 'string' },
+    mix: { type: 'string' },
+    load: { type: 'string' },
   },
 });
 const completionsUrl = new URL('/v1/completions', args.url);
-const arrivals =
-  args.scenario === 'burst' ? burst(Number(args.seed)) : schedule(Number(args.seed), Number(args.seconds) * 1_000);
+const [seed, lengthMs] = [Number(args.seed), Number(args.seconds) * 1_000];
+/** @type {Record<string, () => Arrival[]>} */
+const scenarios = {
+  overload: () => schedule(seed, lengthMs),
+  burst: () => burst(seed),
+  mixed: () => mixed(seed, lengthMs, String(args.mix), Number(args.load)),
+};
+const arrivals = scenarios[args.scenario]?.() ?? [];
 const agent = new Agent({ keepAlive: true });
 const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);
 
@@ -109,10 +118,13 @@ function send(arrival, dueAtMs) {
       isDone && tokens === outputTokens ? settle('completed') : settle('failed', 'not the whole answer'),
     );
     answer.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
-      const events = (rest + text).split('\n\n');
-      rest = events.pop() ?? '';
+      const pieces = (rest + text).split('\n\n');
+      rest = pieces.pop() ?? '';
+      // A gateway that makes it wait says so by comments.
+      const events = pieces.filter((piece) => piece.startsWith('data:'));
+      if (events.length === 0) return;
       lastTokenAtMs = performance.now();
-      if (tokens === 0 && events.length > 0) {
+      if (tokens === 0) {
         firstTokenAtMs = lastTokenAtMs;
         counts.streaming += 1;
         clearTimeout(patience);
