@@ -1,7 +1,7 @@
 // Builds dist/; with `--if-stale` only when something it is made of is newer. Callers that start together wait for one
 // build.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -102,6 +102,7 @@ async function build({ onlyIfStale }) {
       await writeStoreScripts();
       const startedAtMs = Date.now();
       if (!runSteps() || !writeSchemas()) return false;
+      copyFileSync(join(root, 'src/gateway/cli/help.txt'), join(root, 'dist/help.txt'));
       if (newestInput() <= startedAtMs) break;
     }
     return true;

@@ -9,6 +9,8 @@ import type { SharedState } from './shared/shared-state.js';
 
 /** The request that policies see in `item.request`. */
 export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
+  /** The `x-request-id` of its answer, by which operators find it while it waits. */
+  readonly id?: string | undefined;
   /** The model that the server will be asked for; for filters by label, and for metrics. */
   readonly model?: string | undefined;
   /** The model that the client asked for. */

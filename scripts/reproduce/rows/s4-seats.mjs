@@ -1,3 +1,4 @@
+import { maxMinShares } from '../../max-min-shares.mjs';
 import { digits, open } from './support.mjs';
 
 /**
@@ -71,7 +72,7 @@ export const row = {
     const bySeats = () => headgate.virtualTokenCounter({ cost: ({ promptTokens }) => promptTokens });
     const found = cases.map((one) => {
       const demands = one.clients.map(([threads, , exec, think, width]) => (threads * width * exec) / (exec + think));
-      return { ...one, seats: seats(one, bySeats), shares: simulator.maxMinShares(demands, one.limit) };
+      return { ...one, seats: seats(one, bySeats), shares: maxMinShares(demands, one.limit) };
     });
     const control = seats(cases[3], () => headgate.roundRobin());
     const told = (figures) => figures.map((figure) => digits(figure, 3)).join('/');

@@ -1,5 +1,6 @@
 /** The picture for a live page: bands, flows, longest waits. Of bounded cost, unless all flows are asked for. */
 import type { output } from 'zod/v4/core';
+import { requestField } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import { sum } from '../../base/sum.js';
 import type { EndpointState, EndpointView } from '../../endpoints/endpoint.js';
@@ -67,6 +68,8 @@ export interface EndpointOverview
 /** One of the requests that wait longest. */
 export interface SlowWait extends WaitExplanation {
   readonly fairnessId: string;
+  /** The field `id` of the host's request, if it has one. */
+  readonly requestId: unknown;
 }
 
 export interface ControllerOverview extends ControllerTotals {
@@ -149,6 +152,7 @@ function takeOverview(engine: Engine, bounds: output<typeof boundsSchema>, nowMs
     otherEndpoints: (controller.pool?.endpoints ?? 0) - endpoints.length,
     waits: longest.members.map((item) => ({
       fairnessId: item.fairnessId,
+      requestId: requestField(item.request, 'id'),
       ...waitOf(engine, item, nowMs, depth.place),
     })),
     standings: listed,

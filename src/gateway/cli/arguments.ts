@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
@@ -5,6 +6,7 @@ export type Command =
   | ({ readonly name: 'gateway' | 'epp' } & GatewayArguments)
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
+  | ({ readonly name: 'explain' | 'top' } & InspectArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
@@ -26,6 +28,9 @@ export interface GatewayArguments {
 
 export type CheckArguments = Readonly<{ file: string; json: boolean; probe: boolean; modules: readonly string[] }>;
 
+/** `id` is empty for `top`. */
+export type InspectArguments = Readonly<Record<'id' | 'url', string>> & Readonly<Record<'json' | 'once', boolean>>;
+
 export interface SimulateArguments
   extends Readonly<Record<'file' | 'find' | 'soThat' | 'from' | 'seed' | 'seeds' | 'html', string | undefined>>,
     Readonly<Record<'compare' | 'sweep', Files>>,
@@ -34,77 +39,19 @@ export interface SimulateArguments
   readonly columns: Readonly<Record<string, string>> | undefined;
 }
 
-export const help = `headgate - flow control for LLM gateways
+export const help = (): string => readFileSync(new URL('./help.txt', import.meta.url), 'utf8');
 
-Usage
-  headgate gateway --config FILE   run a gateway
-  headgate epp --config FILE       run an endpoint picker for Envoy
-  headgate check FILE [--json] [--probe]
-                                   check a gateway file, or an
-                                   EndpointPickerConfig, and explain it
-  headgate simulate FILE           run a scenario with the gateway's own
-                                   controller, faster than time
-  headgate schema KIND             print the JSON Schema of a gateway,
-                                   an endpoint-picker or a scenario file,
-                                   for editors
-  headgate --help | --version
-
-gateway, epp
-  -c, --config FILE   a YAML file; - reads it from standard input
-  --log-format FORMAT json or text, whatever the file says
-  --import MODULE     run it first: your own plugins (its default export),
-                      providers of OpenTelemetry; may be given again
-  --workers N         gateway: processes that serve on one port and share the
-                      limits of the file; auto: one for each core
-  Signals: SIGTERM and SIGINT drain and stop, a second one stops at once;
-  SIGHUP reads the file again. Logs go to standard error.
-
-check
-  --json              print the result as JSON
-  --probe             also ask the servers of a gateway file whether they
-                      are there and report their load
-  --import MODULE     as above
-  Exit status: 0 when the file is right, 1 when it has faults.
-
-simulate
-  --compare FILE      run another scenario too, and set it beside the first;
-                      may be given again
-  --seeds N           N runs with seeds that follow each other
-  --seed N            instead of the scenario's seed
-  --html FILE         write a page with charts
-  --json              print the results as JSON
-  --sweep PATH=VALUES a run for each value: gate.maxConcurrency=4,8,16 or
-                      servers[0].slots=2..8; may be given again
-  --find PATH[=A..B]  look for the values, from A to B (1..1024), for which ...
-  --so-that CONDITION ... this holds: 'ttft.p99(premium) < 1s and goodput > 95%';
-                      and served >= 95%, unless it speaks of served
-  --from FILE         traffic from a trace or a gateway's access log, instead
-                      of the scenario's; without a scenario, the log's own
-                      times calibrate a model of the servers
-  --map COLUMN=NAME   a column of that log is what we call NAME, such as
-                      request_time=totalSeconds; may be given again
-  --skip-bad-lines    leave out lines of traces that are wrong, and count them
-`;
+/** The same kind of flag by several names. */
+const flags = <const O, N extends string>(option: O, ...names: readonly N[]): Readonly<Record<N, O>> =>
+  Object.fromEntries(names.map((name) => [name, option])) as Record<N, O>;
 
 const options = {
   config: { type: 'string', short: 'c' },
-  'log-format': { type: 'string' },
-  import: { type: 'string', multiple: true },
-  json: { type: 'boolean' },
-  compare: { type: 'string', multiple: true },
-  sweep: { type: 'string', multiple: true },
-  find: { type: 'string' },
-  'so-that': { type: 'string' },
-  from: { type: 'string' },
-  map: { type: 'string', multiple: true },
-  seed: { type: 'string' },
-  seeds: { type: 'string' },
-  html: { type: 'string' },
-  'skip-bad-lines': { type: 'boolean' },
-  probe: { type: 'boolean' },
-  workers: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
+  ...flags({ type: 'boolean' }, 'json', 'once', 'probe', 'skip-bad-lines'),
+  ...flags({ type: 'string' }, 'find', 'from', 'html', 'log-format', 'seed', 'seeds', 'so-that', 'url', 'workers'),
+  ...flags({ type: 'string', multiple: true }, 'compare', 'import', 'map', 'sweep'),
 } as const;
 
 const parse = (args: string[]) => parseArgs({ args, allowPositionals: true, options });
@@ -113,10 +60,12 @@ type Values = ReturnType<typeof parse>['values'];
 type Files = readonly string[];
 
 const commands: Readonly<Record<string, (files: Files, values: Values) => Command>> = {
-  gateway: (files, values) => gatewayCommand(files, values),
+  gateway: gatewayCommand,
   epp: (files, values) => gatewayCommand(files, values, 'epp'),
   check: checkCommand,
   simulate: simulateCommand,
+  explain: (files, values) => inspectCommand(files, values, 'explain'),
+  top: (files, values) => inspectCommand(files, values, 'top'),
   schema: schemaCommand,
 };
 
@@ -127,8 +76,7 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (name === undefined || values.version) return { name: 'version' };
     const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    const names = '"gateway", "epp", "check", "simulate" or "schema"';
-    return command?.(files, values) ?? wrong(`expected ${names}; got "${name}"`);
+    return command?.(files, values) ?? wrong(`expected one of ${Object.keys(commands).join(', ')}; got "${name}"`);
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
   }
@@ -165,6 +113,15 @@ function schemaCommand([given, ...others]: Files): Command {
     : { name: 'schema', kind };
 }
 
+function inspectCommand([id = '', ...others]: Files, values: Values, name: 'explain' | 'top'): Command {
+  const { url = 'http://127.0.0.1:9090', json = false, once = false } = values;
+  const names = [id, ...others].filter((given) => given !== '').join(' ');
+  if (name === 'top' && names !== '') return wrong(`expected top without a name; got "${names}"`);
+  if (name === 'explain' && (id === '' || others.length > 0))
+    return wrong(`expected explain and the x-request-id of one request; got "${names}"`);
+  return { name, id, url, json, once };
+}
+
 function simulateCommand([file, ...others]: Files, values: Values): Command {
   const { compare = [], sweep = [], map = [], find, from, seed, seeds, html, json = false } = values;
   const soThat = values['so-that'];
@@ -176,11 +133,9 @@ function simulateCommand([file, ...others]: Files, values: Values): Command {
   if (misread >= 0) return wrong(`--map: expected COLUMN=NAME; got ${map[misread]}`);
   const columns = map.length === 0 ? undefined : Object.fromEntries(pairs);
   if ((find === undefined) !== (soThat === undefined)) return wrong('expected --find and --so-that together');
-  for (const [name, text] of Object.entries({ seed, seeds })) {
-    if (text !== undefined && !/^\d{1,15}$/.test(text))
-      return wrong(`--${name}: expected a number from ${name === 'seed' ? 0 : 1} up; got ${text}`);
-  }
-  if (seeds !== undefined && Number(seeds) < 1) return wrong(`--seeds: expected a number from 1 up; got ${seeds}`);
+  const isFrom = (least: number, text: string): boolean => /^\d{1,15}$/.test(text) && Number(text) >= least;
+  if (seed !== undefined && !isFrom(0, seed)) return wrong(`--seed: expected a number from 0 up; got ${seed}`);
+  if (seeds !== undefined && !isFrom(1, seeds)) return wrong(`--seeds: expected a number from 1 up; got ${seeds}`);
   const skipBadLines = values['skip-bad-lines'] === true;
   return { name: 'simulate', file, compare, sweep, find, soThat, from, seed, seeds, html, json, skipBadLines, columns };
 }

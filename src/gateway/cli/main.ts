@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 /** `headgate`: the command. */
 import { readFileSync } from 'node:fs';
-import { help, parseCommand } from './arguments.js';
+import { type Command, help, parseCommand } from './arguments.js';
+import { runExplain } from './inspect/run-explain.js';
+import { runTop } from './inspect/run-top.js';
 
-async function main(): Promise<number> {
-  const command = parseCommand(process.argv.slice(2));
+/** Resolves to the exit status. */
+async function run(command: Command): Promise<number> {
   switch (command.name) {
     case 'help':
-      process.stdout.write(help);
+      process.stdout.write(help());
       return 0;
     case 'version':
       process.stdout.write(
@@ -24,6 +26,10 @@ async function main(): Promise<number> {
       return (await import('./commands.js')).runSchema(command);
     case 'simulate':
       return (await import('./commands.js')).runSimulate(command);
+    case 'explain':
+      return runExplain(command);
+    case 'top':
+      return runTop(command);
     case 'wrong':
       process.stderr.write(`headgate: ${command.problem}\nheadgate --help tells more.\n`);
       return 1;
@@ -36,15 +42,16 @@ function isYamlMissing(error: unknown): boolean {
   return code === 'ERR_MODULE_NOT_FOUND' && message.includes("'yaml'");
 }
 
-main().then(
+run(parseCommand(process.argv.slice(2))).then(
   (status) => {
     process.exitCode = status;
     // A gateway that has stopped must not keep the process.
     if (status === 0) setImmediate(() => process.exit());
   },
   (error: unknown) => {
-    const advice = 'headgate: expected the package yaml: npm install yaml';
-    process.stderr.write(`${isYamlMissing(error) ? advice : String(error)}\n`);
+    // Faults of input, and of files and addresses, have a code; others are faults of the command.
+    const told = 'code' in Object(error) ? `headgate: ${Object(error).message}` : String(error);
+    process.stderr.write(`${isYamlMissing(error) ? 'headgate: expected the package yaml: npm install yaml' : told}\n`);
     process.exitCode = 1;
   },
 );

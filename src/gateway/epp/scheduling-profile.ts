@@ -10,8 +10,12 @@ export interface ScoredRequest {
   readonly prefixKey?: string | undefined;
 }
 
-/** Scores from 0 to 1, in the order of the endpoints; a higher one is better. */
-type Scorer = (endpoints: readonly EndpointView[], request: ScoredRequest) => readonly number[];
+/** Scores from 0 to 1, in the order of the endpoints; a higher one is better. `served`: by beginnings of prompts. */
+type Scorer = (
+  endpoints: readonly EndpointView[],
+  request: ScoredRequest,
+  served: ReadonlyMap<string, string>,
+) => readonly number[];
 
 /** 1 for the least, 0 for the most, and what is between in proportion; 1 for all that are alike. */
 function fewest(of: (endpoint: EndpointView) => number): Scorer {
@@ -28,30 +32,26 @@ const queueThreshold = 128;
 /** Beginnings of prompts that are remembered, each with the server that has it. */
 const mostPrefixes = 65_536;
 
-/** The makers of scorers by their types in the file. */
-const scorers: Readonly<Record<string, (served: Map<string, string>) => Scorer>> = {
-  'queue-scorer': () => fewest(({ metrics }) => metrics?.waitingQueueSize ?? 0),
-  'running-requests-size-scorer': () => fewest(({ metrics }) => metrics?.runningRequests ?? 0),
-  'active-request-scorer': () => fewest(({ inFlightRequests }) => inFlightRequests),
-  'token-load-scorer': () => fewest(({ inFlightTokens }) => inFlightTokens),
-  'kv-cache-utilization-scorer': () => (endpoints) => endpoints.map(({ metrics }) => 1 - (metrics?.kvCacheUsage ?? 0)),
-  'load-aware-scorer': () => (endpoints) =>
+/** By their types in the file. */
+const scorers: Readonly<Record<string, Scorer>> = {
+  'queue-scorer': fewest(({ metrics }) => metrics?.waitingQueueSize ?? 0),
+  'running-requests-size-scorer': fewest(({ metrics }) => metrics?.runningRequests ?? 0),
+  'active-request-scorer': fewest(({ inFlightRequests }) => inFlightRequests),
+  'token-load-scorer': fewest(({ inFlightTokens }) => inFlightTokens),
+  'kv-cache-utilization-scorer': (endpoints) => endpoints.map(({ metrics }) => 1 - (metrics?.kvCacheUsage ?? 0)),
+  'load-aware-scorer': (endpoints) =>
     endpoints.map(({ metrics }) => 0.5 * (1 - Math.min((metrics?.waitingQueueSize ?? 0) / queueThreshold, 1))),
-  'lora-affinity-scorer': () => loraAffinity,
-  'prefix-cache-scorer':
-    (served) =>
-    (endpoints, { prefixKey }) =>
-      endpoints.map(({ id }) => (prefixKey !== undefined && served.get(prefixKey) === id ? 1 : 0)),
+  // The adapter runs there; it has room for one more; it is waited for.
+  'lora-affinity-scorer': (endpoints, { model = '' }) =>
+    endpoints.map(({ metrics }) => {
+      const { running = [], waiting = [], max = 0 } = metrics?.loraAdapters ?? {};
+      if (running.includes(model)) return 1;
+      if (running.length + waiting.length < max) return 0.8;
+      return waiting.includes(model) ? 0.6 : 0;
+    }),
+  'prefix-cache-scorer': (endpoints, { prefixKey = '' }, served) =>
+    endpoints.map(({ id }) => (served.get(prefixKey) === id ? 1 : 0)),
 };
-
-/** The adapter runs there; it has room for one more; it is waited for. */
-const loraAffinity: Scorer = (endpoints, { model = '' }) =>
-  endpoints.map(({ metrics }) => {
-    const { running = [], waiting = [], max = 0 } = metrics?.loraAdapters ?? {};
-    if (running.includes(model)) return 1;
-    if (running.length + waiting.length < max) return 0.8;
-    return waiting.includes(model) ? 0.6 : 0;
-  });
 
 export const scorerTypes: readonly string[] = Object.keys(scorers);
 
@@ -62,21 +62,20 @@ export interface WeightedScorer {
 }
 
 export class SchedulingProfile {
-  private readonly scorers: readonly { readonly score: Scorer; readonly weight: number }[];
+  private readonly scorers: readonly WeightedScorer[];
   private readonly served = new Map<string, string>();
 
   constructor(weighted: readonly WeightedScorer[]) {
-    this.scorers = weighted.flatMap(({ type, weight }) => {
-      const make = scorers[type];
-      return make === undefined ? [] : [{ score: make(this.served), weight }];
-    });
+    this.scorers = weighted;
   }
 
   /** By their scores for the request. O(endpoints · scorers). */
   scoresOf(endpoints: readonly EndpointView[], request: ScoredRequest): ReadonlyMap<EndpointView, number> {
     const sums = new Array<number>(endpoints.length).fill(0);
-    for (const { score, weight } of this.scorers)
-      for (const [index, each] of score(endpoints, request).entries()) sums[index]! += weight * each;
+    for (const { type, weight } of this.scorers) {
+      const scores = scorers[type]?.(endpoints, request, this.served) ?? [];
+      for (const [index, each] of scores.entries()) sums[index]! += weight * each;
+    }
     return new Map(endpoints.map((endpoint, index) => [endpoint, sums[index] ?? 0]));
   }
 

@@ -305,6 +305,7 @@ export class RequestHandler {
       affinityKey,
       sessionId,
       parentSessionId,
+      id: state.id,
       model: state.targetModel,
       askedModel: state.model,
       refusedBy: state.attempts,

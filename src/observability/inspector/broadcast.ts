@@ -1,4 +1,4 @@
-/** One timer and frame for all; slow ones miss some. Invariant: no watcher, no timer; each holds one frame. */
+/** Frames for all who watch, each at its own pace. Invariant: no watcher, no timer; each holds one frame. */
 import type { Clock } from '../../index.js';
 
 type Watcher = ReadableStreamDefaultController<Uint8Array>;
@@ -10,39 +10,24 @@ export interface Broadcast {
   close(): void;
 }
 
-/** `nextFrame` answers JSON; it is called when at least one watcher is ready for it. */
-export function broadcast(clock: Clock, intervalMs: number, nextFrame: () => string): Broadcast {
-  const watchers = new Set<Watcher>();
+/** `nextFrame` answers JSON; it is asked when a watcher has taken its last one. If it fails, that stream breaks off. */
+export function broadcast(clock: Clock, intervalMs: number, nextFrame: () => Promise<string>): Broadcast {
+  /** Each with the timer of its next frame. */
+  const watchers = new Map<Watcher, unknown>();
   const encoder = new TextEncoder();
-  let timer: unknown;
-
-  /** JSON has no line breaks. */
-  const event = (): Uint8Array => encoder.encode(`data: ${nextFrame()}\n\n`);
-
-  function tick(): void {
-    timer = clock.setTimeout(tick, intervalMs);
-    const ready = [...watchers].filter(({ desiredSize }) => desiredSize !== null && desiredSize > 0);
-    if (ready.length === 0) return;
-    try {
-      const next = event();
-      for (const watcher of ready) watcher.enqueue(next);
-    } catch (error) {
-      // An exception in a timer would end the process, so the watchers are told of it instead.
-      dismiss((watcher) => watcher.error(error));
-    }
-  }
 
   function leave(watcher: Watcher): void {
+    clock.clearTimeout(watchers.get(watcher));
     watchers.delete(watcher);
-    if (watchers.size > 0) return;
-    clock.clearTimeout(timer);
-    timer = undefined;
   }
 
-  function dismiss(tell: (watcher: Watcher) => void): void {
-    for (const watcher of [...watchers]) {
+  async function tell(watcher: Watcher): Promise<void> {
+    try {
+      // JSON has no line breaks.
+      watcher.enqueue(encoder.encode(`data: ${await nextFrame()}\n\n`));
+    } catch (error) {
       leave(watcher);
-      tell(watcher);
+      watcher.error(error);
     }
   }
 
@@ -52,20 +37,28 @@ export function broadcast(clock: Clock, intervalMs: number, nextFrame: () => str
     },
     watch() {
       let watcher: Watcher;
-      const first = event();
       return new ReadableStream<Uint8Array>(
         {
           start: (controller) => {
             watcher = controller;
-            watchers.add(watcher);
-            watcher.enqueue(first);
-            timer ??= clock.setTimeout(tick, intervalMs);
+            watchers.set(watcher, undefined);
+            return tell(watcher);
           },
+          pull: () =>
+            new Promise((resolve) => {
+              const due = (): void => void tell(watcher).then(resolve);
+              watchers.set(watcher, clock.setTimeout(due, intervalMs));
+            }),
           cancel: () => leave(watcher),
         },
         { highWaterMark: 1 },
       );
     },
-    close: () => dismiss((watcher) => watcher.close()),
+    close() {
+      for (const watcher of [...watchers.keys()]) {
+        leave(watcher);
+        watcher.close();
+      }
+    },
   };
 }

@@ -1,10 +1,12 @@
-/** One frame: an overview as the page and the JSON endpoint show it. Bounded; no payload, no header, no label. */
+/** One frame: an overview as the page and the JSON endpoint show it. Bounded; request IDs, but no payload or label. */
 import type { DropReason, FlowStats, OutcomeType } from '../../index.js';
 import type { ControllerOverview, QuotaFigure, SessionFigures, ShadowFigures } from '../../types/index.js';
 import { type History, spanMs } from './history.js';
 import { mostNeedy, type NameOf, pick, shortenName } from './names.js';
 import type { FrameShared } from './shared-limits.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
+
+type BandOf = ControllerOverview['bands'][number];
 
 /**
  * Whether the first request of a band may go, and if not why.
@@ -17,15 +19,10 @@ import { type FrameTenant, tenantTable } from './tenants.js';
  */
 export type GateState = 'open' | 'full' | 'endpoints-full' | 'at-cap' | 'behind' | 'no-endpoints';
 
-export interface FrameFlow {
+export interface FrameFlow extends Pick<BandOf['flows'][number], 'waiting' | 'isHeld' | 'isAtCap'> {
   readonly name: string;
-  readonly waiting: number;
   readonly bytes: number;
-  readonly isHeld: boolean;
-  readonly isAtCap: boolean;
 }
-
-type BandOf = ControllerOverview['bands'][number];
 
 export interface FrameBand
   extends Pick<
@@ -92,13 +89,12 @@ export interface FrameSessions extends Omit<SessionFigures, 'maxSessions'> {
   readonly maxSessions: number | null;
 }
 
-export interface FrameWait {
+export interface FrameWait extends Pick<ControllerOverview['waits'][number], 'priority' | 'waitedMs' | 'decidedBy'> {
+  /** The field `id` of the host's request; null where it has none. */
+  readonly id: string | null;
   readonly flow: string;
-  readonly priority: number;
-  readonly waitedMs: number;
   readonly ahead: number | null;
   readonly estimatedWaitMs: number | null;
-  readonly decidedBy: string;
   readonly why: string;
 }
 
@@ -192,8 +188,9 @@ export function toFrame(
       waiting: spans.map((span) => span?.waiting ?? null),
     },
     slowest: overview.waits.map((wait) => {
-      const { fairnessId, ahead = null, estimatedWaitMs = null, text: why } = wait;
+      const { fairnessId, requestId, ahead = null, estimatedWaitMs = null, text: why } = wait;
       return {
+        id: typeof requestId === 'string' ? shortenName(requestId) : null,
         flow: nameOf(fairnessId),
         ...pick(wait, 'priority', 'waitedMs', 'decidedBy'),
         ahead,

@@ -3,7 +3,7 @@ import { headerText } from '../../base/headers/header-source.js';
 import * as s from '../../base/schema/schema.js';
 import { explainWait, type FlowController, overviewOf } from '../../index.js';
 import { broadcast } from './broadcast.js';
-import { frameText, toFrame } from './frame.js';
+import { type FrameWait, frameText, toFrame } from './frame.js';
 import { History } from './history.js';
 import { aliases, shortenName } from './names.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
@@ -59,19 +59,11 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
     }
     return frame.json;
   }
-  const stream = broadcast(clock, intervalMs, currentFrame);
   const alone = (view: InspectorView, id: string): string =>
     view === 'frame' ? currentFrame() : JSON.stringify(found(flow, resolved.idOf, id));
   const ofAll = async (view: InspectorView, id: string): Promise<string> =>
     together === undefined ? alone(view, id) : JSON.stringify(await together(view, id));
-
-  /** The events, each with the frame of all processes. */
-  function watched(events: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    const frames = new TransformStream<Uint8Array, Uint8Array>({
-      transform: async (_event, out) => out.enqueue(new TextEncoder().encode(`data: ${await ofAll('frame', '')}\n\n`)),
-    });
-    return events.pipeThrough(frames);
-  }
+  const stream = broadcast(clock, intervalMs, () => ofAll('frame', ''));
 
   async function answer(request: InspectorRequest): Promise<Response> {
     if (authorize === undefined)
@@ -100,7 +92,7 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
         if (isHead) return respond(200, 'text/event-stream', null);
         if (stream.watchers >= maxWatchers)
           return rejection(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
-        return respond(200, 'text/event-stream', together ? watched(stream.watch()) : stream.watch(), {
+        return respond(200, 'text/event-stream', stream.watch(), {
           'x-accel-buffering': 'no',
         });
       default:
@@ -123,14 +115,19 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
   };
 }
 
+/** The answer of `view=find`. */
+export type FoundWait =
+  | { readonly isWaiting: false }
+  | ({ readonly isWaiting: true; readonly why: string } & Pick<FrameWait, 'priority' | 'waitedMs' | 'decidedBy'>);
+
 /** Why the request of that ID waits. O(waiting). */
-function found(flow: FlowController<never>, idOf: (request: never) => string | undefined, id: string): object {
+function found(flow: FlowController<never>, idOf: (request: never) => string | undefined, id: string): FoundWait {
   const wait =
     explainWait(flow, (request) => idOf(request) === id) ??
     (/^\d{1,15}$/.test(id) ? explainWait(flow, Number(id)) : undefined);
   if (wait === undefined) return { isWaiting: false };
-  const { priority, waitedMs, text } = wait;
-  return { isWaiting: true, priority, waitedMs: Math.round(waitedMs), why: text };
+  const { priority, waitedMs, decidedBy, text: why } = wait;
+  return { isWaiting: true, priority, waitedMs: Math.round(waitedMs), decidedBy, why };
 }
 
 /** Without the port; empty when there is none. */

@@ -28,12 +28,10 @@ export async function answerNode(
   next: ((error?: unknown) => void) | undefined,
 ): Promise<void> {
   let response: Response;
-  let body: Reader | undefined;
   try {
     const { method = 'GET', url = '/', headers, socket } = req;
     response = await ask({ method, url, headers, address: socket?.remoteAddress });
-    // Throws for a body that was sent before.
-    body = response.body?.getReader();
+    if (response.bodyUsed) throw new TypeError('expected an answer that was not sent before');
   } catch (error) {
     if (next !== undefined) return next(error);
     response = new Response(null, { status: 500 });
@@ -43,29 +41,19 @@ export async function answerNode(
     response.headers.forEach((value, name) => {
       res.setHeader(name, value);
     });
-    if (body !== undefined) await send(body, res);
+    if (response.body !== null) await send(response.body, res);
     res.end();
   } catch {
     res.destroy?.();
   }
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
-
 /** Ends with the body, or with the connection. */
-async function send(reader: Reader, res: NodeLikeResponse): Promise<void> {
-  let wakeUp: () => void = () => {};
-  let isClosed = false;
-  res.once('close', () => {
-    isClosed = true;
-    wakeUp();
-    reader.cancel().catch(() => {});
-  });
-  for (let part = await reader.read(); !part.done && !isClosed; part = await reader.read()) {
-    if (res.write(part.value) || isClosed) continue;
-    await new Promise<void>((resolve) => {
-      wakeUp = resolve;
-      res.once('drain', resolve);
-    });
-  }
+async function send(body: ReadableStream<Uint8Array>, res: NodeLikeResponse): Promise<void> {
+  const closed = new Promise<true>((resolve) => res.once('close', () => resolve(true)));
+  const reader = body.getReader();
+  void closed.then(() => reader.cancel().catch(() => {}));
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    if (!res.write(part.value))
+      await Promise.race([closed, new Promise<void>((resolve) => res.once('drain', resolve))]);
 }

@@ -58,15 +58,10 @@ function usualId(request: unknown): string | undefined {
   return typeof named === 'string' || typeof named === 'number' ? String(named) : undefined;
 }
 
-const knowsHost = s.callable<(host: string) => boolean>();
-const hostNames = s.list(s.text());
-
-const hosts = s.element<(host: string) => boolean>((candidate, report) => {
-  const known = s.validate(knowsHost, candidate);
-  if (known.ok) return known.value;
-  const named = s.validate(hostNames, candidate);
-  if (named.ok) return (host) => named.value.includes(host);
-  return report('a list of names, or a function that knows them');
+const hosts = s.element<(host: string) => boolean>((given, report) => {
+  if (typeof given === 'function') return (host) => given(host);
+  const named = s.validate(s.list(s.text()), given);
+  return named.ok ? (host) => named.value.includes(host) : report('a list of names, or a function that knows them');
 });
 
 /** Frames stay small whatever is asked for. */

@@ -26,20 +26,15 @@ export interface InspectedShares {
 /** `expired`: no answer for a whole lease, so the fallback. `learning`: the store is empty, and no share grows. */
 export type LeaseState = 'held' | 'learning' | 'expired' | 'none yet';
 
-export interface FrameLease {
+export interface FrameLease
+  extends Pick<InspectedLease, 'unit' | 'cap' | 'inFlight' | 'limit' | 'safeShare' | 'overAdmission'> {
   /** The endpoint, or the pool where it has one limit. */
   readonly name: string;
-  readonly unit: 'requests' | 'tokens';
   readonly state: LeaseState;
-  /** The limit on what this replica has in flight, what it has, and what the others hold. */
-  readonly cap: number;
-  readonly inFlight: number;
+  /** What other replicas hold. */
   readonly others: number;
-  readonly limit: number;
-  readonly safeShare: number;
   /** Null before the first answer. */
   readonly ageMs: number | null;
-  readonly overAdmission: number;
 }
 
 export interface FrameShared {
@@ -51,11 +46,8 @@ export interface FrameShared {
   readonly epochChanges: number;
   /** Quotas that are drawn from the store, and those of them that go by this replica's fallback share. */
   readonly quotas: { readonly drawn: number; readonly local: number } | null;
-  readonly store: {
+  readonly store: Pick<InspectedStore, 'calls' | 'misses' | 'isBreakerOpen'> & {
     readonly latencyMs: number | null;
-    readonly calls: number;
-    readonly misses: number;
-    readonly isBreakerOpen: boolean;
     /** Null while it answers. */
     readonly problem: string | null;
   };

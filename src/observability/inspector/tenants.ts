@@ -11,6 +11,8 @@ export interface FrameTenant {
   readonly priority: number;
   readonly running: number;
   readonly waiting: number;
+  /** Booked by what runs. */
+  readonly tokens: number;
   readonly servedPerSecond: number;
   readonly droppedPerSecond: number;
   /** Of its band, 0 … 1: by the fairness policy's cost, or by requests; null where nothing was served lately. */
@@ -56,6 +58,7 @@ export function tenantTable(
       priority,
       running: inFlight,
       waiting,
+      tokens: standing.inFlightTokens,
       servedPerSecond: rates?.served ?? 0,
       droppedPerSecond: rates?.dropped ?? 0,
       receivedShare: shares?.received ?? null,

@@ -66,26 +66,23 @@ function inFlight(
   });
 }
 
+/** What several detectors tell under one name, put together; only numbers count. */
+function byName(told: readonly (readonly [name: string, value: unknown])[], join: (a: number, b: number) => number) {
+  const values = new Map<string, number>();
+  for (const [name, value] of told) if (typeof value === 'number') values.set(name, join(values.get(name) ?? 0, value));
+  return [...values];
+}
+
 /** Endpoints that detectors are blind to. Detectors of one type, such as those of two stages, are counted together. */
 function staleEndpoints({ detectors, poolIfNamed }: FlowReadings): Sample[] {
-  const counts = new Map<string, number>();
-  for (const detector of detectors()) {
-    const stale: unknown = Reflect.get(detector, 'staleEndpoints');
-    if (typeof stale === 'number') counts.set(detector.type, (counts.get(detector.type) ?? 0) + stale);
-  }
-  return Array.from(counts, ([detector, value]) => ({ labels: { detector, ...poolIfNamed }, value }));
+  const told = detectors().map((each) => [each.type, Reflect.get(each, 'staleEndpoints')] as const);
+  return byName(told, (a, b) => a + b).map(([detector, value]) => ({ labels: { detector, ...poolIfNamed }, value }));
 }
 
 /** The saturation of each stage, from detectors that judge stages apart; where several do, the fullest reading. */
 function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
-  const fullest = new Map<string, number>();
-  for (const detector of detectors()) {
-    const readings: object = Reflect.get(detector, 'stageSaturation') ?? {};
-    for (const [stage, reading] of Object.entries(readings)) {
-      if (typeof reading === 'number') fullest.set(stage, Math.max(fullest.get(stage) ?? 0, reading));
-    }
-  }
-  return Array.from(fullest, ([stage, value]) => ({ labels: { stage, ...pool }, value }));
+  const told = detectors().flatMap((each) => Object.entries(Object(Reflect.get(each, 'stageSaturation'))));
+  return byName(told, Math.max).map(([stage, value]) => ({ labels: { stage, ...pool }, value }));
 }
 
 export const families: readonly Family<FlowReadings>[] = [

@@ -1,8 +1,6 @@
 /** Figures as people read them: three digits that count, and a unit. In columns; the first table of every report. */
-import * as s from '../../base/schema/schema.js';
 import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
-import { checkArguments } from '../schemas.js';
 
 export function ms(value: number): string {
   if (Number.isNaN(value)) return '–';
@@ -28,12 +26,8 @@ export function decimals(value: number, digits: number): string {
   return Number.isNaN(value) ? '–' : value.toFixed(digits);
 }
 
-const anyNumber = s.value('a number', (given): given is number => typeof given === 'number');
-const units = s.oneOf('ms', 'ratio', 'per second', 'count');
-
-/** A figure with its unit, such as `3.25 s`, `12.5 %`, `4.10/s`; `–` for NaN. @throws FlowConfigError */
+/** A figure with its unit, such as `3.25 s`, `12.5 %`, `4.10/s`; `–` for NaN. */
 export function figure(value: number, unit: 'ms' | 'ratio' | 'per second' | 'count'): string {
-  checkArguments('formatFigure', { value, unit }, { value: anyNumber, unit: units });
   if (unit === 'ms') return ms(value);
   if (unit === 'ratio') return percent(value);
   return unit === 'count' ? count(value) : `${count(value)}/s`;

@@ -58,9 +58,8 @@ export function heldTable(times: readonly HeldTime[]): string {
   return `\n${columns([['', 'log', 'simulated', 'off by'], ...rows]).join('\n')}\n`;
 }
 
-/** A sentence about times that are too far off, or that nobody has; undefined without. @throws FlowConfigError */
+/** A sentence about times that are too far off, or that nobody has; undefined without. */
 export function distrust(times: readonly HeldTime[]): string | undefined {
-  checkArguments('distrust', { times }, { times: someTimes });
   const far = times.filter(({ error }) => !(Math.abs(error) < mostError));
   if (far.length === 0) return undefined;
   const list = far.map(({ name, error }) => `${name} ${signed(error)}`).join(', ');

@@ -1,6 +1,5 @@
 /** Paths into a scenario, such as `traffic[acme].arrivals.rate`, for `--sweep` and `--find`: read, found, replaced. */
-import { FlowConfigError } from '../../index.js';
-import { anyText, checkArguments, fields } from '../schemas.js';
+import { configError } from '../../base/faults/flow-config-error.js';
 
 /** Keys of objects, and indices or names of list entries. */
 type ValuePath = readonly (string | number)[];
@@ -63,17 +62,15 @@ export function withScenarioValue(
   path: string,
   value: unknown,
 ): Record<string, unknown> {
-  checkArguments('withScenarioValue', { source, path }, { source: fields, path: anyText });
   const parts = resolvePath(source, path);
   const changed = parts && withValue(source, parts, value);
   if (changed !== undefined) return changed as Record<string, unknown>;
   const expected = 'a path in the scenario such as servers[0].slots or gate.maxConcurrency';
-  throw new FlowConfigError('path', [{ path, expected, got: 'a path that leads nowhere' }]);
+  throw configError('path', path, expected, 'a path that leads nowhere');
 }
 
-/** The value that stands there now, if any. @throws FlowConfigError */
+/** The value that stands there now, if any. */
 export function scenarioValue(source: Readonly<Record<string, unknown>>, path: string): unknown {
-  checkArguments('scenarioValue', { source, path }, { source: fields, path: anyText });
   const parts = resolvePath(source, path);
   return parts && valueAt(source, parts);
 }

@@ -1,9 +1,7 @@
 /** Conditions on a result: `ttft.p99(premium) < 1s and completed(batch) >= 1000`. */
+import { configError } from '../../base/faults/flow-config-error.js';
 import { parseDuration } from '../../base/schema/duration.js';
-import * as s from '../../base/schema/schema.js';
-import { FlowConfigError } from '../../index.js';
-import { type SimulationResult, results as someResults } from '../engine/result.js';
-import { anyText, checkArguments, some } from '../schemas.js';
+import type { SimulationResult } from '../engine/result.js';
 import { type Measure, parseMeasure } from './measure.js';
 
 /** What must hold of a result. */
@@ -15,22 +13,18 @@ export interface Condition {
   miss(figure: number): number;
 }
 
-const someConditions = s.list(s.objectWith<Condition>('a condition, as parseConditions returns it', 'miss'));
-
 const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': 'most', '>': 'least', '>=': 'least' };
 
 /** The conditions of a text, joined by `and`. Times may have units; percents are ratios. @throws FlowConfigError */
 export function parseConditions(text: string): Condition[] {
-  checkArguments('parseConditions', { text }, { text: anyText });
   return text.split(/\s+and\s+/).map(parseCondition);
 }
 
 /**
  * Adds that 95 % are served, in all and of each class or tenant that is named: times of a few say nothing of the
- * others. Conditions on `served` take their place. @throws FlowConfigError
+ * others. Conditions on `served` take their place.
  */
 export function withServedDefault(conditions: readonly Condition[]): Condition[] {
-  checkArguments('withServedDefault', { conditions }, { conditions: someConditions });
   if (conditions.some(({ measure }) => measure.name === 'served')) return [...conditions];
   const named = new Set(conditions.map(({ measure }) => measure.who));
   const served = [...named.add(undefined)].map((who) => `served${who === undefined ? '' : `(${who})`} >= 95%`);
@@ -41,10 +35,8 @@ function parseCondition(text: string): Condition {
   const [, left = '', sign = '', right = ''] = /^(.+?)\s*(<=|>=|<|>)\s*(\S+)$/.exec(text.trim()) ?? [];
   const side = signs[sign];
   const threshold = figure(right);
-  if (side === undefined || Number.isNaN(threshold)) {
-    const expected = 'a comparison such as ttft.p99(premium) < 1s';
-    throw new FlowConfigError('--so-that', [{ path: '', expected, got: JSON.stringify(text) }]);
-  }
+  if (side === undefined || Number.isNaN(threshold))
+    throw configError('--so-that', '', 'a comparison such as ttft.p99(premium) < 1s', JSON.stringify(text));
   const scale = Math.abs(threshold) > 0 ? Math.abs(threshold) : 1;
   const isStrict = sign.length === 1;
   return {
@@ -64,15 +56,13 @@ function figure(text: string): number {
   return /^-?[\d.]+$/.test(text) ? Number(text) : parseDuration(text);
 }
 
-/** The largest miss over all results and conditions; at 0 and below all of them hold. @throws FlowConfigError */
+/** The largest miss over all results and conditions; at 0 and below all of them hold. */
 export function worstMiss(conditions: readonly Condition[], results: readonly SimulationResult[]): number {
-  checkArguments('worstMiss', { conditions, results }, { conditions: someConditions, results: some(someResults) });
   return Math.max(...results.flatMap((result) => conditions.map(({ measure, miss }) => miss(measure.read(result)))));
 }
 
-/** The measures of conditions that some result breaks, and which of them have no figure. @throws FlowConfigError */
+/** The measures of conditions that some result breaks, and which of them have no figure. */
 export function failuresOf(conditions: readonly Condition[], results: readonly SimulationResult[]): string[] {
-  checkArguments('failuresOf', { conditions, results }, { conditions: someConditions, results: someResults });
   return conditions.flatMap(({ measure, miss }) => {
     const figures = results.map((result) => measure.read(result));
     if (figures.some(Number.isNaN)) return [`${measure.text} of nobody`];

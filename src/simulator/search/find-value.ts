@@ -9,7 +9,6 @@
  * their own.
  */
 import { put } from '../../base/put.js';
-import * as s from '../../base/schema/schema.js';
 
 export interface FindOptions {
   readonly from: number;
@@ -43,22 +42,14 @@ export interface FoundValues {
   readonly curve: readonly TriedValue[];
 }
 
-const options = s.object({
-  from: s.number(),
-  to: s.number(),
-  isInteger: s.flag(),
-  miss: s.callable<FindOptions['miss']>('a function of a value'),
-} satisfies Record<keyof FindOptions, unknown>);
-
 const gridPoints = 9;
 /** Values that are not integers are found to this part of themselves. */
 const precision = 0.01;
 /** Refinements around the closest value, when the grid has found none. */
 const refinements = 8;
 
-/** Tries a grid between `from` and `to`, closer if none holds; narrows to neighbours or 1 %. @throws FlowConfigError */
-export function findValue(given: FindOptions): FoundValues {
-  const { from, to, isInteger, miss } = s.parse(options, given, 'findValue');
+/** Tries a grid between `from` and `to`, closer if none holds; narrows to neighbours or 1 %. */
+export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValues {
   const known = new Map<number, TriedValue>();
   const attempt = (given: number): TriedValue => {
     const value = isInteger ? Math.round(given) : given;

@@ -1,10 +1,8 @@
 /** Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `utilization`. */
 import { didYouMean } from '../../base/faults/did-you-mean.js';
-import * as s from '../../base/schema/schema.js';
-import { FlowConfigError } from '../../index.js';
-import { type SimulationResult, results as someResults } from '../engine/result.js';
+import { configError } from '../../base/faults/flow-config-error.js';
+import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
-import { anyText, checkArguments, some } from '../schemas.js';
 import { spendByGroup } from '../servers/spend.js';
 
 /** One figure of a result. */
@@ -52,7 +50,6 @@ const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(unitOf)
 
 /** The measure of that name; in parentheses a class or a tenant, else of all requests. @throws FlowConfigError */
 export function parseMeasure(text: string): Measure {
-  checkArguments('parseMeasure', { text }, { text: anyText });
   const [, name = '', inParentheses] = /^\s*([\w.]+)\s*(?:\(([^)]+)\))?\s*$/.exec(text) ?? [];
   const who = inParentheses?.trim();
   const group = ({ all, classes, tenants }: SimulationResult): GroupFigures | undefined =>
@@ -69,7 +66,7 @@ export function parseMeasure(text: string): Measure {
   const run = own(ofRun, name);
   if (run !== undefined && who === undefined) return { ...named, unit: run[0], read: run[1] };
   const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${didYouMean(name, known)}`;
-  throw new FlowConfigError('measure', [{ path: '', expected, got: JSON.stringify(text) }]);
+  throw configError('measure', '', expected, JSON.stringify(text));
 }
 
 /** `constructor` is no name of a measure, and may be that of a tenant. */
@@ -97,10 +94,8 @@ export interface Spread {
   readonly greatest: number;
 }
 
-/** Reads the figure from each result, one at least; NaN when one of them lacks it. @throws FlowConfigError */
+/** Reads the figure from each result, one at least; NaN when one of them lacks it. */
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {
-  const aMeasure = s.objectWith<Measure>('a measure, as parseMeasure returns it', 'read');
-  checkArguments('spreadOf', { measure, results }, { measure: aMeasure, results: some(someResults) });
   const figures = results.map((result) => measure.read(result));
   return { mean: meanOf(figures), least: Math.min(...figures), greatest: Math.max(...figures) };
 }

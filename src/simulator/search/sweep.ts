@@ -1,7 +1,5 @@
 /** A grid of values: every combination is simulated. */
-import * as s from '../../base/schema/schema.js';
-import { FlowConfigError } from '../../index.js';
-import { anyText, checkArguments } from '../schemas.js';
+import { configError } from '../../base/faults/flow-config-error.js';
 
 /** One axis of a grid. */
 export interface SweepAxis {
@@ -11,14 +9,13 @@ export interface SweepAxis {
 
 /** `path=4,8,16` or, for integers, `path=4..64` and `path=4..64/4` with a step. @throws FlowConfigError */
 export function parseSweepAxis(text: string): SweepAxis {
-  checkArguments('parseSweepAxis', { text }, { text: anyText });
   const [, path = '', list = ''] = /^([^=]+)=(.+)$/.exec(text) ?? [];
   const [, from, to, step] = /^(\d+)\.\.(\d+)(?:\/(\d+))?$/.exec(list) ?? [];
   const values =
     from === undefined ? list.split(',').map(readValue) : range(Number(from), Number(to), Number(step ?? 1));
   if (path !== '' && list !== '' && values.length > 0 && values.length <= 1000) return { path: path.trim(), values };
   const expected = 'path=value,value,… or path=from..to/step, with 1000 values at most';
-  throw new FlowConfigError('--sweep', [{ path: '', expected, got: JSON.stringify(text) }]);
+  throw configError('--sweep', '', expected, JSON.stringify(text));
 }
 
 function readValue(text: string): number | string {
@@ -32,9 +29,8 @@ function range(from: number, to: number, step: number): number[] {
   return values;
 }
 
-/** Every combination, the last axis changing fastest. @throws FlowConfigError */
+/** Every combination, the last axis changing fastest. */
 export function combinations(axes: readonly SweepAxis[]): (number | string)[][] {
-  checkArguments('combinations', { axes }, { axes: s.list(s.openObject({ values: s.list(s.anything()) })) });
   return axes.reduce<(number | string)[][]>(
     (rows, { values }) => rows.flatMap((row) => values.map((value) => [...row, value])),
     [[]],

@@ -5,8 +5,9 @@
  * neighbour takes the memory's bandwidth: the gateway sees only that requests take longer there. Invariant: at any
  * instant a server runs at the product of the factors that hold then, and at its own pace where none does.
  */
+import { configError } from '../../base/faults/flow-config-error.js';
 import * as s from '../../base/schema/schema.js';
-import { FlowConfigError, type Schema } from '../../index.js';
+import type { Schema } from '../../index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { SimServer } from './sim-server.js';
 
@@ -42,8 +43,7 @@ export function slowDown(slowdowns: readonly Slowdown[], servers: readonly SimSe
     const server = servers.find((each) => each.id === id);
     if (server?.slowDown === undefined) {
       const expected = 'a server whose model has the method slowDown';
-      const issue = { path: `slowdowns[${index}].server`, expected, got: JSON.stringify(id) };
-      throw new FlowConfigError('simulation', [issue]);
+      throw configError('simulation', `slowdowns[${index}].server`, expected, JSON.stringify(id));
     }
     const isOn = (each: Slowdown): boolean =>
       each.server === id && each.at <= clock.now() && clock.now() < each.at + (each.for ?? Infinity);

@@ -40,10 +40,6 @@ const ofOptions = s.object({
   skipBadLines: s.optional(s.flag()),
   columns: s.optional(s.record(s.text('a name of ours'))),
 } satisfies Record<keyof ReadTraceOptions, unknown>);
-const aTrace = s.value('a trace, as readTrace returns it', (given): given is ReadTrace => {
-  const { rows, warnings }: Record<string, unknown> = { ...Object(given) };
-  return Array.isArray(rows) && Array.isArray(warnings);
-});
 
 /**
  * Recorded requests, in the order of their arrival. Column names of the Azure LLM inference trace, BurstGPT, Mooncake
@@ -66,10 +62,8 @@ export function readTrace(text: string, options: ReadTraceOptions = {}): ReadTra
   return { rows, format: reading.format?.name ?? '', skippedLines: reading.badLines, unanswered, warnings };
 }
 
-/** What was left out, a sentence for each reason. @throws FlowConfigError */
-export function leftOut(trace: ReadTrace): string[] {
-  checkArguments('leftOut', { trace }, { trace: aTrace });
-  const { rows, skippedLines, unanswered, warnings } = trace;
+/** What was left out, a sentence for each reason. */
+export function leftOut({ rows, skippedLines, unanswered, warnings }: ReadTrace): string[] {
   const notes: string[] = [];
   if (warnings.length > 0) {
     const count = skippedLines === 1 ? '1 line was' : `${skippedLines} lines were`;

@@ -1,6 +1,6 @@
 /** The command as a process: bundled from the sources, so that no build is needed. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -59,6 +59,7 @@ export async function bundleCli(): Promise<{
     packages: 'external',
     logLevel: 'error',
   });
+  copyFileSync(`${root}src/gateway/cli/help.txt`, `${folder}/bin/help.txt`);
   const running = new Set<CliProcess>();
   return {
     folder,

@@ -3,8 +3,8 @@
  * over time?
  */
 import { expect, it } from 'vitest';
+import { maxMinShares } from '../../../scripts/max-min-shares.mjs';
 import { type FlowFairnessPolicy, roundRobin, shuffleSharded, virtualTokenCounter } from '../../../src/index.js';
-import { maxMinShares } from '../../../src/simulator/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { deal, flowHash } from '../../../src/tiers/2-fairness/by-cost/shuffle-sharding.js';
 import { startTimeFairQueueing } from '../../../src/tiers/2-fairness/virtual-token-counter.js';

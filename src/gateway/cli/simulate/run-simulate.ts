@@ -1,32 +1,13 @@
 /** `headgate simulate`: what would this configuration do with that traffic? */
 import { writeFileSync } from 'node:fs';
-import { FlowConfigError } from '../../../index.js';
 import * as simulator from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';
 import { progressLine } from './progress.js';
 import { runFind, runSweep } from './run-search.js';
 import { type NamedScenario, readScenario } from './scenario-files.js';
 
-/** Returns the exit status: 1 for wrong input, and for a condition that no value meets. */
+/** Returns the exit status: 1 for a condition that no value meets. @throws FlowConfigError, and what reading throws */
 export function runSimulate(given: SimulateArguments): number {
-  try {
-    return run(given);
-  } catch (error) {
-    if (error instanceof FlowConfigError) {
-      const { issues } = error;
-      const lines = issues.map(
-        ({ path, expected, got }) => `\n- ${path === '' ? '' : `${path}\n  `}expected ${expected}\n  got ${got}`,
-      );
-      const faults = issues.length === 1 ? 'a fault' : `${issues.length} faults`;
-      process.stderr.write(`headgate simulate: ${faults}${lines.join('')}\n`);
-    } else if (error instanceof Error && 'code' in error) {
-      process.stderr.write(`headgate simulate: ${error.message}\n`);
-    } else throw error;
-    return 1;
-  }
-}
-
-function run(given: SimulateArguments): number {
   const files = [given.file, ...given.compare];
   const scenarios = withOwnNames(files.map((file) => ({ file, ...readScenario(file, given) })));
   for (const { name, warnings } of scenarios)

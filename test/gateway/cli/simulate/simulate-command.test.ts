@@ -60,7 +60,7 @@ describe('a scenario', () => {
       file('bad.yaml', 'duration: 0s\nservers:\n  - model: slot\ntraffic: []\n'),
     );
     expect(status).toBe(1);
-    expect(stderr).toMatch(/^headgate simulate: 3 faults\n/);
+    expect(stderr).toMatch(/^headgate: scenario: 3 problems\n/);
     expect(stderr.match(/line \d+, column \d+/g)).toEqual([
       'line 1, column 11',
       'line 3, column 12',
@@ -71,7 +71,7 @@ describe('a scenario', () => {
   it('that is not there is said in one line', async () => {
     expect(await simulate(`${cli.folder}/none.yaml`)).toMatchObject({
       status: 1,
-      stderr: expect.stringMatching(/^headgate simulate: ENOENT.*\n$/),
+      stderr: expect.stringMatching(/^headgate: ENOENT.*\n$/),
     });
   });
 });
@@ -150,7 +150,7 @@ describe('a record', () => {
   it('with faults is refused with the lines', async () => {
     const { stderr, status } = await simulate(file('a.yaml', scenario(4)), '--from', file('record.csv', record));
     expect(status).toBe(1);
-    expect(stderr).toMatch(/2 faults\n- line 1\n.*\n {2}got "colour"\n- line 3\n.*\n {2}got a hole\n$/);
+    expect(stderr).toMatch(/2 problems\n {2}line 1: expected .*; got "colour"\n {2}line 3: expected .*; got a hole\n$/);
   });
 
   it('is simulated without them where told so, and they are counted', async () => {

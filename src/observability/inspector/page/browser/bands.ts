@@ -1,8 +1,7 @@
 /** One lane for each band, with its flows in line before its gate. */
 import type { FrameBand, FrameFlow, FrameWhole, InspectorFrame } from '../../frame.js';
 import { byId, fill, keepTints, list, make, mark, more, part, rows, set, tinted, tintOf, write } from './dom.js';
-import { bytes, count, rate, time } from './figures.js';
-import { words } from './gate.js';
+import { bytes, count, gateWords, rate, time } from './figures.js';
 
 /** The use of whichever limit is nearer. */
 function useOf({ waiting, maxRequests, bytes: waitingBytes, maxBytes }: FrameWhole): number {
@@ -54,7 +53,7 @@ function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
     waiting: count(band.waiting),
     rates: limitText(band),
     limit: band.dropped === 0 ? end : `${end} · dropped ${count(band.dropped)}`,
-    verdict: words[band.gate],
+    verdict: gateWords[band.gate],
     reading: `${band.saturation.toFixed(2)}${band.gate === 'full' ? ' ≥ ' : ' of '}${band.ceiling.toFixed(2)}`,
   });
   const queue = part(lane, 'queue');

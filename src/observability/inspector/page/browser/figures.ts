@@ -1,4 +1,5 @@
-/** Numbers in words. */
+/** Numbers and states in words, for the page and for terminals. */
+import type { GateState } from '../../frame.js';
 
 const whole = new Intl.NumberFormat('en');
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
@@ -31,3 +32,13 @@ export function bytes(value: number): string {
 export function share(value: number): string {
   return `${Math.round(value * 100)} %`;
 }
+
+/** One word for each state of a gate. */
+export const gateWords: Readonly<Record<GateState, string>> = {
+  open: 'open',
+  full: 'servers full',
+  'endpoints-full': 'its endpoints are full',
+  'at-cap': 'tenants at their caps',
+  behind: 'higher bands first',
+  'no-endpoints': 'no endpoints',
+};

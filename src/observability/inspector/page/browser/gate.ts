@@ -1,7 +1,7 @@
 /** The gate and the figures beside it, and the notice of shadow mode. */
-import type { FrameBand, InspectorFrame } from '../../frame.js';
+import type { InspectorFrame } from '../../frame.js';
 import { byId, mark, notice, set, tell, write } from './dom.js';
-import { bytes, count, rate, time } from './figures.js';
+import { bytes, count, gateWords, rate, time } from './figures.js';
 
 export function showGate(frame: InspectorFrame): void {
   const isIdle = frame.waiting === 0;
@@ -12,7 +12,7 @@ export function showGate(frame: InspectorFrame): void {
   write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? (isIdle ? 'full' : 'closed') : 'open');
   write(
     byId('held'),
-    isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${words[frame.gate]}` : 'lets go',
+    isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${gateWords[frame.gate]}` : 'lets go',
   );
   write(byId('saturation'), frame.saturation.toFixed(2));
   const gauge = byId('gauge');
@@ -48,13 +48,3 @@ function shadowText(shadow: NonNullable<InspectorFrame['shadow']>): string {
   const dropped = `${count(wouldHaveBeenDropped)} would have been dropped`;
   return `Of ${count(passed)} requests ${count(wouldHaveWaited)} would have waited, ${dropped}${evicted}.`;
 }
-
-/** One word for each state, here and at the gate. */
-export const words: Readonly<Record<FrameBand['gate'], string>> = {
-  open: 'open',
-  full: 'servers full',
-  'endpoints-full': 'its endpoints are full',
-  'at-cap': 'tenants at their caps',
-  behind: 'higher bands first',
-  'no-endpoints': 'no endpoints',
-};

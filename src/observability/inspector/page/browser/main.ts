@@ -1,5 +1,6 @@
 /** Frames as they come, one per paint at most, none while paused or out of sight. No library, no `innerHTML`. */
 import type { InspectorFrame } from '../../frame.js';
+import type { FoundWait } from '../../inspector.js';
 import { showBands } from './bands.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
 import { byId, mark, notice, tell, write } from './dom.js';
@@ -65,42 +66,30 @@ function close(): void {
   source = undefined;
 }
 
+/** Opens the stream, or closes it and says why. */
+function watch(isOn: boolean, why: string): void {
+  connection(isOn ? 'connecting' : why, '');
+  if (isOn) open();
+  else close();
+}
+
 byId('pause').addEventListener('click', () => {
   isPaused = !isPaused;
   tell(byId('pause'), 'aria-pressed', isPaused);
   mark(document.body, 'paused', isPaused);
-  if (isPaused) {
-    close();
-    connection('paused', '');
-  } else {
-    connection('connecting', '');
-    open();
-  }
+  watch(!isPaused, 'paused');
 });
 
 document.addEventListener('visibilitychange', () => {
-  if (isPaused) return;
-  if (document.visibilityState === 'visible') open();
-  else {
-    close();
-    connection('paused while out of sight', '');
-  }
+  if (!isPaused) watch(document.visibilityState === 'visible', 'paused while out of sight');
 });
-
-/** Why one request waits. */
-interface Found {
-  readonly isWaiting: boolean;
-  readonly priority?: number;
-  readonly waitedMs?: number;
-  readonly why?: string;
-}
 
 async function find(id: string): Promise<string> {
   const answer = await fetch(`?view=find&id=${encodeURIComponent(id)}`);
   if (!answer.ok) return `The search failed: ${answer.status}.`;
-  const found = (await answer.json()) as Found;
+  const found = (await answer.json()) as FoundWait;
   if (!found.isWaiting) return 'No request of that ID waits: it runs, has ended, or never came here.';
-  return `Priority ${found.priority}, has waited ${time(found.waitedMs ?? 0)}: ${found.why}`;
+  return `Priority ${found.priority}, has waited ${time(found.waitedMs)}: ${found.why}`;
 }
 
 byId('search').addEventListener('submit', (event) => {

@@ -66,14 +66,6 @@ export function showTenants(frame: InspectorFrame): void {
   more('other-tenants', frame.otherTenants, 'flow');
 }
 
-const units: Readonly<Record<QuotaFigure['unit'], string>> = {
-  requests: 'requests',
-  inputTokens: 'input tokens',
-  outputTokens: 'output tokens',
-  tokens: 'tokens',
-  cost: 'cost',
-};
-
 /** A bar of what is taken of a limit, and behind it of what else is. */
 function showBar(row: HTMLElement, taken: number, others: number): void {
   set(part(row, 'bar'), '--used', taken.toFixed(4));
@@ -84,12 +76,12 @@ function showQuota(row: HTMLElement, quota: QuotaFigure): void {
   const { used, reserved, limit, resetsInMs, waitMs, restsForMs } = quota;
   fill(row, {
     group: quota.group,
-    unit: units[quota.unit],
+    unit: quota.unit.replace('Tokens', ' tokens'),
     use: share((used + reserved) / limit),
     used: amount(used),
     reserved: amount(reserved),
     limit: amount(limit),
-    per: span(quota.perMs),
+    per: spans[quota.perMs] ?? time(quota.perMs),
     resets: resetsInMs === 0 ? '' : time(resetsInMs),
     room: waitMs === 0 ? 'now' : time(waitMs),
     source: quota.isLearnt ? 'its answers' : quota.isShared ? 'configuration, shared' : 'configuration',
@@ -104,16 +96,8 @@ function amount(value: number): string {
   return Number.isInteger(value) || value >= 100 ? count(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
-/** `min`, `90 s`: a limit of a span. */
-function span(ms: number): string {
-  const whole = [
-    ['day', 86_400_000],
-    ['h', 3_600_000],
-    ['min', 60_000],
-    ['s', 1_000],
-  ].find(([, length]) => ms === length);
-  return whole === undefined ? time(ms) : String(whole[0]);
-}
+/** Spans that have a name of their own, by their length in ms; others are told as times: `90 s`. */
+const spans: Readonly<Record<number, string>> = { 86400000: 'day', 3600000: 'h', 60000: 'min', 1000: 's' };
 
 function showQuotas({ rows: quotas, others, refusals, unreported, ignored }: FrameQuotas): void {
   rows('quotas', quotas, ({ group, unit, perMs }) => `${group} ${unit} ${perMs}`, 'quota-row', showQuota);
