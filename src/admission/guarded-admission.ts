@@ -78,12 +78,7 @@ export class GuardedAdmission {
     const policy = item.admittedBy;
     if (policy === undefined) return;
     item.admittedBy = undefined;
-    try {
-      const answer: unknown = policy.released?.(item.request, item, usage, nowMs);
-      if (answer !== undefined) this.guardOf(policy).ignored(answer);
-    } catch (error) {
-      this.guardOf(policy).failed(error);
-    }
+    this.guardOf(policy).tell(policy, 'released', item.request, item, usage, nowMs);
   }
 
   /** A copy of a rejection, so that each field is read once; undefined when a field is wrong. */

@@ -3,7 +3,7 @@ import { disown, textOf } from './foreign-values.js';
 import type { PluginErrorSink, PluginKind } from './plugin-errors.js';
 
 interface AnyContract {
-  hook(a?: unknown, b?: unknown, c?: unknown, d?: unknown): unknown;
+  hook(...given: readonly unknown[]): unknown;
 }
 
 /** A method of a plugin, and what it may answer. */
@@ -64,14 +64,12 @@ export class PluginGuard {
   ask<H extends string, A>(
     plugin: { readonly [K in H]?: AnyContract['hook'] | undefined },
     { hook, rule, read }: Question<H, A>,
-    a?: unknown,
-    b?: unknown,
-    c?: unknown,
+    ...given: readonly unknown[]
   ): A | undefined {
     try {
       if (plugin[hook] === undefined) return undefined;
-      const answer = plugin[hook](a, b, c);
-      const known = read(answer, a);
+      const answer = plugin[hook](...given);
+      const known = read(answer, given[0]);
       if (known !== wrong) return known;
       this.violated(`${hook} must return ${rule}`, answer);
     } catch (error) {
@@ -83,13 +81,10 @@ export class PluginGuard {
   tell<H extends string>(
     plugin: { readonly [K in H]?: AnyContract['hook'] | undefined },
     hook: H,
-    a?: unknown,
-    b?: unknown,
-    c?: unknown,
-    d?: unknown,
+    ...news: readonly unknown[]
   ): void {
     try {
-      if (plugin[hook] !== undefined) this.ignored(plugin[hook](a, b, c, d));
+      if (plugin[hook] !== undefined) this.ignored(plugin[hook](...news));
     } catch (error) {
       this.failed(error);
     }

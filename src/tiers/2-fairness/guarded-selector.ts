@@ -61,66 +61,31 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   }
 
   flowActivated(flow: FlowView): void {
-    try {
-      const answer: unknown = this.selector.flowActivated?.(flow);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'flowActivated', flow);
   }
 
   flowDeactivated(flow: FlowView, isParked = false): void {
-    try {
-      const answer: unknown = this.selector.flowDeactivated?.(flow, isParked);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'flowDeactivated', flow, isParked);
   }
 
   itemAdded(flow: FlowView, item: ItemView): void {
-    try {
-      const answer: unknown = this.selector.itemAdded?.(flow, item);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'itemAdded', flow, item);
   }
 
   itemRemoved(flow: FlowView, item: ItemView): void {
-    try {
-      const answer: unknown = this.selector.itemRemoved?.(flow, item);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'itemRemoved', flow, item);
   }
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
-    try {
-      const answer: unknown = this.selector.dispatched?.(flow, item, nowMs);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'dispatched', flow, item, nowMs);
   }
 
   consumed(flow: FlowView, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
-    try {
-      const answer: unknown = this.selector.consumed?.(flow, usage, nowMs, item, total);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'consumed', flow, usage, nowMs, item, total);
   }
 
   settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
-    try {
-      const answer: unknown = this.selector.settled?.(flow, usage, nowMs, tokens, item, ending);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'settled', flow, usage, nowMs, tokens, item, ending);
   }
 
   /** Undefined where the policy keeps no account of it. */
@@ -161,12 +126,7 @@ export class GuardedSelector implements Omit<FlowSelector, 'forHeld'> {
   }
 
   flowRemoved(flow: FlowView): void {
-    try {
-      const answer: unknown = this.selector.flowRemoved?.(flow);
-      if (answer !== undefined) this.guard.ignored(answer);
-    } catch (error) {
-      this.guard.failed(error);
-    }
+    this.guard.tell(this.selector, 'flowRemoved', flow);
   }
 
   private noteHooks(): void {
