@@ -7,7 +7,15 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { basicLogin, type InspectorOptions, inspector } from '../../src/observability/inspector/index.js';
 import { announceMissingBrowser, chromiumPath, launch, writeForDocs } from './browser.js';
-import { calmMoment, crowdedMoment, hostedMoment, type Moment, saturatedMoment, sharedMoment } from './moments.js';
+import {
+  calmMoment,
+  countedMoment,
+  crowdedMoment,
+  hostedMoment,
+  type Moment,
+  saturatedMoment,
+  sharedMoment,
+} from './moments.js';
 
 const docs = (name: string) => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url));
 /** Screenshots are written for the documentation only when asked for: no two runs make the same. */
@@ -15,6 +23,7 @@ const writesDocs = process.env.HEADGATE_SCREENSHOTS === '1';
 
 const wide = { width: 1280, height: 900 };
 const phone = { width: 390, height: 844 };
+const moments = { calm: calmMoment, counted: countedMoment, saturated: saturatedMoment, hosted: hostedMoment };
 
 announceMissingBrowser();
 
@@ -93,7 +102,19 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('shows what requests hold of each server, where a ledger counts it', async () => {
+    const { url } = await serve(countedMoment());
+    const { page, complaints } = await open(url);
+    const card = page.locator('#endpoints li', { hasText: 'gpu-1' });
+    await expect.poll(() => card.textContent()).toContain('tokens of KV held17,000 of 20,000');
+    expect(await card.getByRole('meter', { name: 'tokens of KV held' }).getAttribute('aria-valuenow')).toBe('85');
+    expect(await card.getByRole('meter', { name: 'slots held' }).getAttribute('aria-valuenow')).toBe('2');
+    expect(await page.locator('#endpoints li', { hasText: 'gpu-2' }).textContent()).toContain('held0 of 20,000');
+    expect(complaints).toEqual([]);
+  });
+
   it.each([
+    ['counted', 'light', phone],
     ['calm', 'light', wide],
     ['calm', 'dark', phone],
     ['saturated', 'light', phone],
@@ -101,7 +122,7 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     ['hosted', 'light', phone],
     ['hosted', 'dark', wide],
   ] as const)('has no fault that axe finds: %s, %s', async (name, colorScheme, viewport) => {
-    const { url } = await serve({ calm: calmMoment, saturated: saturatedMoment, hosted: hostedMoment }[name]());
+    const { url } = await serve(moments[name]());
     // A page under its policy takes no foreign script; axe is one.
     const { page } = await open(url, { colorScheme, viewport, bypassCSP: true });
     await frames(page, 5);

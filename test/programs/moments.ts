@@ -1,5 +1,6 @@
 /** Controllers in the two states that the inspector's screenshots show: calm, and with more to do than fits. */
 import {
+  capacityLedger,
   concurrencyDetector,
   EndpointPool,
   FlowController,
@@ -144,6 +145,16 @@ export function hostedMoment(): Moment {
   const put = flow.tryEnqueue({ byteSize: 1, tokens: 1 }, { fairnessId: 'borealis', priority: 0 });
   if (put?.type !== 'Dispatched') throw new Error('expected a dispatch');
   put.lease.answered({ status: 429, headers: { 'retry-after': '600' } });
+  return { flow, stop: () => flow.close() };
+}
+
+/** A server whose cache is all but full, by a ledger, and one that is idle. Nothing moves. */
+export function countedMoment(): Moment {
+  const pool = new EndpointPool();
+  for (const id of ['gpu-1', 'gpu-2']) pool.add(id);
+  const flow = new FlowController({ pool, constraints: [capacityLedger({ slots: 64, kvTokens: 20_000 })] });
+  const request = { byteSize: 1, inputTokens: 17_000, maxOutputTokens: 1_000, endpointSubset: ['gpu-1'] };
+  void flow.enqueue(request, { fairnessId: 'acme', priority: 0 });
   return { flow, stop: () => flow.close() };
 }
 

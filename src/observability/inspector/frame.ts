@@ -1,6 +1,12 @@
 /** One frame: an overview as the page and the JSON endpoint show it. Bounded; request IDs, but no payload or label. */
 import type { DropReason, FlowStats, OutcomeType } from '../../index.js';
-import type { ControllerOverview, QuotaFigure, SessionFigures, ShadowFigures } from '../../types/index.js';
+import type {
+  CapacityFigure,
+  ControllerOverview,
+  QuotaFigure,
+  SessionFigures,
+  ShadowFigures,
+} from '../../types/index.js';
 import { type History, spanMs } from './history.js';
 import { mostNeedy, type NameOf, pick, shortenName } from './names.js';
 import type { FrameShared } from './shared-limits.js';
@@ -70,6 +76,8 @@ export interface FrameEndpoint {
   readonly waitingQueueSize: number | null;
   readonly runningRequests: number | null;
   readonly reportAgeMs: number | null;
+  /** What a capacity ledger counts of it; empty where there is none. */
+  readonly capacity: readonly Pick<CapacityFigure, 'dimension' | 'used' | 'limit'>[];
 }
 
 export interface FrameQuotas {
@@ -156,7 +164,7 @@ export function toFrame(
   nowMs: number,
   shared: FrameShared | null,
 ): InspectorFrame {
-  const { atMs, stats, pool, bands, sessions = null, oldestLease, limits, timeToDrainMs = null } = overview;
+  const { stats, pool, bands, sessions = null, oldestLease, limits, timeToDrainMs = null } = overview;
   const { saturation, waiting, shadow } = stats;
   const spans = history?.spans(stats) ?? [];
   const frameBands = bands.map((band, index): FrameBand => {
@@ -176,7 +184,7 @@ export function toFrame(
     otherTenants: overview.otherStandings,
     whole: { ...limits, waiting, bytes: stats.waitingBytes, dropped: history?.droppedAt('global') ?? 0 },
     bands: frameBands,
-    endpoints: overview.endpoints.map((endpoint) => frameEndpoint(endpoint, atMs)),
+    endpoints: overview.endpoints.map((endpoint) => frameEndpoint(endpoint, overview)),
     quotas: quotaTable(overview),
     sessions,
     shared,
@@ -244,7 +252,9 @@ function isGrowing({ waiting, arrivedPerSecond, dispatchedPerSecond }: Traffic):
   return waiting > 0 && arrivedPerSecond > dispatchedPerSecond * 1.05 + 0.1;
 }
 
-function frameEndpoint(endpoint: ControllerOverview['endpoints'][number], atMs: number): FrameEndpoint {
+type EndpointOf = ControllerOverview['endpoints'][number];
+
+function frameEndpoint(endpoint: EndpointOf, { atMs, capacity }: ControllerOverview): FrameEndpoint {
   const { id, inFlightRequests: inFlight, seats = null, isOverloaded, metrics, state, isAvailable } = endpoint;
   const trouble = state !== 'ready' ? state : isOverloaded ? 'overloaded' : isAvailable ? null : 'no fresh figures';
   return {
@@ -258,6 +268,7 @@ function frameEndpoint(endpoint: ControllerOverview['endpoints'][number], atMs: 
     waitingQueueSize: metrics?.waitingQueueSize ?? null,
     runningRequests: metrics?.runningRequests ?? null,
     reportAgeMs: metrics === undefined ? null : atMs - metrics.sampledAtMs,
+    capacity: capacity.filter((each) => each.endpoint === id).map((each) => pick(each, 'dimension', 'used', 'limit')),
   };
 }
 

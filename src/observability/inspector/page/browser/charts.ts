@@ -100,7 +100,7 @@ export function showTotals({ outcomes: { reasons, bucketMs, totals } }: Inspecto
 }
 
 function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
-  const { name, trouble, seats, inFlight, kvCacheUsage, waitingQueueSize } = endpoint;
+  const { name, trouble, seats, inFlight, kvCacheUsage, waitingQueueSize, capacity } = endpoint;
   const used = kvCacheUsage ?? 0;
   fill(card, {
     name,
@@ -109,14 +109,33 @@ function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
     queued: count(waitingQueueSize ?? 0),
   });
   notice(part(card, 'badge'), trouble ?? '');
-  const meter = part(card, 'meter');
-  meter.hidden = kvCacheUsage === null;
+  part(card, 'meter').hidden = kvCacheUsage === null;
   part(card, 'cache').hidden = kvCacheUsage === null;
   part(card, 'queue').hidden = waitingQueueSize === null;
+  showMeter(card, used, `KV cache in use on ${name}`);
+  rows(part(card, 'dimensions'), capacity, ({ dimension }) => dimension, 'dimension', showDimension);
+}
+
+/** What requests hold of an endpoint, by the capacity ledger. */
+const ledgerWords: Readonly<Record<FrameEndpoint['capacity'][number]['dimension'], string>> = {
+  slots: 'slots held',
+  unstarted: 'without a first token',
+  prefill: 'tokens in prefill',
+  kv: 'tokens of KV held',
+};
+
+function showDimension(row: HTMLElement, { dimension, used, limit }: FrameEndpoint['capacity'][number]): void {
+  const name = ledgerWords[dimension];
+  fill(row, { dimension: name, held: `${count(Math.round(used))} of ${count(Math.round(limit))}` });
+  showMeter(row, used / limit, name);
+}
+
+function showMeter(row: HTMLElement, used: number, label: string): void {
+  const meter = part(row, 'meter');
   mark(meter, 'high', used > 0.8);
   set(meter, '--share', Math.min(used, 1));
   tell(meter, 'aria-valuenow', Math.round(used * 100));
-  tell(meter, 'aria-label', `KV cache in use on ${name}`);
+  tell(meter, 'aria-label', label);
 }
 
 export function showEndpoints(frame: InspectorFrame): void {

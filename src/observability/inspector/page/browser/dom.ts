@@ -101,16 +101,16 @@ export function list<T, E extends Element>(
   }
 }
 
-/** The same, each made of the template of that name; `no-ID` is shown while there are none. */
+/** The same, each made of the template of that name, in the element of an ID; `no-ID` is shown while there are none. */
 export function rows<T>(
-  id: string,
+  parent: string | Element,
   items: readonly T[],
   keyOf: (item: T, index: number) => string,
   template: string,
   update: (row: HTMLElement, item: T) => void,
 ): void {
-  list(byId(id), items, keyOf, () => copyOf(template), update);
-  const none = document.getElementById(`no-${id}`);
+  list(typeof parent === 'string' ? byId(parent) : parent, items, keyOf, () => copyOf(template), update);
+  const none = document.getElementById(`no-${parent}`);
   if (none !== null) none.hidden = items.length > 0;
 }
 
