@@ -13,10 +13,13 @@ const subpaths = Object.entries(entryPoints).map(([name, path]) => ({
 /** The pages stand outside of this folder, and use its Vue all the same. */
 const vue = [{ find: /^vue$/, replacement: at('node_modules/vue/dist/vue.runtime.esm-bundler.js') }];
 
+/** The playground shares state within the page, and needs nothing of what stands behind these. */
+const node = [{ find: /^node:(?:crypto|process)$/, replacement: at('playground/no-node.ts') }];
+
 export const sources: Plugin = {
   name: 'sources',
   config: (_, { isSsrBuild }) => ({
-    resolve: { alias: isSsrBuild ? subpaths : [...subpaths, ...vue] },
+    resolve: { alias: isSsrBuild ? subpaths : [...subpaths, ...node, ...vue] },
     // On the server's side modules are loaded from this folder.
     build: isSsrBuild ? { rollupOptions: { external: [/^vue(?:\/|$)/] } } : {},
   }),

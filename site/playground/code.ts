@@ -1,6 +1,6 @@
 /** The settings as a host writes them in code: the same controller as the file's. */
-import { prioritiesOf } from './scenario.ts';
-import { quotasOf, type Settings } from './settings.ts';
+import { hasLedger, ledgerOf, prioritiesOf } from './scenario.ts';
+import { drainS, ofReplica, quotasOf, type Settings } from './settings.ts';
 
 const factories = {
   'round-robin-fairness-policy': 'roundRobin',
@@ -11,19 +11,21 @@ const factories = {
   'edf-ordering-policy': 'edf',
 } as const;
 
-export function codeOf(settings: Settings): string {
-  const { servers, queue, tenantQueue, ttl, ceiling, evicts } = settings;
+export function codeOf(all: Settings): string {
+  const settings = ofReplica(all);
+  const { servers, queue, tenantQueue, ttl, ceiling, evicts, replicas, budget } = settings;
   const [fairness, ordering] = [factories[settings.fairness], factories[settings.ordering]];
   const hasHoldback = ceiling < 100;
-  const hasQuotas = quotasOf(settings).length > 0;
+  const isShared = replicas > 1;
   const imports = [
-    'concurrencyDetector',
     'EndpointPool',
     'FlowController',
     fairness,
     ordering,
+    ...(isShared ? [] : ['concurrencyDetector']),
     ...(hasHoldback ? ['priorityHoldback'] : []),
-    ...(hasQuotas ? ['quotaDetector'] : []),
+    ...(quotasOf(settings).length > 0 ? ['quotaDetector'] : []),
+    ...(hasLedger(settings) ? ['capacityLedger'] : []),
     ...(evicts ? ['inFlightEviction'] : []),
   ];
   const flowLimits = tenantQueue > 0 ? ` flowLimits: { maxRequests: ${tenantQueue} },` : '';
@@ -31,13 +33,20 @@ export function codeOf(settings: Settings): string {
     `    { priority: ${priority}, limits: { maxRequests: ${queue} },${flowLimits} fairness: ${fairness}(), ordering: ${ordering}() },`;
   const lines = [
     `import { ${imports.sort((a, b) => a.localeCompare(b)).join(', ')} } from 'headgate';`,
+    ...(budget > 0 ? ["import { budgets } from 'headgate/budgets';"] : []),
+    ...(isShared ? ["import { localStore, sharedEndpointConcurrency } from 'headgate/redis';"] : []),
     '',
     'const pool = new EndpointPool();',
     `for (const id of ${list(serverNames(servers))}) pool.add(id);`,
+    ...(isShared ? sharedLines(settings) : []),
     '',
     'export const flow = new FlowController({',
     '  pool,',
-    ...detectorLines(settings),
+    isShared
+      ? '  saturationDetector: shared,'
+      : `  saturationDetector: concurrencyDetector({ maxConcurrency: ${settings.seats} }),`,
+    ...constraintLines(settings),
+    "  headroom: 'required',",
     `  limits: { maxRequests: ${queue}, maxBytes: '1G' },`,
     "  overflow: 'fair',",
     `  defaultRequestTtl: '${ttl}s',`,
@@ -47,31 +56,45 @@ export function codeOf(settings: Settings): string {
     ...prioritiesOf(settings).map(band),
     '  ],',
     '});',
+    ...(isShared ? ['shared.attach(flow);'] : []),
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function detectorLines(settings: Settings): string[] {
-  const seats = `concurrencyDetector({ maxConcurrency: ${settings.seats} })`;
-  const quotas = quotasOf(settings).map(
-    ({ unit, limit, burst }) => `{ unit: '${unit}', limit: ${limit}, burst: ${burst} }`,
-  );
-  if (quotas.length === 0) return [`  saturationDetector: ${seats},`];
+function sharedLines({ replicas, seats }: Settings): string[] {
   return [
-    `  saturationDetector: ${seats},`,
-    '  constraints: [',
-    '    quotaDetector({',
-    "      output: 'average', // reserved for an answer: what answers to the tenant were long lately",
-    '      groups: [',
-    '        {',
-    '          quotas: [',
-    ...quotas.map((quota) => `            ${quota}, // a minute`),
-    '          ],',
-    '        },',
-    '      ],',
-    '    }),',
-    '  ],',
+    '',
+    `// One of ${replicas} replicas. For several processes it takes a client of Redis in place of localStore().`,
+    `const shared = sharedEndpointConcurrency(localStore(), { pool: 'playground', maxConcurrency: ${seats}, drainDuration: '${drainS}s' });`,
   ];
+}
+
+function constraintLines(settings: Settings): string[] {
+  const quotas = quotasOf(settings).map(
+    ({ unit, limit, burst }) => `            { unit: '${unit}', limit: ${limit}, burst: ${burst} }, // a minute`,
+  );
+  const ledger = Object.entries(ledgerOf(settings)).map(([name, tokens]) => `${name}: ${tokens}`);
+  const constraints = [
+    ...(quotas.length === 0
+      ? []
+      : [
+          '    quotaDetector({',
+          "      output: 'average', // reserved for an answer: what answers to the tenant were long lately",
+          '      groups: [',
+          '        {',
+          '          quotas: [',
+          ...quotas,
+          '          ],',
+          '        },',
+          '      ],',
+          '    }),',
+        ]),
+    ...(ledger.length === 0 ? [] : [`    capacityLedger({ ${ledger.join(', ')} }),`]),
+    ...(settings.budget === 0
+      ? []
+      : [`    budgets({ budgets: [{ limits: [{ unit: 'tokens', limit: ${settings.budget} }] }] }), // a minute`]),
+  ];
+  return constraints.length === 0 ? [] : ['  constraints: [', ...constraints, '  ],'];
 }
 
 export function serverNames(servers: number): string[] {

@@ -2,9 +2,13 @@
  * Settings as the part of an address after `#`, and back. What an address says wrongly is put right: a link never
  * breaks the page.
  */
+import { candidates, faultRanges, withFaults } from './faults.ts';
 import { scenes } from './scenes.ts';
 import {
+  type Fault,
+  type FaultKind,
   fairnessPolicies,
+  faultKinds,
   mostTenants,
   orderingPolicies,
   type Range,
@@ -24,6 +28,7 @@ export function toLink(settings: Settings): string {
   for (const name of numbers) if (settings[name] !== standard[name]) link.set(name, String(settings[name]));
   for (const name of ['fairness', 'ordering'] as const)
     if (settings[name] !== standard[name]) link.set(name, settings[name]);
+  for (const { kind, of, at, for: lengthS } of settings.faults) link.append('f', [kind, of, at, lengthS].join(' '));
   if (settings.evicts) link.set('evicts', '1');
   return `#${link}`;
 }
@@ -34,16 +39,18 @@ export function fromLink(hash: string): Settings {
   const tenants = distinct(link.getAll('t').map(tenantOf)).slice(0, mostTenants);
   const read = (name: keyof typeof ranges): number => within(link.get(name), ranges[name], standard[name]);
   const given = Object.fromEntries(numbers.map((name) => [name, read(name)])) as Record<keyof typeof ranges, number>;
-  return {
+  const settings = {
     ...standard,
     ...given,
-    outage: given.outage > given.servers ? 0 : given.outage,
-    slow: given.slow > given.servers ? 0 : given.slow,
     tenants: tenants.length === 0 ? standard.tenants : tenants,
     fairness: oneOf(fairnessPolicies, link.get('fairness'), standard.fairness),
     ordering: oneOf(orderingPolicies, link.get('ordering'), standard.ordering),
     evicts: link.get('evicts') === '1',
   };
+  return withFaults(
+    settings,
+    link.getAll('f').flatMap((text) => faultOf(text, settings)),
+  );
 }
 
 /** A name that needs no quotes in code, YAML and links. */
@@ -66,6 +73,21 @@ function tenantOf(text: string, index: number): TenantSettings {
     answer: within(answer, tenantRanges.answer, 100),
     priority: within(priority, tenantRanges.priority, 0),
   };
+}
+
+/** None where the kind is unknown. */
+function faultOf(text: string, settings: Settings): Fault[] {
+  const [kind = '', of, at, lengthS] = text.split(' ');
+  if (!Object.hasOwn(faultKinds, kind)) return [];
+  const known = kind as FaultKind;
+  return [
+    {
+      kind: known,
+      of: within(of, { label: '', min: 1, max: candidates(known, settings), step: 1 }, 1),
+      at: within(at, faultRanges.at, 20),
+      for: within(lengthS, faultRanges.for, 20),
+    },
+  ];
 }
 
 function within(text: string | null | undefined, { min, max, step }: Range, otherwise: number): number {

@@ -45,11 +45,11 @@ export class Player {
   }
 
   /** False when the run has some way to go yet. The time stands still while it catches up. */
-  frame(elapsedMs: number): boolean {
+  async frame(elapsedMs: number): Promise<boolean> {
     if (this.isPlaying && this.next === undefined)
       this.targetMs = Math.min(lengthS * 1000, this.targetMs + elapsedMs * this.speed);
     const coming = this.next ?? this.run;
-    const isThere = coming.advance(
+    const isThere = await coming.advance(
       this.targetMs,
       this.isPlaying && this.next === undefined ? playingBudgetMs : standingBudgetMs,
     );

@@ -1,4 +1,4 @@
-/** Three scenes that a visitor starts by one click. */
+/** Four scenes that a visitor starts by one click. */
 import type { Settings } from './settings.ts';
 
 export interface Scene {
@@ -21,11 +21,14 @@ const calm: Settings = {
   ttl: 0,
   ceiling: 100,
   evicts: false,
-  outage: 0,
-  slow: 0,
+  replicas: 1,
+  budget: 0,
+  kvCache: 0,
+  prefill: 0,
+  faults: [],
   slowness: 4,
-  faultAt: 20,
-  faultFor: 30,
+  flood: 6,
+  reloadSeats: 6,
 };
 
 export const scenes: readonly Scene[] = [
@@ -59,11 +62,24 @@ export const scenes: readonly Scene[] = [
     text: 'At 20 s one of three servers dies, for 30 s. What it ran and had not begun to answer is tried again elsewhere; the queue takes what the others cannot, the important tenant first.',
     settings: {
       ...calm,
-      outage: 2,
+      faults: [{ kind: 'outage', of: 2, at: 20, for: 30 }],
       tenants: [
         { name: 'premium', rate: 8, prompt: 300, answer: 150, priority: 100 },
         { name: 'standard', rate: 6, prompt: 300, answer: 150, priority: 0 },
         { name: 'trial', rate: 5, prompt: 300, answer: 150, priority: -10 },
+      ],
+    },
+  },
+  {
+    title: 'Redis is cut',
+    text: 'Three replicas of the gateway share the seats of the servers. The first has 60 % of the traffic and borrows seats of the others, until Redis is cut at 20 s, for 30 s: each goes on with the part that is safe, and together they never take more than there is.',
+    settings: {
+      ...calm,
+      replicas: 3,
+      faults: [{ kind: 'cut', of: 1, at: 20, for: 30 }],
+      tenants: [
+        { name: 'acme', rate: 10, prompt: 400, answer: 150, priority: 0 },
+        { name: 'bolt', rate: 4, prompt: 400, answer: 150, priority: 0 },
       ],
     },
   },

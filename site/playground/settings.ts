@@ -25,6 +25,26 @@ export const orderingPolicies = {
   'edf-ordering-policy': 'earliest deadline first',
 } as const;
 
+export const faultKinds = {
+  outage: { begin: 'A server dies', end: 'It comes back' },
+  slow: { begin: 'A server is slow', end: 'It is fast again' },
+  cut: { begin: 'Redis is cut', end: 'Redis is back' },
+  flood: { begin: 'A tenant floods', end: 'The flood ends' },
+  reload: { begin: 'Reload', end: 'Reload the first file' },
+  miscount: { begin: 'Miscount a seat', end: 'Count it again' },
+} as const;
+
+export type FaultKind = keyof typeof faultKinds;
+
+/** It holds from the second `at`, for so many seconds. */
+export interface Fault {
+  readonly kind: FaultKind;
+  /** The server or the tenant that it befalls, from 1 up; 1 where it befalls neither. */
+  readonly of: number;
+  readonly at: number;
+  readonly for: number;
+}
+
 export interface Settings {
   readonly tenants: readonly TenantSettings[];
   readonly servers: number;
@@ -45,15 +65,20 @@ export interface Settings {
   readonly ceiling: number;
   /** Running requests of negative priority give up their seats for higher ones. */
   readonly evicts: boolean;
-  /** The server that dies, from 1 up; 0: none. */
-  readonly outage: number;
-  /** The server that becomes slow, from 1 up; 0: none. */
-  readonly slow: number;
-  /** How many times as long everything takes there. */
+  /** Replicas of the gateway, which share the seats of the servers. */
+  readonly replicas: number;
+  /** What each tenant may spend in a minute, in tokens; 0: no budget. */
+  readonly budget: number;
+  /** What the capacity ledger counts of each server, in tokens; 0: it does not. */
+  readonly kvCache: number;
+  readonly prefill: number;
+  readonly faults: readonly Fault[];
+  /** How many times as long everything takes at a server that is slow. */
   readonly slowness: number;
-  /** When the faults begin, and how long they last, s. */
-  readonly faultAt: number;
-  readonly faultFor: number;
+  /** How many times its load a tenant sends in a flood. */
+  readonly flood: number;
+  /** The seats of each server in the file of a reload. */
+  readonly reloadSeats: number;
 }
 
 export interface Range {
@@ -83,11 +108,13 @@ export const ranges = {
   tokenQuota: { label: 'Tokens a minute', min: 0, max: 600_000, step: 10_000, least: 'no quota' },
   ttl: { label: 'Time to live', min: 0, max: 60, step: 1, unit: 's', least: 'for ever' },
   ceiling: { label: 'Lowest band may fill', min: 10, max: 100, step: 5, unit: '%', most: 'everything' },
-  outage: { label: 'Server that dies', min: 0, max: 6, step: 1, least: 'none' },
-  slow: { label: 'Server that is slow', min: 0, max: 6, step: 1, least: 'none' },
-  slowness: { label: 'All takes there', min: 2, max: 20, step: 1, unit: 'times as long' },
-  faultAt: { label: 'Faults begin at', min: 0, max: 110, step: 5, unit: 's' },
-  faultFor: { label: 'and last', min: 5, max: 120, step: 5, unit: 's' },
+  replicas: { label: 'Replicas of the gateway', min: 1, max: 3, step: 1 },
+  budget: { label: 'Tokens a minute of each tenant', min: 0, max: 200_000, step: 5000, least: 'no budget' },
+  kvCache: { label: 'KV cache of each', min: 0, max: 60_000, step: 3000, unit: 'tokens', least: 'not counted' },
+  prefill: { label: 'Prompts read at a time', min: 0, max: 16_000, step: 500, unit: 'tokens', least: 'not counted' },
+  slowness: { label: 'All takes at a slow server', min: 2, max: 20, step: 1, unit: 'times as long' },
+  flood: { label: 'A flood is', min: 2, max: 10, step: 1, unit: 'times the load' },
+  reloadSeats: { label: 'Seats after a reload', min: 1, max: 48, step: 1 },
 } as const satisfies Record<string, Range>;
 
 export const mostTenants = 5;
@@ -95,12 +122,37 @@ export const mostTenants = 5;
 /** Simulated time that the playground shows, s. */
 export const lengthS = 120;
 
+/** The seats of a replica that is silent stay reserved for it as long as the whole run: no request takes longer. */
+export const drainS = lengthS;
+/** How long an answer of the store holds: the default of the package. */
+export const leaseS = 5;
+
 /** How a value is told beside its slider. */
 export function told(value: number, { unit, min, max, least, most }: Range): string {
   if (value === min && least !== undefined) return least;
   if (value === max && most !== undefined) return most;
   const figure = value.toLocaleString('en-US');
   return unit === undefined ? figure : `${figure} ${unit}`;
+}
+
+/**
+ * A replica's part of the traffic and of what is limited. Clients keep to a replica, and the first has most of them: it
+ * borrows seats of the others.
+ */
+export function ofReplica(settings: Settings, replica = 0): Settings {
+  const { replicas, tenants, queue, tenantQueue, requestQuota, tokenQuota, budget, kvCache, prefill } = settings;
+  const part = replicas === 1 ? 1 : replica === 0 ? 0.6 : 0.4 / (replicas - 1);
+  return {
+    ...settings,
+    tenants: tenants.map((tenant) => ({ ...tenant, rate: tenant.rate * part })),
+    queue: Math.ceil(queue / replicas),
+    tenantQueue: Math.ceil(tenantQueue / replicas),
+    requestQuota: requestQuota / replicas,
+    tokenQuota: tokenQuota / replicas,
+    budget: budget / replicas,
+    kvCache: Math.ceil(kvCache / replicas),
+    prefill: Math.ceil(prefill / replicas),
+  };
 }
 
 /**

@@ -29,11 +29,9 @@ export function paintCourse(
   context.clearRect(0, 0, width, height);
   context.font = '11px system-ui, sans-serif';
   context.textBaseline = 'middle';
-  const { outage, slow, faultAt, faultFor } = run.settings;
-  if (outage > 0 || slow > 0) {
-    context.fillStyle = colours.ground;
-    context.fillRect(x(faultAt * 1000), 0, x(faultFor * 1000) - labelPx, height - axisPx);
-  }
+  context.fillStyle = colours.ground;
+  for (const { at, for: faultS } of run.settings.faults)
+    context.fillRect(x(at * 1000), 0, x(Math.min(faultS, lengthS - at) * 1000) - labelPx, height - axisPx);
   for (const [ms, label] of marks) {
     context.fillStyle = colours.faint;
     context.fillText(label, 0, y(ms));

@@ -143,7 +143,7 @@ function paintServer(
   context.fillStyle = isDown || isSlow ? colours.closed : colours.faint;
   context.fillText(isDown ? `${id}: down` : isSlow ? `${id}: slow` : id, box.x + 6, box.y + 10);
   const room = { width: box.width - 12, height: box.height - 24 };
-  const count = Math.max(run.settings.seats, seats.length);
+  const count = Math.max(run.seats, seats.length);
   const size = cellSize(room, count, 26);
   const perRow = Math.max(1, Math.floor(room.width / size));
   for (let seat = 0; seat < count; seat++) {

@@ -10,6 +10,7 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
   let browser: Browser;
   let site: Awaited<ReturnType<typeof serveSite>>;
   const open: Page[] = [];
+  const complaints: string[] = [];
 
   beforeAll(async () => {
     browser = await launch();
@@ -17,6 +18,7 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
   });
   afterEach(async () => {
     for (const page of open.splice(0)) await page.context().close();
+    expect(complaints.splice(0)).toEqual([]);
   });
   afterAll(async () => {
     await browser?.close();
@@ -30,8 +32,9 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
     });
     const page = await context.newPage();
     open.push(page);
-    page.on('pageerror', (error) => {
-      throw error;
+    page.on('pageerror', (error) => void complaints.push(String(error)));
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text());
     });
     await page.goto(`${site.url}/playground.html${hash}`);
     await figures(page).first().waitFor();
@@ -41,6 +44,12 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
   const figures = (page: Page) => page.locator('.pg-figures tbody tr');
   const waitingOf = async (page: Page, row: number): Promise<number> =>
     Number(await figures(page).nth(row).locator('td').nth(3).textContent());
+  const scene = (page: Page, title: string) =>
+    page.getByRole('region', { name: 'Scenes' }).getByRole('button', { name: title });
+  const button = (page: Page, name: string) =>
+    page.getByRole('region', { name: 'What happens' }).getByRole('button', { name, exact: true });
+  const invariants = async (page: Page): Promise<string> => (await page.locator('.pg-invariants').textContent()) ?? '';
+  const sentence = async (page: Page): Promise<string> => (await page.locator('.pg-sentence').textContent()) ?? '';
   const second = async (page: Page): Promise<number> =>
     Number.parseInt((await page.locator('.pg-time output').textContent()) ?? '', 10);
 
@@ -60,12 +69,13 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
     for (const [title, tenant] of [
       ['Batch beside chat', 'nightly'],
       ['A server dies', 'trial'],
-      ['One noisy tenant', 'acme'],
+      ['Redis is cut', 'bolt'],
+      ['One noisy tenant', 'cove'],
     ] as const) {
-      await page.getByRole('button', { name: title }).click();
+      await scene(page, title).click();
       await page.getByRole('row', { name: new RegExp(`^${tenant}`) }).waitFor();
       await expect.poll(() => second(page)).toBeGreaterThan(1);
-      expect(await page.getByRole('button', { name: title }).getAttribute('aria-pressed')).toBe('true');
+      expect(await scene(page, title).getAttribute('aria-pressed')).toBe('true');
     }
     await page.getByRole('button', { name: 'Pause' }).click();
     const stoppedAt = await second(page);
@@ -75,12 +85,10 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
 
   it('is used by keyboard alone: a scene, a slider, a policy', async () => {
     const page = await visit();
-    await page.getByRole('button', { name: 'A server dies' }).focus();
+    await scene(page, 'A server dies').focus();
     await page.keyboard.press('Enter');
     await figures(page).filter({ hasText: 'premium' }).waitFor();
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Tab');
-    await page.keyboard.press('Tab');
+    for (let tabs = 0; tabs < 4; tabs++) await page.keyboard.press('Tab');
     expect(await page.evaluate<string>('document.activeElement.labels[0].textContent')).toBe('premium: load');
     await page.keyboard.press('End');
     await expect.poll(() => page.evaluate<string>('location.hash')).toContain('t=premium+60+');
@@ -101,16 +109,76 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
   it('has quotas of a provider and a slow server: in the picture, the link, the code and the file', async () => {
     const page = await visit();
     await page.getByLabel('Requests a minute').fill('300');
-    await page.getByLabel('Server that is slow').focus();
-    await page.keyboard.press('ArrowRight');
-    await page.getByRole('img', { name: /Of the quota of requests \d+ % is taken\. gpu-0 is slow\./ }).waitFor();
-    expect(await page.evaluate<string>('location.hash')).toMatch(/&requestQuota=300&slow=1$/);
+    await button(page, 'A server is slow').click();
+    await page.getByRole('img', { name: /Of the quota of requests \d+ % is taken\. gpu-1 is slow\./ }).waitFor();
+    expect(await page.evaluate<string>('location.hash')).toMatch(/&requestQuota=300&f=slow\+2\+40\+20$/);
+    await page.getByLabel('A server is slow: server').focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.getByRole('img', { name: /gpu-0 is slow\./ }).waitFor();
     const code = page.locator('.pg-code pre');
     await expect.poll(() => code.textContent()).toContain('quotaDetector({');
     await page.getByText('YAML').click();
     await expect
       .poll(() => code.textContent())
-      .toMatch(/slowdowns:\n {2}- server: gpu-0\n {4}at: 20s\n {4}for: 30s\n {4}factor: 4\n/);
+      .toMatch(/slowdowns:\n {2}- server: gpu-0\n {4}at: 40s\n {4}for: 20s\n {4}factor: 4\n/);
+  });
+
+  it('has budgets and the ledger of capacity: in the table, the picture and the code', async () => {
+    const page = await visit();
+    expect(await page.getByRole('columnheader', { name: 'budget left' }).count()).toBe(0);
+    await page.getByLabel('Tokens a minute of each tenant').fill('60000');
+    await page.getByRole('columnheader', { name: 'budget left' }).waitFor();
+    expect(await figures(page).first().locator('td').last().textContent()).toMatch(/^\d %$/);
+    await page.getByLabel('KV cache of each').fill('6000');
+    await page.getByRole('img', { name: /In the ledger the fullest server is at \d+ %\./ }).waitFor();
+    await expect.poll(() => page.locator('.pg-code pre').textContent()).toMatch(/capacityLedger\({[\s\S]*budgets\({/);
+  });
+
+  it.each([
+    ['A server dies', 'It comes back', /gpu-1 is down\./],
+    ['A server is slow', 'It is fast again', /gpu-1 is slow\./],
+    ['Redis is cut', 'Redis is back', /Redis is cut\./],
+    ['A tenant floods', 'The flood ends', /cove sends 6 times its load\./],
+    ['Reload', 'Reload the first file', /After the reload each server has 6 seats\./],
+  ])('%s at a click, is mended by the next, and the invariants hold', async (begin, end, seen) => {
+    const page = await visit();
+    const picture = page.getByRole('img', { name: seen });
+    await expect.poll(() => invariants(page)).toMatch(/^\s*0 violations in 40 looks/);
+    expect(await picture.count()).toBe(0);
+    await button(page, begin).click();
+    await picture.waitFor();
+    // Long enough for a machine that is busy.
+    await page.getByLabel(`${begin}: for`).fill('75');
+    const broken = await sentence(page);
+    await button(page, 'Play').click();
+    await expect.poll(() => second(page), { timeout: 30_000 }).toBeGreaterThanOrEqual(48);
+    await button(page, 'Pause').click();
+    expect(await sentence(page)).not.toBe(broken);
+    await expect.poll(() => invariants(page)).toMatch(/^\s*0 violations in (?:4[89]|[5-9]\d) looks/);
+    const [, sent, ...parts] =
+      /of (\d+) requests (\d+) ended, (\d+) were dropped, (\d+) wait and (\d+) run/.exec(await invariants(page)) ?? [];
+    expect(parts.reduce((sum, part) => sum + Number(part), 0)).toBe(Number(sent));
+    await button(page, end).click();
+    await expect.poll(() => picture.count()).toBe(0);
+  });
+
+  it('says plainly what stands in for Redis, and what each replica may take', async () => {
+    const page = await visit();
+    expect(await invariants(page)).not.toContain('localStore');
+    await button(page, 'Redis is cut').click();
+    await expect.poll(() => invariants(page)).toContain('A browser reaches no Redis. In its place is localStore()');
+    await expect.poll(() => invariants(page)).toMatch(/The replicas may take \d+ \+ \d+ \+ \d+ = \d+ of 36\./);
+  });
+
+  it('shows a violation where there is one: the control', async () => {
+    const page = await visit();
+    await button(page, 'Miscount a seat').click();
+    await button(page, 'Play').click();
+    await page
+      .getByRole('alert')
+      .filter({ hasText: /Violated\. 41 s: the endpoints have \d+ seats taken, the pool \d+/ })
+      .waitFor();
+    expect(await invariants(page)).not.toContain('0 violations');
   });
 
   it('copies a link that shows the same to somebody else, and the file', async () => {
