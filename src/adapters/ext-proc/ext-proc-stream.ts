@@ -10,7 +10,7 @@
  * Longer than most files, because every part can come in every state, and one object holds them all.
  */
 import { randomUUID } from 'node:crypto';
-import { controlHeaders } from '../../base/headers/header-names.js';
+import { controlHeaders, policyClassHeader } from '../../base/headers/header-names.js';
 import { GatheredBytes } from '../../base/stream/gathered-bytes.js';
 import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
@@ -102,6 +102,8 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
   note: unknown = undefined;
   /** The lease and its request, once dispatched. */
   flow: RequestFlow | undefined = undefined;
+  /** What its sender says of it goes on to the server. Written by flow-control. */
+  isTrusted = false;
   /** Reads the answer while it passes. */
   reader: AnswerReader | undefined = undefined;
   /** Ends a request that does not arrive. */
@@ -168,7 +170,7 @@ export class ExtProcStream implements Exchange<ExtProcRequest>, ExtProcRequest {
 
   stripHeaders(): void {
     for (const name of this.headers.keys()) {
-      if (!controlHeaders.has(name)) continue;
+      if (!controlHeaders.has(name) && (this.isTrusted || name !== policyClassHeader)) continue;
       this.removed.push(name);
       this.headers.delete(name);
     }

@@ -76,14 +76,14 @@ class Decider implements ExtProcDecider {
   streams = 0;
   private readingBytes = 0;
   private readonly hooks: ExtProcOptions;
-  private readonly control: HttpFlowControl<ExtProcRequest, ExtProcRequest>;
+  private readonly control: HttpFlowControl<ExtProcStream, ExtProcRequest>;
 
   constructor(flow: ExtProcGate, options: ExtProcOptions) {
     this.hooks = options;
     const { pool, maxEndpoints, rank, facts, received, responding, ended, failed, maxReadingBytes, ...rest } = options;
     const { maxRequestBytes = 16_777_216, skip = ({ hasNoBody }) => hasNoBody } = rest;
     this.maxRequestBytes = maxRequestBytes;
-    const classify = (request: ExtProcRequest): Classification => this.classify(request);
+    const classify = (request: ExtProcStream): Classification => this.classify(request);
     this.control = new HttpFlowControl(flow, { ...rest, skip, classify });
   }
 
@@ -137,12 +137,11 @@ class Decider implements ExtProcDecider {
     }
   }
 
-  private classify(request: ExtProcRequest): Classification {
+  private classify(request: ExtProcStream): Classification {
     const { trust = false, classify, objectives, defaultFairnessId, sessionHeaders } = this.hooks;
-    const isTrusted = (typeof trust === 'function' ? trust(request) : trust) === true;
-    const key =
-      classify?.(request) ??
-      flowKeyFromHeaders(request.headers, { objectives, trust: isTrusted, defaultFairnessId, sessionHeaders });
+    request.isTrusted = (typeof trust === 'function' ? trust(request) : trust) === true;
+    const told = { objectives, trust: request.isTrusted, defaultFairnessId, sessionHeaders };
+    const key = classify?.(request) ?? flowKeyFromHeaders(request.headers, told);
     // The proxy says it in its metadata, which clients cannot write; a header of that name means nothing.
     return { ...key, endpointSubset: request.subset };
   }

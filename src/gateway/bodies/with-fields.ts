@@ -31,7 +31,7 @@ export function withFields(bytes: Buffer, spans: ReadonlyMap<string, Span>, fiel
 /** Behind the opening brace. A comma follows unless nothing else stays in the object. */
 function addition(bytes: Buffer, added: readonly string[], edits: readonly Edit[]): Edit {
   const start = bytes.indexOf('{') + 1;
-  const taken = edits.find(({ start: first, text }) => text === '' && isSpace(bytes, start, first));
+  const taken = edits.find(({ start: first, text }) => text === '' && afterSpace(bytes, start) >= first);
   const rest = afterSpace(bytes, taken?.end ?? start);
   return { start, end: start, text: `${added.join(',')}${bytes[rest] === 0x7d ? '' : ','}` };
 }
@@ -52,5 +52,3 @@ function afterSpace(bytes: Buffer, from: number): number {
   while (whiteSpace.includes(bytes[at]!)) at++;
   return at;
 }
-
-const isSpace = (bytes: Buffer, start: number, end: number): boolean => afterSpace(bytes, start) >= end;

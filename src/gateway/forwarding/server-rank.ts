@@ -3,25 +3,24 @@ import { fieldsOf, parseJson } from '../../base/stream/content-pieces.js';
 import { serverRank } from '../../upstream/index.js';
 import type { Fields } from '../bodies/with-fields.js';
 import type { RequestState } from '../request-state.js';
-import type { RankField, UpstreamConfig } from '../settings/gateway-config.js';
+import type { UpstreamConfig } from '../settings/gateway-config.js';
 
-const nothing: Fields = {};
 /** They win over the body. Source: NVIDIA Dynamo, priority scheduling. */
 export const rankHeaders: readonly string[] = ['x-dynamo-request-priority', 'x-dynamo-request-strict-priority'];
 
 /** The fields of the body for this server. */
 export function rankFields(state: RequestState, { priority: dialect }: UpstreamConfig): Fields {
   const { body, lease } = state;
-  if (dialect === undefined || body === undefined || lease === undefined) return nothing;
-  if (keepsRank(state, typeof dialect === 'object' ? dialect.field : 'priority')) return nothing;
+  if (dialect === undefined || body === undefined || lease === undefined) return {};
+  if (keepsRank(state, typeof dialect === 'object' ? dialect.field : 'priority')) return {};
   if (dialect === 'none') return { priority: undefined };
-  if (typeof dialect === 'object') return { [dialect.field]: String(rankIn(dialect, lease.priority)) };
+  if (typeof dialect === 'object') {
+    const { field, ranks } = dialect;
+    return { [field]: String((ranks.find((step) => step.priority <= lease.priority) ?? ranks.at(-1)!).rank) };
+  }
   const rank = serverRank(dialect, lease.priority);
   return dialect === 'dynamo' ? { nvext: withHint(state, rank) } : { priority: String(rank) };
 }
-
-const rankIn = ({ ranks }: RankField, priority: number): number =>
-  (ranks.find((step) => step.priority <= priority) ?? ranks.at(-1)!).rank;
 
 /** A trusted client has said it itself. */
 function keepsRank({ sender, body, req }: RequestState, field: string): boolean {

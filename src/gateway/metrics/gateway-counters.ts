@@ -1,5 +1,4 @@
 /** The counters of the gateway itself: answers, servers, tokens. Plain numbers, a few increments for each request. */
-import type { Lease } from '../../index.js';
 import type { HealthResult } from '../../upstream/index.js';
 import type { Cut, RequestState } from '../request-state.js';
 
@@ -96,18 +95,14 @@ export class GatewayCounters {
     if (cutBy !== undefined) this.cuts.add(1, cutBy);
     if (ttftMs !== undefined) this.onFirstToken?.(ttftMs / 1000, state);
     if (lease === undefined) return;
-    this.consumed(lease);
-    const { promptTokens } = lease.usage;
-    if (size !== undefined && promptTokens > 0) this.onReport?.(promptTokens / Math.max(size.inputTokens, 1), state);
-  }
-
-  /** Of the tenant, also where its families are flows. */
-  private consumed({ fairnessId: id, usage }: Lease): void {
+    const { fairnessId: id, usage } = lease;
+    // Of the tenant, also where its families are flows.
     const [fairnessId = id] = id.split('/@', 1);
     const { promptTokens, completionTokens, cachedPromptTokens = 0 } = usage;
     if (promptTokens > 0) this.tokens.add(promptTokens, fairnessId, 'prompt');
     if (completionTokens > 0) this.tokens.add(completionTokens, fairnessId, 'completion');
     if (cachedPromptTokens > 0) this.tokens.add(cachedPromptTokens, fairnessId, 'cached_prompt');
+    if (size !== undefined && promptTokens > 0) this.onReport?.(promptTokens / Math.max(size.inputTokens, 1), state);
   }
 }
 

@@ -1,5 +1,6 @@
 /** What `/metrics` shows: flow control, the gateway's counters, the process. docs/metrics.md is held against it. */
 import type { Registry } from 'prom-client';
+import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { put } from '../../base/put.js';
 import type { FlowController, SaturationDetector } from '../../index.js';
 import {
@@ -115,7 +116,7 @@ function processMetrics(promClient: PromClient): Registry {
   return put(registers, promClient, register);
 }
 
-function firstTokens({ Histogram }: PromClient, register: Registry, knownModels: KnownModels) {
+function firstTokens({ Histogram }: PromClient, register: Registry, models: KnownModels) {
   const histogram = new Histogram({
     name: 'headgate_time_to_first_token_seconds',
     help: 'From the arrival of a request to the first token of its streamed answer, waiting included.',
@@ -123,13 +124,11 @@ function firstTokens({ Histogram }: PromClient, register: Registry, knownModels:
     buckets: ttftBuckets,
     registers: [register],
   });
-  const known = new Set<string>();
+  const series = new BoundedLabel(mostSeries);
   return (seconds: number, { lease, targetModel }: RequestState) => {
-    const [priority, model] = [String(lease?.priority ?? 0), knownModels.labelOf(targetModel)];
-    const series = `${priority} ${model}`;
-    if (known.size < mostSeries) known.add(series);
-    const isKnown = known.has(series);
-    histogram.observe({ priority: isKnown ? priority : 'other', model_name: isKnown ? model : 'other' }, seconds);
+    const [priority, model_name] = [String(lease?.priority ?? 0), models.labelOf(targetModel)];
+    const isKnown = series.of(`${priority} ${model_name}`) !== otherLabel;
+    histogram.observe(isKnown ? { priority, model_name } : { priority: otherLabel, model_name: otherLabel }, seconds);
   };
 }
 

@@ -76,14 +76,13 @@ export class ModelsRoute {
 function offeredModels({ aliases, list }: ModelsConfig, upstreams: Servers, lists: Lists, serves: Serves) {
   const models = new Map<string, Model>();
   if (list !== undefined) {
-    for (const id of list)
-      if (serves(Object.hasOwn(aliases, id) ? (aliases[id] ?? id) : id)) models.set(id, model({ id }));
+    for (const id of list) if (serves(Object.hasOwn(aliases, id) ? (aliases[id] ?? id) : id)) models.set(id, model(id));
     return models;
   }
   const labelled = upstreams.flatMap(modelsOf);
   if (lists.length === 0 && labelled.length === 0 && upstreams.length > 0)
     throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
-  for (const id of labelled) models.set(id, model({ id }));
+  for (const id of labelled) models.set(id, model(id));
   for (const entry of lists.flat()) {
     if ((models.size < mostModels || models.has(entry.id)) && serves(entry.id)) models.set(entry.id, entry);
   }
@@ -123,11 +122,10 @@ const comma = 0x2c;
 /** Nobody can ask for a model of a longer name. */
 function readModel(entry: unknown): Model[] {
   const { id, created, owned_by }: Record<string, unknown> = { ...Object(entry) };
-  return typeof id === 'string' && id.length < longestModel ? [model({ id, created, owned_by })] : [];
+  return typeof id === 'string' && id.length < longestModel ? [model(id, created, owned_by)] : [];
 }
 
-function model({ id, created: at, owned_by: by }: { id: string; created?: unknown; owned_by?: unknown }): Model {
-  const created = typeof at === 'number' ? at : 0;
+function model(id: string, at?: unknown, by?: unknown): Model {
   const owned_by = typeof by === 'string' && by.length < longestModel ? by : 'headgate';
-  return { id, object: 'model', created, owned_by };
+  return { id, object: 'model', created: typeof at === 'number' ? at : 0, owned_by };
 }

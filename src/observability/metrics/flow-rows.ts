@@ -3,21 +3,12 @@ import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { type BandFigures, eachLabelledFlow, type WaitingFigures } from './labelled-flows.js';
 
 /** What tells a row from the others: those of a band have a priority. */
-export interface RowLabels {
-  readonly fairnessId?: string;
-  readonly priority?: number;
+export interface RowLabels
+  extends Partial<Readonly<Record<'fairnessId' | 'group' | 'unit' | 'state' | 'outcome' | 'reason', string>>>,
+    Partial<Readonly<Record<'endpoint' | 'dimension' | 'detector' | 'stage', string>>>,
+    Partial<Readonly<Record<'priority' | 'per', number>>> {
   readonly resource?: 'requests' | 'bytes';
-  readonly group?: string;
-  readonly unit?: string;
-  readonly per?: number;
   readonly learnt?: boolean;
-  readonly state?: string;
-  readonly outcome?: string;
-  readonly reason?: string;
-  readonly endpoint?: string;
-  readonly dimension?: string;
-  readonly detector?: string;
-  readonly stage?: string;
 }
 
 export interface Row {

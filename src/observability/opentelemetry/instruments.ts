@@ -12,12 +12,15 @@ export interface Instrument extends MetricOptions {
   readonly unit: string;
 }
 
-export const queueDuration: Instrument = {
-  name: 'flow_control.queue.duration',
-  description: 'Time requests spend in the flow control layer.',
-  unit: 's',
-  advice: { explicitBucketBoundaries: [...queueDurationBuckets] },
-};
+function seconds(name: string, description: string, bounds: readonly number[]): Instrument {
+  return { name, description, unit: 's', advice: { explicitBucketBoundaries: [...bounds] } };
+}
+
+export const queueDuration: Instrument = seconds(
+  'flow_control.queue.duration',
+  'Time requests spend in the flow control layer.',
+  queueDurationBuckets,
+);
 
 export const requests: Instrument = {
   name: 'flow_control.requests',
@@ -25,15 +28,24 @@ export const requests: Instrument = {
   unit: '{request}',
 };
 
-/** Its bounds are those that the conventions advise. */
-export const timeToFirstToken: Instrument = {
-  name: 'gen_ai.server.time_to_first_token',
-  description: 'From the dispatch of a request to its first token, by the reports of its lease.',
-  unit: 's',
-  advice: {
-    explicitBucketBoundaries: [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
-  },
-};
+/** The bounds of these three are those that the conventions advise. */
+export const timeToFirstToken: Instrument = seconds(
+  'gen_ai.server.time_to_first_token',
+  'From the dispatch of a request to its first token, by the reports of its lease.',
+  [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
+);
+
+export const requestDuration: Instrument = seconds(
+  'gen_ai.server.request.duration',
+  'From the dispatch of a request to the end of its lease.',
+  [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
+);
+
+export const timePerOutputToken: Instrument = seconds(
+  'gen_ai.server.time_per_output_token',
+  'Of each token after the first report of some, to the end of the lease.',
+  [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5],
+);
 
 /** Those of the catalogue's rows under the names of its labels. */
 export const attributes = {

@@ -1,5 +1,5 @@
 /** A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges when they are collected. */
-import type { Attributes, BatchObservableResult, Meter, MeterProvider } from '@opentelemetry/api';
+import type { Attributes, BatchObservableResult, Histogram, Meter, MeterProvider } from '@opentelemetry/api';
 import { metrics } from '@opentelemetry/api';
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import * as s from '../../base/schema/schema.js';
@@ -66,30 +66,64 @@ export function openTelemetryMetrics<R extends FlowRequest>(
     ...constant,
     [attributes.priority]: priorities.of(String(priority)) === otherLabel ? otherLabel : priority,
   });
-  const flowAttributes = (fairnessId: string, priority: number): Attributes => ({
-    ...bandAttributes(priority),
-    ...(fairnessIds && { [attributes.fairnessId]: fairnessIds.of(fairnessId) }),
-  });
 
-  const { queueDurationBuckets } = options;
-  const durations = meter.createHistogram(instruments.queueDuration.name, {
-    ...instruments.queueDuration,
-    ...(queueDurationBuckets && { advice: { explicitBucketBoundaries: [...queueDurationBuckets] } }),
-  });
+  const histogram = (told: instruments.Instrument): Histogram => meter.createHistogram(told.name, told);
+  const { queueDurationBuckets: bounds } = options;
+  const advised = bounds && { advice: { explicitBucketBoundaries: [...bounds] } };
+  const durations = histogram({ ...instruments.queueDuration, ...advised });
   const requests = meter.createCounter(instruments.requests.name, instruments.requests);
   const settled = (fairnessId: string, priority: number, outcome: string, queuedMs: number, drop?: Drop): void => {
     const ending: Attributes = { [attributes.outcome]: outcome, ...(drop && { [attributes.reason]: drop.reason }) };
-    durations.record(queuedMs / 1000, { ...flowAttributes(fairnessId, priority), ...ending });
+    const fairness = fairnessIds && { [attributes.fairnessId]: fairnessIds.of(fairnessId) };
+    durations.record(queuedMs / 1000, { ...bandAttributes(priority), ...fairness, ...ending });
     requests.add(1, { ...bandAttributes(priority), ...ending });
   };
 
-  const firstTokens = meter.createHistogram(instruments.timeToFirstToken.name, instruments.timeToFirstToken);
+  const firstTokens = histogram(instruments.timeToFirstToken);
+  const served = histogram(instruments.requestDuration);
+  const tokenTimes = histogram(instruments.timePerOutputToken);
   const models = new BoundedLabel(mostModels);
   const modelOf: (request: never) => string | undefined = options.modelOf ?? modelIn;
   /** The payload of a request may be gone when its first token comes. */
-  const askedFor = new WeakMap<Lease, Attributes>();
+  const askedFor = new WeakMap<Lease, { readonly of: Attributes; tokens: number; afterMs: number }>();
 
-  const readings: Readings = { constant, flows: new FlowRows(fairnessIds), bandAttributes };
+  const stopObserving = observeFigures(meter, flow, { constant, flows: new FlowRows(fairnessIds), bandAttributes });
+  const listeners = [
+    flow.on('dispatched', ({ item, lease, queuedMs }) => {
+      settled(item.fairnessId, item.priority, 'Dispatched', queuedMs);
+      const model = modelOf(item.request as never);
+      const named = genAiAttributes(item.request, (value) => models.of(value));
+      const modelName = model !== undefined && { [attributes.model]: models.of(model) };
+      askedFor.set(lease, { of: { ...constant, ...named, ...modelName }, tokens: Infinity, afterMs: 0 });
+    }),
+    flow.on('firstToken', ({ lease, afterMs }) => {
+      const asked = askedFor.get(lease);
+      firstTokens.record(afterMs / 1000, asked?.of ?? constant);
+      // The first report of tokens; of an answer that comes whole it is the last one, too.
+      Object.assign(asked ?? {}, { tokens: lease.usage.completionTokens, afterMs });
+    }),
+    flow.on('released', ({ lease, heldMs, usage: { completionTokens } }) => {
+      const asked = askedFor.get(lease);
+      if (asked === undefined) return;
+      const { of, tokens, afterMs } = asked;
+      served.record(heldMs / 1000, lease.isEvicted ? { ...of, [attributes.reason]: 'evicted' } : of);
+      if (completionTokens > tokens && !lease.isEvicted)
+        tokenTimes.record((heldMs - afterMs) / 1000 / (completionTokens - tokens), of);
+    }),
+    flow.on('dropped', ({ outcome }) =>
+      settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, outcome),
+    ),
+  ];
+  return {
+    stop() {
+      for (const stop of listeners) stop();
+      stopObserving();
+    },
+  };
+}
+
+/** Returns what stops it. */
+function observeFigures(meter: Meter, flow: Pick<ObservedFlow, 'figures'>, readings: Readings): () => void {
   const made = observables.map(({ make, read, hasRows }) => ({
     instrument: make(meter),
     read,
@@ -104,24 +138,5 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   };
   const observed = made.map(({ instrument }) => instrument);
   meter.addBatchObservableCallback(observe, observed);
-  const listeners = [
-    flow.on('dispatched', ({ item, lease, queuedMs }) => {
-      settled(item.fairnessId, item.priority, 'Dispatched', queuedMs);
-      const model = modelOf(item.request as never);
-      const named = genAiAttributes(item.request, (value) => models.of(value));
-      askedFor.set(lease, { ...named, ...(model !== undefined && { [attributes.model]: models.of(model) }) });
-    }),
-    flow.on('firstToken', ({ lease, afterMs }) =>
-      firstTokens.record(afterMs / 1000, { ...constant, ...askedFor.get(lease) }),
-    ),
-    flow.on('dropped', ({ outcome }) =>
-      settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, outcome),
-    ),
-  ];
-  return {
-    stop() {
-      for (const stop of listeners) stop();
-      meter.removeBatchObservableCallback(observe, observed);
-    },
-  };
+  return () => meter.removeBatchObservableCallback(observe, observed);
 }

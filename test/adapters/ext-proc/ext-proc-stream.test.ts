@@ -28,6 +28,12 @@ describe('a request', () => {
     expect(named.decided?.set).not.toHaveProperty('x-request-id');
   });
 
+  it.each([true, false])("keeps Dynamo's policy class where its sender is trusted (%s), and only there", (trust) => {
+    const named = { 'x-dynamo-meta-policy-class': 'premium', 'x-other': 'stays' };
+    const proxy = rig({ options: { trust } }).open().ask(named);
+    expect(proxy.decided?.removed).toEqual(trust ? [] : ['x-dynamo-meta-policy-class']);
+  });
+
   it('without a body needs no seat, and goes at once', () => {
     const { open, flow } = rig();
     open().ask();

@@ -6,7 +6,7 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FlowConfigError, quotaDetector, sessionLimit, shadow } from '../../../src/index.js';
+import { FlowConfigError, inFlightEviction, quotaDetector, sessionLimit, shadow } from '../../../src/index.js';
 import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 
@@ -77,6 +77,58 @@ describe('openTelemetryMetrics', () => {
       'flow_control.pool': 'p',
     });
     lease.release();
+  });
+
+  it('records how long a request took, and each token after the first report of some', async () => {
+    const { meterProvider, collect } = collector();
+    const { flow, clock } = makeFlow({ saturationDetector: () => 0 });
+    const unseen = runNow(flow);
+    openTelemetryMetrics(flow, { meterProvider });
+    const stream = leaseOf(await flow.enqueue({ ...request, model: 'llama' } as never, key()));
+    const whole = leaseOf(await flow.enqueue(request, key()));
+    const untold = leaseOf(await flow.enqueue(request, key()));
+    clock.advance(500);
+    stream.report({ completionTokens: 2 });
+    clock.advance(1500);
+    stream.report({ completionTokens: 32 });
+    // It came in one piece: when its tokens were made is not known.
+    whole.report({ completionTokens: 40 });
+    for (const lease of [unseen, stream, whole, untold]) lease.release();
+    const [durations, tokenTimes] = [
+      (await collect()).get('gen_ai.server.request.duration'),
+      (await collect()).get('gen_ai.server.time_per_output_token'),
+    ];
+    expect([durations?.descriptor.unit, tokenTimes?.descriptor.unit]).toEqual(['s', 's']);
+    const named = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai' };
+    expect(durations?.dataPoints.map(({ attributes, value }) => [attributes, value])).toMatchObject([
+      [
+        { ...named, 'gen_ai.request.model': 'llama' },
+        { sum: 2, count: 1 },
+      ],
+      [named, { sum: 4, count: 2 }],
+    ]);
+    expect(tokenTimes?.dataPoints).toMatchObject([
+      { attributes: { ...named, 'gen_ai.request.model': 'llama' }, value: { sum: 0.05, count: 1 } },
+    ]);
+    const boundsOf = (metric: typeof durations): unknown => Object(metric?.dataPoints[0]?.value).buckets.boundaries;
+    expect(boundsOf(durations)).toEqual(Array.from({ length: 14 }, (_, i) => 2 ** i / 100));
+    expect(boundsOf(tokenTimes)).toEqual([0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]);
+  });
+
+  it('says of an evicted request that it was, and of its tokens nothing', async () => {
+    const { meterProvider, points, collect } = collector();
+    const { flow, clock } = makeFlow({ eviction: inFlightEviction() });
+    openTelemetryMetrics(flow, { meterProvider });
+    const victim = leaseOf(await flow.enqueue(request, key('a', -1)));
+    victim.report({ completionTokens: 1 });
+    clock.advance(100);
+    victim.report({ completionTokens: 9 });
+    void flow.enqueue(request, key('b', 10));
+    expect(victim.isEvicted).toBe(true);
+    victim.release();
+    const [[of] = []] = await points('gen_ai.server.request.duration');
+    expect(of).toMatchObject({ 'error.type': 'evicted' });
+    expect((await collect()).get('gen_ai.server.time_per_output_token')?.dataPoints ?? []).toEqual([]);
   });
 
   it('keeps few values of operations and providers, whatever requests say of themselves', async () => {
