@@ -102,7 +102,8 @@ async function build({ onlyIfStale }) {
       await writeStoreScripts();
       const startedAtMs = Date.now();
       if (!runSteps() || !writeSchemas()) return false;
-      copyFileSync(join(root, 'src/gateway/cli/help.txt'), join(root, 'dist/help.txt'));
+      for (const name of readdirSync(join(root, 'src/gateway/cli')).filter((each) => each.endsWith('.txt')))
+        copyFileSync(join(root, 'src/gateway/cli', name), join(root, 'dist', name));
       if (newestInput() <= startedAtMs) break;
     }
     return true;

@@ -11,14 +11,6 @@ export const fields: Schema<object> = s.value(
   (given): given is object => typeof given === 'object' && given !== null && !Array.isArray(given),
 );
 
-/** A list that is not empty. */
-export function some<T>(schema: Schema<readonly T[]>): Schema<readonly T[]> {
-  return s.element((given, report) => {
-    if (Array.isArray(given) && given.length === 0) report('one entry at least');
-    return s.readBy(schema, given, report);
-  });
-}
-
 export const hooks: Schema<object> = s.object({
   onProgress: s.optional(s.callable<(done: number) => void>('a function of the part that is done')),
 });

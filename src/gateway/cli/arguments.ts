@@ -7,6 +7,7 @@ export type Command =
   | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | ({ readonly name: 'explain' | 'top' } & InspectArguments)
+  | ({ readonly name: 'init' } & InitArguments)
   | { readonly name: 'schema'; readonly kind: SchemaKind }
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
@@ -31,6 +32,9 @@ export type CheckArguments = Readonly<{ file: string; json: boolean; probe: bool
 /** `id` is empty for `top`. */
 export type InspectArguments = Readonly<Record<'id' | 'url', string>> & Readonly<Record<'json' | 'once', boolean>>;
 
+export type InitArguments = Readonly<Record<'upstreams' | 'tenants', Files> & Record<'file', string>> &
+  Readonly<Record<'seats' | 'detector', string | undefined> & Record<'plans' | 'redis' | 'code' | 'force', boolean>>;
+
 export interface SimulateArguments
   extends Readonly<Record<'file' | 'find' | 'soThat' | 'from' | 'seed' | 'seeds' | 'html', string | undefined>>,
     Readonly<Record<'compare' | 'sweep', Files>>,
@@ -49,9 +53,10 @@ const options = {
   config: { type: 'string', short: 'c' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean', short: 'v' },
-  ...flags({ type: 'boolean' }, 'json', 'once', 'probe', 'skip-bad-lines'),
-  ...flags({ type: 'string' }, 'find', 'from', 'html', 'log-format', 'seed', 'seeds', 'so-that', 'url', 'workers'),
-  ...flags({ type: 'string', multiple: true }, 'compare', 'import', 'map', 'sweep'),
+  ...flags({ type: 'boolean' }, 'code', 'force', 'json', 'once', 'plans', 'probe', 'redis', 'skip-bad-lines'),
+  ...flags({ type: 'string' }, 'detector', 'find', 'from', 'html', 'log-format', 'seats', 'seed', 'seeds'),
+  ...flags({ type: 'string' }, 'so-that', 'url', 'workers'),
+  ...flags({ type: 'string', multiple: true }, 'compare', 'import', 'map', 'sweep', 'tenant', 'upstream'),
 } as const;
 
 const parse = (args: string[]) => parseArgs({ args, allowPositionals: true, options });
@@ -67,6 +72,7 @@ const commands: Readonly<Record<string, (files: Files, values: Values) => Comman
   explain: (files, values) => inspectCommand(files, values, 'explain'),
   top: (files, values) => inspectCommand(files, values, 'top'),
   schema: schemaCommand,
+  init: initCommand,
 };
 
 export function parseCommand(args: readonly string[]): Command {
@@ -111,6 +117,14 @@ function schemaCommand([given, ...others]: Files): Command {
   return kind === undefined || others.length > 0
     ? wrong(`expected schema and one of ${schemaKinds.join(', ')}`)
     : { name: 'schema', kind };
+}
+
+function initCommand([file, ...others]: Files, values: Values): Command {
+  const { upstream: upstreams = [], tenant: tenants = [], seats, detector, ...flags } = values;
+  const { plans = false, redis = false, code = false, force = false } = flags;
+  if (others.length > 0) return wrong(`expected init and one file; got "${[file, ...others].join(' ')}"`);
+  const named = file ?? (code ? 'flow.ts' : 'gateway.yaml');
+  return { name: 'init', file: named, upstreams, tenants, seats, detector, plans, redis, code, force };
 }
 
 function inspectCommand([id = '', ...others]: Files, values: Values, name: 'explain' | 'top'): Command {

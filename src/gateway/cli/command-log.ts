@@ -83,10 +83,7 @@ const mostCharacters = 65_536;
 /** A pipe takes 4,096 bytes as a whole; a character has three at most. */
 const mostAtOnce = 1_365;
 
-interface BufferedWriter {
-  write(line: string): void;
-  flush(): void;
-}
+type BufferedWriter = Readonly<{ write: (line: string) => void; flush: () => void }>;
 
 /** Writes less often, as each blocks. Invariant: lines keep their order; none is held longer than `everyMs`. */
 export function bufferedWriter(write: (text: string) => void, most: number = mostCharacters): BufferedWriter {

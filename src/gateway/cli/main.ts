@@ -22,6 +22,8 @@ async function run(command: Command): Promise<number> {
       return (await import('./commands.js')).runEpp(command);
     case 'check':
       return (await import('./commands.js')).runCheck(command);
+    case 'init':
+      return (await import('./commands.js')).runInit(command);
     case 'schema':
       return (await import('./commands.js')).runSchema(command);
     case 'simulate':

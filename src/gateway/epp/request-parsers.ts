@@ -31,12 +31,7 @@ const passing: readonly string[] = ['passthrough-parser', 'vllmgrpc-parser'];
 export const parserTypes: readonly string[] = Object.keys(parsers);
 
 /** Those of a file that names none. */
-export const defaultParsers: readonly string[] = [
-  'openai-parser',
-  'anthropic-parser',
-  'vllmhttp-parser',
-  'passthrough-parser',
-];
+export const defaultParsers: readonly string[] = parserTypes.filter((type) => type !== 'vllmgrpc-parser');
 
 /** The end of a path that a parser knows, and the field that has the prompt. */
 type Ending = readonly [end: string, field: string];
@@ -54,8 +49,10 @@ export class RequestParsers {
   parse(request: ExtProcRequest): GenerationBody | undefined {
     const { path, headers } = request;
     const told = path || headers.get('x-original-path') || headers.get('x-forwarded-path') || 'completions';
-    const ending = this.endingOf(told);
-    if (ending === undefined) return undefined;
+    const ending = this.known.find(([end]) => told === end || told.endsWith(`/${end}`));
+    if (ending === undefined && this.types.some((type) => passing.includes(type))) return undefined;
+    if (ending === undefined)
+      throw new ApiError(400, 'unknown_path', `No parser takes the path ${JSON.stringify(told.slice(0, 200))}.`);
     const [end, field] = ending;
     const reader = new GenerationBodyReader();
     reader.push(request.body);
@@ -63,13 +60,5 @@ export class RequestParsers {
     if (field !== '' && !body.spans.has(field))
       throw new ApiError(400, 'missing_field', `The body has no ${field}, which ${end} needs.`);
     return body;
-  }
-
-  /** Undefined: nobody looks at the body. */
-  private endingOf(path: string): Ending | undefined {
-    const ending = this.known.find(([end]) => path === end || path.endsWith(`/${end}`));
-    if (ending === undefined && !this.types.some((type) => passing.includes(type)))
-      throw new ApiError(400, 'unknown_path', `No parser takes the path ${JSON.stringify(path.slice(0, 200))}.`);
-    return ending;
   }
 }

@@ -13,6 +13,7 @@ import type { FrameShared } from './shared-limits.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
 
 type BandOf = ControllerOverview['bands'][number];
+type QuotaTotals = NonNullable<ControllerOverview['quotas']>;
 
 /**
  * Whether the first request of a band may go, and if not why.
@@ -80,14 +81,10 @@ export interface FrameEndpoint {
   readonly capacity: readonly Pick<CapacityFigure, 'dimension' | 'used' | 'limit'>[];
 }
 
-export interface FrameQuotas {
+export interface FrameQuotas extends Pick<QuotaTotals, 'refusals' | 'unreported'> {
   /** Of too many, those with the longest waits. */
   readonly rows: readonly QuotaFigure[];
   readonly others: number;
-  /** Answers that put a request off (429, 529). */
-  readonly refusals: number;
-  /** Requests that ended without a report of what they consumed. */
-  readonly unreported: number;
   /** Figures of hosts and servers that cannot be right. */
   readonly ignored: number;
 }

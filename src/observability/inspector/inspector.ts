@@ -92,9 +92,7 @@ export function inspector(flow: FlowController<never>, options: InspectorOptions
         if (isHead) return respond(200, 'text/event-stream', null);
         if (stream.watchers >= maxWatchers)
           return rejection(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
-        return respond(200, 'text/event-stream', stream.watch(), {
-          'x-accel-buffering': 'no',
-        });
+        return respond(200, 'text/event-stream', stream.watch(), { 'x-accel-buffering': 'no' });
       default:
         return rejection(404, 'views are: none for the page, events, json, find');
     }

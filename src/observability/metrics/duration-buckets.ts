@@ -9,14 +9,12 @@ export const queueDurationBuckets: readonly number[] = [
 /** Of the time that a request which is evicted takes to leave, in s. Source: llm-d-router. */
 export const revocationBuckets: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-const areBounds = (given: unknown): given is readonly number[] =>
-  Array.isArray(given) &&
-  given.length > 0 &&
-  given.every((bound, index) => Number.isFinite(bound) && bound > (index === 0 ? 0 : given[index - 1]));
+const isRising = (given: readonly unknown[]): boolean =>
+  given.every((bound, index) => Number.isFinite(bound) && Number(bound) > Number(given[index - 1] ?? 0));
 
 export const bucketBounds: Schema<readonly number[]> = s.value(
   'a list of seconds above 0 that rise, such as [0.1, 1, 10]',
-  areBounds,
+  (given): given is readonly number[] => Array.isArray(given) && given.length > 0 && isRising(given),
 );
 
 /** Upper bounds of the histograms of the controller's own time, in seconds. */

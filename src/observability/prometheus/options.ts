@@ -36,25 +36,21 @@ const aFunction = s.callable<(request: never) => string>();
 const aPrefix = s.value('letters, digits and underscores, no digit first', (given): given is string => {
   return typeof given === 'string' && /^(?:[a-zA-Z_]\w*)?$/.test(given);
 });
-const texts = s.value('a list of texts', (given): given is string[] => {
-  return Array.isArray(given) && given.every((text) => typeof text === 'string');
-});
+const anyText = s.value('text', (given): given is string => typeof given === 'string');
+
+const areDetectors = (given: unknown): given is object => Array.isArray(given) || typeof given === 'function';
 
 export const prometheusOptions: s.Schema<object> = s.object({
   register: s.objectWith<MetricsRegister>('a Registry of prom-client', ...registerMethods),
   prefix: s.optional(aPrefix),
-  inferencePool: s.optional(s.value('text', (given): given is string => typeof given === 'string')),
+  inferencePool: s.optional(anyText),
   fairnessIdLabel: s.optional(s.flag()),
   maxFairnessIds: s.optional(s.positiveInteger()),
   maxSeries: s.optional(s.positiveInteger()),
   queueDurationBuckets: s.optional(bucketBounds),
-  pinnedFairnessIds: s.optional(texts),
+  pinnedFairnessIds: s.optional(s.list(anyText, 'a list of texts')),
   modelName: s.optional(aFunction),
   targetModelName: s.optional(aFunction),
-  detectors: s.optional(
-    s.value('a list of detectors, or a function that answers one', (given): given is object => {
-      return Array.isArray(given) || typeof given === 'function';
-    }),
-  ),
+  detectors: s.optional(s.value('a list of detectors, or a function that answers one', areDetectors)),
   dynamo: s.optional(s.object({ endpoint: s.optional(aFunction) })),
 } satisfies Record<keyof PrometheusMetricsOptions, unknown>);

@@ -2,7 +2,7 @@
  * A metric of a registry, which takes a name only once: its controllers share it. Invariant: registered while one
  * reports; no two of one metric have the same pool.
  */
-import { FlowConfigError } from '../../index.js';
+import { configError } from '../../base/faults/flow-config-error.js';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -141,7 +141,7 @@ export function expose<S>(
   );
   if (metrics.some(({ sources }) => sources.has(pool))) {
     const expected = 'a registry that has no other source for this pool: give `inferencePool` or `prefix`';
-    throw misuse(expected, `one with ${JSON.stringify(pool)}`);
+    throw configError('headgate/prometheus', 'register', expected, `one with ${JSON.stringify(pool)}`);
   }
   const names = metrics.map(({ name }) => name);
   for (const metric of metrics) {
@@ -162,9 +162,6 @@ function metricFor<S>(register: MetricsRegister, name: string, family: Family<S>
   const registered = register.getSingleMetric(name);
   if (registered === undefined) return new ScrapedMetric(name, family);
   if (registered instanceof ScrapedMetric) return registered;
-  throw misuse(`a registry in which the name ${name} is free: give \`prefix\``, 'one that has a metric of that name');
-}
-
-function misuse(expected: string, got: string): FlowConfigError {
-  return new FlowConfigError('headgate/prometheus', [{ path: 'register', expected, got }]);
+  const expected = `a registry in which the name ${name} is free: give \`prefix\``;
+  throw configError('headgate/prometheus', 'register', expected, 'one that has a metric of that name');
 }

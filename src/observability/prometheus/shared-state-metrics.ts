@@ -7,14 +7,14 @@ import { expose, type Family, familiesOf, type MetricsRegister } from './scraped
 export interface ObservedLease extends LeaseFigures {
   /** The fair part, by the last answer. */
   readonly target: number;
-  readonly store: ObservedStore;
+  readonly store: StoreFigures;
 }
 
 /** Metrics of quotas that replicas share: `sharedQuotas()` of `headgate/redis`. */
 export interface ObservedQuotas {
   readonly name: string;
   readonly status: readonly ObservedQuota[];
-  readonly store: ObservedStore;
+  readonly store: StoreFigures;
 }
 
 export interface ObservedQuota {
@@ -24,9 +24,6 @@ export interface ObservedQuota {
   readonly limit: number;
   readonly isLocal: boolean;
 }
-
-/** Calls of Redis or Valkey. */
-export type ObservedStore = StoreFigures;
 
 type Leases = () => readonly ObservedLease[];
 

@@ -72,5 +72,3 @@ export const oneResult: Schema<SimulationResult> = s.value(
     return [all, classes, tenants, servers, series].every((part) => typeof part === 'object' && part !== null);
   },
 );
-
-export const results: Schema<readonly SimulationResult[]> = s.list(oneResult);

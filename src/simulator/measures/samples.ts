@@ -38,11 +38,6 @@ export class Samples {
     else this.kept.push(value);
   }
 
-  /** NaN of no samples, as the other figures. */
-  get mean(): number {
-    return this.sum / this.count;
-  }
-
   /** `percent` above 0, at most 100. */
   percentile(percent: number): number {
     if (this.count === 0) return NaN;
@@ -63,7 +58,7 @@ export class Samples {
   figures(): Latency {
     return {
       count: this.count,
-      meanMs: this.mean,
+      meanMs: this.sum / this.count,
       p50Ms: this.percentile(50),
       p95Ms: this.percentile(95),
       p99Ms: this.percentile(99),

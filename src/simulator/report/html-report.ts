@@ -1,8 +1,7 @@
 /** One page that needs nothing else: figures, and charts over time, of one result or of several beside each other. */
 
-import { type SimulationResult, results as someResults } from '../engine/result.js';
+import type { SimulationResult } from '../engine/result.js';
 import type { TimeSeries } from '../measures/time-series.js';
-import { anyText, checkArguments } from '../schemas.js';
 import { spendText } from '../servers/spend.js';
 import { count, groupTable, ms } from './format.js';
 import { type Chart, type ChartLine, escapeHtml, lineChart } from './line-chart.js';
@@ -38,9 +37,8 @@ const kinds: readonly ChartKind[] = [
   ['Time to first token, p99', 'ms', (all) => linesOf(all.ttftP99ByClass, '')],
 ];
 
-/** The page, as text. Charts of one kind have one scale, for comparison by eye. @throws FlowConfigError */
+/** The page, as text. Charts of one kind have one scale, for comparison by eye. */
 export function htmlReport(results: readonly SimulationResult[], title = 'Simulation'): string {
-  checkArguments('htmlReport', { results, title }, { results: someResults, title: anyText });
   const heads = results.map((result) => {
     return `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
 ${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}. ${escapeHtml(spendText(result))}</p>${tableOf(result)}</section>`;

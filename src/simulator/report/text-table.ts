@@ -1,15 +1,12 @@
 /** Results for a terminal. */
 import { columns } from '../../base/columns.js';
-import * as s from '../../base/schema/schema.js';
-import { oneResult, type SimulationResult, results as someResults } from '../engine/result.js';
-import { anyText, checkArguments, some } from '../schemas.js';
+import type { SimulationResult } from '../engine/result.js';
 import { parseMeasure, spreadOf } from '../search/measure.js';
 import { spendByGroup, spendText } from '../servers/spend.js';
 import { count, decimals, figure, groupTable, ms, percent } from './format.js';
 
-/** One result: a line for each class and tenant, and one for each server. @throws FlowConfigError */
+/** One result: a line for each class and tenant, and one for each server. */
 export function resultTable(result: SimulationResult): string {
-  checkArguments('resultTable', { result }, { result: oneResult });
   const { rows, unlisted } = groupTable(result);
   const servers = result.servers.map(({ id, utilization, meanRunning, peakKvUsage, preemptions }) => {
     return [id, percent(utilization), meanRunning.toFixed(1), percent(peakKvUsage), count(preemptions)];
@@ -44,12 +41,10 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   return [...perClass, 'tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain', ...spend];
 }
 
-/** Several scenarios beside each other, compared with the first; each with its seeds. @throws FlowConfigError */
+/** Several scenarios beside each other, compared with the first; each with its seeds. */
 export function comparisonTable(
   scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[],
 ): string {
-  const someScenarios = s.list(s.openObject({ name: anyText, results: some(someResults) }));
-  checkArguments('comparisonTable', { scenarios }, { scenarios: someScenarios });
   const measures = comparedMeasures(scenarios.flatMap(({ results }) => results)).map(parseMeasure);
   const rows = measures.map((measure) => {
     const spreads = scenarios.map(({ results }) => spreadOf(measure, results));

@@ -13,8 +13,6 @@ export interface Condition {
   miss(figure: number): number;
 }
 
-const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': 'most', '>': 'least', '>=': 'least' };
-
 /** The conditions of a text, joined by `and`. Times may have units; percents are ratios. @throws FlowConfigError */
 export function parseConditions(text: string): Condition[] {
   return text.split(/\s+and\s+/).map(parseCondition);
@@ -33,9 +31,8 @@ export function withServedDefault(conditions: readonly Condition[]): Condition[]
 
 function parseCondition(text: string): Condition {
   const [, left = '', sign = '', right = ''] = /^(.+?)\s*(<=|>=|<|>)\s*(\S+)$/.exec(text.trim()) ?? [];
-  const side = signs[sign];
   const threshold = figure(right);
-  if (side === undefined || Number.isNaN(threshold))
+  if (sign === '' || Number.isNaN(threshold))
     throw configError('--so-that', '', 'a comparison such as ttft.p99(premium) < 1s', JSON.stringify(text));
   const scale = Math.abs(threshold) > 0 ? Math.abs(threshold) : 1;
   const isStrict = sign.length === 1;
@@ -45,7 +42,7 @@ function parseCondition(text: string): Condition {
     threshold,
     miss(found) {
       if (Number.isNaN(found)) return Infinity;
-      const difference = (side === 'most' ? found - threshold : threshold - found) / scale;
+      const difference = (sign.startsWith('<') ? found - threshold : threshold - found) / scale;
       return isStrict && difference === 0 ? Number.MIN_VALUE : difference;
     },
   };

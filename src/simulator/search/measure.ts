@@ -88,11 +88,7 @@ function meanOf(figures: readonly number[]): number {
 }
 
 /** A figure over several seeds. */
-export interface Spread {
-  readonly mean: number;
-  readonly least: number;
-  readonly greatest: number;
-}
+export type Spread = Readonly<Record<'mean' | 'least' | 'greatest', number>>;
 
 /** Reads the figure from each result, one at least; NaN when one of them lacks it. */
 export function spreadOf(measure: Measure, results: readonly SimulationResult[]): Spread {

@@ -6,8 +6,7 @@ import Denque from 'denque';
 import type { SimEvent } from '../clock/virtual-clock.js';
 import { type Distribution, type Random, type Sampler, samplerOf } from '../random/distributions.js';
 import type { SimRequest } from '../requests/sim-request.js';
-import type { ServerFactory, ServerHost, ServerLoad, SimServer } from './sim-server.js';
-import { ModelServer } from './sim-server.js';
+import { ModelServer, type ServerFactory, type ServerHost, type ServerLoad, type SimServer } from './sim-server.js';
 
 export interface SlotsOptions {
   /** Requests served at a time; an integer from 1 up. */

@@ -152,11 +152,11 @@ class TraceReading {
     const names = cells.map(([name]) => name);
     const columns = names.map((name) => this.columnOf(name, names, number));
     const line = new TraceLine();
-    const { countsAnswers = false, event, isLog = false } = this.format ?? {};
+    const { event, isLog = false } = this.format ?? {};
     try {
       for (const [index, [, value]] of cells.entries()) line.set(columns[index] ?? 'ignored', value);
       if (event !== undefined && line.texts.event !== event) return;
-      if (isLog && (!line.hasAnswer || (countsAnswers && line.figures.outputTokens === undefined))) {
+      if (isLog && (!line.hasAnswer || (event !== undefined && line.figures.outputTokens === undefined))) {
         this.unanswered++;
         return;
       }

@@ -44,9 +44,7 @@ export interface TraceFormat {
   readonly spelled: readonly string[];
   /** True for logs: lines stand in any order, some are of requests without an answer, other columns are of no use. */
   readonly isLog?: true;
-  /** True where an answer always has output tokens. */
-  readonly countsAnswers?: true;
-  /** Lines of other events are left out. */
+  /** Lines of other events are left out, and an answer always has output tokens. */
   readonly event?: string;
 }
 
@@ -97,7 +95,6 @@ const traceFormats: readonly TraceFormat[] = [
       ttftMs: 'ttftMs',
     },
     isLog: true,
-    countsAnswers: true,
     event: 'request',
   }),
   format({

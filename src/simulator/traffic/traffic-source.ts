@@ -1,7 +1,13 @@
 /** The traffic of one tenant: makes its requests, sends them when they are due, and is told of their ends. */
 import type { VirtualClock } from '../clock/virtual-clock.js';
-import type { Distribution, Random, Sampler } from '../random/distributions.js';
-import { exponential, gamma, samplerOf } from '../random/distributions.js';
+import {
+  type Distribution,
+  exponential,
+  gamma,
+  type Random,
+  type Sampler,
+  samplerOf,
+} from '../random/distributions.js';
 import { RateWalk } from '../random/rate-profile.js';
 import type { OnEnd, RequestDraft } from '../requests/sim-request.js';
 import type { Arrivals, TrafficSpec } from './traffic-spec.js';

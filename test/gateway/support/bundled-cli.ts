@@ -1,6 +1,6 @@
 /** The command as a process: bundled from the sources, so that no build is needed. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -59,7 +59,8 @@ export async function bundleCli(): Promise<{
     packages: 'external',
     logLevel: 'error',
   });
-  copyFileSync(`${root}src/gateway/cli/help.txt`, `${folder}/bin/help.txt`);
+  const texts = readdirSync(`${root}src/gateway/cli`).filter((name) => name.endsWith('.txt'));
+  for (const name of texts) copyFileSync(`${root}src/gateway/cli/${name}`, `${folder}/bin/${name}`);
   const running = new Set<CliProcess>();
   return {
     folder,

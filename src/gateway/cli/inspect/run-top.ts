@@ -32,10 +32,7 @@ export async function runTop({ url, once, json }: InspectArguments): Promise<num
     else if (isLive) stdout.write(clear + drawn(screen(frame)));
     else stdout.write(`${screen(frame).join('\n')}\n`);
   };
-  const tell = (error: unknown): void => {
-    if (isLive) stdout.write(`${clear}${error}\n`);
-    else stderr.write(`${error}\n`);
-  };
+  const tell = (error: unknown): boolean => (isLive ? stdout.write(`${clear}${error}\n`) : stderr.write(`${error}\n`));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   if (isLive && stdin.isTTY) stdin.setRawMode(true).on('data', pressed);
   try {

@@ -30,9 +30,7 @@ function limitText(band: FrameBand): string {
 }
 
 /** One flow of a lane, or all those that are not shown. */
-interface LaneFlow extends Omit<FrameFlow, 'bytes'> {
-  readonly tint: string;
-}
+type LaneFlow = Omit<FrameFlow, 'bytes'> & { readonly tint: string };
 
 function flowsOf(band: FrameBand): LaneFlow[] {
   const flows: LaneFlow[] = band.flows.map((flow) => ({ ...flow, tint: tintOf(flow.name) }));

@@ -1,17 +1,14 @@
 /** Longest waits, outcomes over time, endpoints. */
-import type { FrameEndpoint, InspectorFrame } from '../../frame.js';
+import type { FrameEndpoint, FrameWait, InspectorFrame } from '../../frame.js';
 import { byId, fill, list, make, makeSvg, mark, more, notice, part, rows, set, tell, terms, write } from './dom.js';
 import { count, rate, share, time } from './figures.js';
 
-export function showWaits(frame: InspectorFrame): void {
-  rows(
-    'waits',
-    frame.slowest,
-    (_, index) => String(index),
-    'wait',
-    (row, { waitedMs, flow, priority, why }) =>
-      fill(row, { time: time(waitedMs), flow, priority: `priority ${priority}`, why }),
-  );
+function showWait(row: HTMLElement, { waitedMs, flow, priority, why }: FrameWait): void {
+  fill(row, { time: time(waitedMs), flow, priority: `priority ${priority}`, why });
+}
+
+export function showWaits({ slowest }: InspectorFrame): void {
+  rows('waits', slowest, (_, index) => String(index), 'wait', showWait);
 }
 
 const kinds = ['dispatched', 'rejected', 'evicted'] as const;

@@ -1,4 +1,5 @@
 /** Elements, and lists that keep their elements from frame to frame. */
+import { put } from '../../../../base/put.js';
 import { count } from './figures.js';
 
 export function byId(id: string): HTMLElement {
@@ -85,11 +86,7 @@ export function list<T, E extends Element>(
     let key = keyOf(item, index);
     while (kept.has(key)) key += ' again';
     kept.add(key);
-    let element = known.get(key);
-    if (element === undefined) {
-      element = create(item);
-      known.set(key, element);
-    }
+    const element = known.get(key) ?? put(known, key, create(item));
     if (element === place) place = place.nextElementSibling;
     else parent.insertBefore(element, place);
     update(element, item);

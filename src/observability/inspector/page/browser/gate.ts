@@ -10,10 +10,8 @@ export function showGate(frame: InspectorFrame): void {
   mark(gate, 'shut', isShut);
   mark(gate, 'open', !isShut);
   write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? (isIdle ? 'full' : 'closed') : 'open');
-  write(
-    byId('held'),
-    isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${gateWords[frame.gate]}` : 'lets go',
-  );
+  const held = isShut ? `holds back ${count(frame.waiting)}: ${gateWords[frame.gate]}` : 'lets go';
+  write(byId('held'), isIdle ? 'nothing waits' : held);
   write(byId('saturation'), frame.saturation.toFixed(2));
   const gauge = byId('gauge');
   set(gauge, '--share', Math.min(frame.saturation, 1).toFixed(3));
@@ -26,12 +24,10 @@ export function showGate(frame: InspectorFrame): void {
   write(byId('arriving'), rate(frame.arrivedPerSecond));
   write(byId('dispatching'), rate(frame.dispatchedPerSecond));
   write(byId('bytes'), bytes(frame.waitingBytes));
-  write(
-    byId('lease'),
-    frame.oldestLease === null ? 'in flight' : `in flight, oldest ${time(frame.oldestLease.heldMs)}`,
-  );
-  tell(byId('lease'), 'title', frame.oldestLease === null ? '' : `the oldest lease is of ${frame.oldestLease.flow}`);
-  mark(byId('lease'), 'overdue', frame.oldestLease?.isOverdue === true);
+  const { oldestLease } = frame;
+  write(byId('lease'), oldestLease === null ? 'in flight' : `in flight, oldest ${time(oldestLease.heldMs)}`);
+  tell(byId('lease'), 'title', oldestLease === null ? '' : `the oldest lease is of ${oldestLease.flow}`);
+  mark(byId('lease'), 'overdue', oldestLease?.isOverdue === true);
 }
 
 /** Says that the page shows what would happen, and that no request is affected. */

@@ -32,10 +32,8 @@ function announce(frame: InspectorFrame): void {
   const verdict = frame.gate !== 'open' && frame.waiting > 0 ? 'closed' : 'open';
   const nowMs = performance.now();
   if (verdict === told.verdict || nowMs - told.atMs < quietMs) return;
-  write(
-    byId('news'),
-    verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open',
-  );
+  const closed = `The gate is closed, ${count(frame.waiting)} requests wait`;
+  write(byId('news'), verdict === 'closed' ? closed : 'The gate is open');
   told = { verdict, atMs: nowMs };
 }
 
