@@ -1,6 +1,6 @@
 /** The settings as a host writes them in code: the same controller as the file's. */
 import { hasLedger, ledgerOf, prioritiesOf } from './scenario.ts';
-import { drainS, ofReplica, quotasOf, type Settings } from './settings.ts';
+import { lengthS, ofReplica, quotasOf, type Settings } from './settings.ts';
 
 const factories = {
   'round-robin-fairness-policy': 'roundRobin',
@@ -65,7 +65,7 @@ function sharedLines({ replicas, seats }: Settings): string[] {
   return [
     '',
     `// One of ${replicas} replicas. For several processes it takes a client of Redis in place of localStore().`,
-    `const shared = sharedEndpointConcurrency(localStore(), { pool: 'playground', maxConcurrency: ${seats}, drainDuration: '${drainS}s' });`,
+    `const shared = sharedEndpointConcurrency(localStore(), { pool: 'playground', maxConcurrency: ${seats}, drainDuration: '${lengthS}s' });`,
   ];
 }
 

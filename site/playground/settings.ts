@@ -119,11 +119,8 @@ export const ranges = {
 
 export const mostTenants = 5;
 
-/** Simulated time that the playground shows, s. */
+/** Simulated time that the playground shows, s. As long stay the seats of a silent replica reserved: no request takes longer. */
 export const lengthS = 120;
-
-/** The seats of a replica that is silent stay reserved for it as long as the whole run: no request takes longer. */
-export const drainS = lengthS;
 /** How long an answer of the store holds: the default of the package. */
 export const leaseS = 5;
 

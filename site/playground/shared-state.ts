@@ -4,7 +4,7 @@
  */
 import { localStore, type SharedEndpoints, type Store, sharedEndpointConcurrency } from 'headgate/redis';
 import type { Simulation } from 'headgate/simulator';
-import { drainS, type Settings } from './settings.ts';
+import { lengthS, type Settings } from './settings.ts';
 
 export interface SharedStore {
   readonly store: Store;
@@ -34,7 +34,7 @@ export function sharedSeats(
     pool: 'playground',
     replica: `replica-${replica}`,
     maxConcurrency: seats,
-    drainDuration: `${drainS}s`,
+    drainDuration: `${lengthS}s`,
     clock,
     // The same in each run.
     random: () => {

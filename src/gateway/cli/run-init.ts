@@ -1,4 +1,4 @@
-/** `headgate init`: writes a gateway file, or the code for a server on Node, from a few answers; and checks the file. */
+/** `headgate init`: a first gateway file, or the code for a server on Node, of a few answers; the file is checked. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Problems } from '../../base/problems.js';

@@ -1,7 +1,6 @@
 /** What simulated servers cost, and what was spent by group. Money has no unit: it is that of the prices. */
 import * as s from '../../base/schema/schema.js';
 import type { Schema } from '../../index.js';
-import type { SimulationResult } from '../engine/result.js';
 
 /** The price of a server: for a million tokens, and for each hour of the run, used or not. @default 0 each */
 export interface ServerPrice {
@@ -13,7 +12,13 @@ export interface ServerPrice {
 const amount = s.optional(s.atLeastZero(), 0);
 export const serverPrice: Schema<ServerPrice> = s.object({ input: amount, output: amount, perHour: amount });
 
-type Billed = Pick<SimulationResult, 'servers'>;
+interface Billed {
+  readonly servers: readonly {
+    readonly id: string;
+    readonly group?: string | undefined;
+    readonly cost?: number | undefined;
+  }[];
+}
 
 /** By group, or by server where it is in none, and of all under undefined; empty where no server has a price. */
 export function spendByGroup({ servers }: Billed): Map<string | undefined, number> {
