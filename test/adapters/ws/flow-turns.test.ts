@@ -101,9 +101,10 @@ describe('a socket', () => {
 
   it('that says nothing for long is closed, and one with a turn is not', async () => {
     const go = deferred();
-    const { url } = await startTurns({ idleMs: 20, serve: () => go.promise });
+    const { url, flow } = await startTurns({ idleMs: 300, serve: () => go.promise });
     const busy = await connect(url);
     busy.send(create);
+    await until('it runs', () => flow.stats().inFlight === 1);
     const silent = await connect(url);
     await until('closed', () => silent.closed !== undefined);
     expect(silent.closed?.code).toBe(1000);

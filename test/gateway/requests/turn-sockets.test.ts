@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer } from 'node:net';
 import OpenAI from 'openai';
+import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
@@ -9,6 +10,7 @@ import { loadGatewayConfig } from '../../../src/gateway/index.js';
 import { audit } from '../../../src/testing/index.js';
 import { connect, startSockets } from '../../adapters/ws/support.js';
 import { until } from '../../integration/support/until.js';
+import { collectGarbage } from '../../support/collect-garbage.js';
 import { fileOf, type Started, startGateway } from '../support/gateway.js';
 import { startModelServer } from '../support/model-server.js';
 import { startUpstream } from '../support/upstream.js';
@@ -118,6 +120,35 @@ describe('Responses over WebSocket', () => {
     expect(linesOf({ log })[0]).toMatchObject({ status: 429, code: 'ERR_FLOW_SATURATED' });
     for (const client of clients) client.socket.terminate();
     await until('idle', () => gateway.flow.stats().inFlight === 0 && gateway.flow.stats().waiting === 0);
+  });
+
+  it('spends of the plan of its key, and is told at once when nothing is left, while others are served', async () => {
+    const auth = { keys: keys.map(({ key, tenant }) => ({ key, tenant, plan: tenant })) };
+    const plans = { alice: [{ requests: 1, per: 'month' }, { tokens: 1_000 }], batch: [{ requests: 9, per: 'month' }] };
+    const { gateway, log, open } = await startAll({ auth, budgets: { plans } });
+    const client = await open();
+    client.send(create);
+    await client.next('response.completed');
+    client.send(create);
+    const { error } = (await client.next('error')) as { error?: { code?: string; resets_at?: number } };
+    expect(error?.code).toBe('ERR_FLOW_BUDGET');
+    expect(error?.resets_at).toBeGreaterThan(Date.now() / 1_000);
+    const other = await open('/v1/responses', 'batch');
+    other.send(create);
+    await other.next('response.completed');
+    expect(linesOf({ log }).map(({ tenant, status }) => [tenant, status])).toEqual([
+      ['alice', 200],
+      ['alice', 429],
+      ['batch', 200],
+    ]);
+    const answer = await fetch(`${gateway.url}/v1/budget`, { headers: { authorization: 'Bearer alice' } });
+    const { data } = (await answer.json()) as { data: { unit: string; used: number; reserved: number }[] };
+    expect(data.find(({ unit }) => unit === 'requests')).toMatchObject({ used: 1, reserved: 0 });
+    // Of the prompt and three tokens, what was told; some may have come back meanwhile.
+    const tokens = data.find(({ unit }) => unit === 'tokens');
+    expect(tokens?.reserved).toBe(0);
+    expect(tokens?.used).toBeGreaterThan(0);
+    expect(tokens?.used).toBeLessThan(20);
   });
 
   it('tells of waiting, with the place', async () => {
@@ -316,6 +347,30 @@ describe('Realtime', () => {
     expect(await refused(`${url}?model=none`)).toMatchObject({ status: 404 });
   });
 
+  it("serves OpenAI's client, whose turns have lines of the log, and one of which it cancels", async () => {
+    const { gateway, log } = await startAll({ auth: { keys } });
+    const { hostname: host, port } = new URL(gateway.url);
+    // The client speaks TLS alone; the test takes that away below it.
+    const options = { createConnection: () => createConnection({ host, port: Number(port) }) };
+    const ai = new OpenAI({ apiKey: 'alice', baseURL: 'https://gateway.test/v1' });
+    const socket = new OpenAIRealtimeWS({ model: 'default-model', options }, ai);
+    onTestFinished(() => socket.close());
+    const done: (string | undefined)[] = [];
+    socket.on('response.done', ({ response }) => void done.push(response.status));
+    await new Promise((resolve) => socket.on('session.created', resolve));
+    expect(gateway.flow.stats()).toMatchObject({ inFlight: 0, dispatched: 0 });
+    socket.send({ type: 'response.create', response: { max_output_tokens: 2 } });
+    await until('served', () => done.length === 1);
+    socket.on('response.created', ({ response }) =>
+      socket.send({ type: 'response.cancel', response_id: response.id! }),
+    );
+    socket.send({ type: 'response.create' });
+    await until('cancelled', () => done.length === 2 && linesOf({ log }).length === 2);
+    expect(done).toEqual(['completed', 'cancelled']);
+    expect(linesOf({ log })[0]).toMatchObject({ path: '/v1/realtime', tenant: 'alice', endpoint: 'u0', status: 200 });
+    expect(gateway.flow.stats()).toMatchObject({ inFlight: 0, waiting: 0, dispatched: 2, released: 2 });
+  });
+
   it("serves OpenAI's client of browsers, whose key is a protocol", async () => {
     const { gateway } = await startAll({ auth: { keys } });
     const url = `${gateway.url.replace('http', 'ws')}/v1/realtime?model=default-model`;
@@ -448,4 +503,33 @@ describe('a gateway', () => {
     socket.write('GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n');
     await until('served', () => text.includes('llama'));
   });
+});
+
+it('a thousand idle sockets hold no seat, and less than 40 kB each, with their clients and their servers', async () => {
+  const url = await startSockets((socket) => {
+    socket.on('message', () => {
+      for (const type of ['response.created', 'response.completed'])
+        socket.send(JSON.stringify({ type, response: { id: 'r' } }));
+    });
+  });
+  const file = fileOf([url.replace('ws:', 'http:')], { limits: { maxConnections: 5_000 } }, 1_000);
+  const { gateway } = await startGateway(file);
+  const served = async () => {
+    const client = await connect(`${gateway.url.replace('http', 'ws')}/v1/responses`);
+    client.send(create);
+    await client.next('response.completed');
+    return client;
+  };
+  const bytes = (): number => {
+    collectGarbage();
+    const { heapUsed, external } = process.memoryUsage();
+    return heapUsed + external;
+  };
+  await served();
+  const before = bytes();
+  const clients = await Promise.all(Array.from({ length: 1_000 }, served));
+  await until('idle', () => gateway.flow.stats().released === 1_001);
+  expect(gateway.flow.stats()).toMatchObject({ inFlight: 0, waiting: 0 });
+  expect((bytes() - before) / 1_000).toBeLessThan(40_000);
+  expect(clients.filter(({ socket }) => socket.readyState !== WebSocket.OPEN)).toEqual([]);
 });

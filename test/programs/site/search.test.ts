@@ -33,6 +33,18 @@ describe.skipIf(chromiumPath === undefined)('every page', () => {
     await expect.poll(() => new URL(page.url()).pathname).toMatch(/quota/);
   });
 
+  it.each([
+    ['My stream is cut after 60 seconds', 'my-stream-is-cut-after-60-seconds'],
+    ['My pictures eat the quota', 'my-pictures-eat-the-quota'],
+    ['vLLM ignores my priority', 'vllm-ignores-my-priority'],
+  ])('finds the answer to "%s"', async (question, heading) => {
+    await page.keyboard.press('Control+k');
+    await page.locator('#localsearch-input').fill(question);
+    const first = page.locator('.VPLocalSearchBox a.result').first();
+    await expect.poll(() => first.getAttribute('href')).toContain(`troubleshooting.html#${heading}`);
+    await page.keyboard.press('Escape');
+  });
+
   it('is dark when the reader wants it so, and stays dark', async () => {
     const isDark = (): Promise<boolean> =>
       page.evaluate<boolean>("document.documentElement.classList.contains('dark')");
