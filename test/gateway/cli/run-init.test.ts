@@ -147,8 +147,11 @@ it('--code writes what holds requests of a server on Node back, by tenant', asyn
     alias,
     nodePaths: [`${root}node_modules`],
   });
+  const { href } = pathToFileURL(bundled);
+  // Whoever sends `Bearer undefined` must be nobody.
+  await expect(import(`${href}?no-key`)).rejects.toThrow('the environment lacks a key');
   process.env.KEY_OF_ACME = 'secret';
-  const { flow, limit } = await import(pathToFileURL(bundled).href);
+  const { flow, limit } = await import(href);
   const tenants: string[] = [];
   const server = createServer((req, res) =>
     limit(req, res, () => {
