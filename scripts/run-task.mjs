@@ -33,6 +33,7 @@ export const tasks = {
     metrics: [dist, 'node --expose-gc bench/metrics.mjs'],
     scrape: [dist, 'node --expose-gc bench/scrape.mjs'],
     scraping: [dist, 'node bench/scraping.mjs'],
+    scanning: [`${bundled} bench/scanning.mjs`],
     'ext-proc': [dist, 'node bench/ext-proc/run.mjs'],
     shared: [dist, 'node bench/shared-state.mjs'],
     workers: [dist, 'node bench/workers.mjs'],
