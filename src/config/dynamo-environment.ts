@@ -43,7 +43,8 @@ const thresholds: Readonly<Record<keyof BusyThresholds, readonly [variable: stri
 
 const engineLimit = {
   requests: 'DYN_BACKEND_ADMISSION_ENGINE_REQUEST_LIMIT',
-  waits: 'DYN_BACKEND_ADMISSION_ENGINE_WAIT_LIMIT',
+  waits: 'DYN_BACKEND_ADMISSION_ENGINE_REQUEST_WAITING_LIMIT',
+  waitsBefore: 'DYN_BACKEND_ADMISSION_ENGINE_WAIT_LIMIT',
   queue: 'DYN_BACKEND_ADMISSION_REQUEST_QUEUE_LIMIT',
 };
 
@@ -57,9 +58,10 @@ const optionsSchema = s.object({
 
 /**
  * What these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (`None` switches one off),
- * `DYN_BACKEND_ADMISSION_ENGINE_REQUEST_LIMIT`, `…_ENGINE_WAIT_LIMIT` and `…_REQUEST_QUEUE_LIMIT`,
- * `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`, `DYN_TCP_WORK_QUEUE_SIZE`,
- * `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `…_ENABLE_CONTROLLED_DELAY` and `…_ENABLE_ADAPTIVE_LIFO`.
+ * `DYN_BACKEND_ADMISSION_ENGINE_REQUEST_LIMIT`, `…_ENGINE_REQUEST_WAITING_LIMIT` (before: `…_ENGINE_WAIT_LIMIT`) and
+ * `…_REQUEST_QUEUE_LIMIT`, `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`,
+ * `DYN_TCP_WORK_QUEUE_SIZE`, `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `…_ENABLE_CONTROLLED_DELAY` and
+ * `…_ENABLE_ADAPTIVE_LIFO`.
  * `dynamoOverloadStatus` of `headgate/http` reads the status for overload.
  * Differs from Dynamo: a queue limit of 0 or 1 is that limit, where `tcp-channel` holds 2.
  * Source: Dynamo, request rejection; lib/runtime, the backend admission gate. @throws FlowConfigError for an unknown
@@ -100,7 +102,7 @@ function engineLimits(env: Environment): DynamoSettings['worker'] {
   const queue = count(env, engineLimit.queue) ?? count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT');
   return {
     engineRequestLimit: positive(env, engineLimit.requests) ?? positive(env, 'DYN_ENGINE_REQUEST_LIMIT') ?? 10_000,
-    engineWaitLimit: positive(env, engineLimit.waits) ?? 10_000,
+    engineWaitLimit: positive(env, engineLimit.waits) ?? positive(env, engineLimit.waitsBefore) ?? 10_000,
     requestQueueLimit: queue ?? 40_000,
     maxQueueDelay: Infinity,
     adaptiveLifo: false,

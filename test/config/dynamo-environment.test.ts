@@ -27,7 +27,17 @@ describe('dynamoEnvironment', () => {
   const gate = 'DYN_BACKEND_ADMISSION';
   const newest = { engineRequestLimit: 10_000, engineWaitLimit: 10_000, requestQueueLimit: 40_000 };
   it.each<[what: string, env: Record<string, string>, limits: object]>([
-    ['the limit of what waits for a first response', { [`${gate}_ENGINE_WAIT_LIMIT`]: '4' }, { engineWaitLimit: 4 }],
+    [
+      'the limit of what waits for a first response',
+      { [`${gate}_ENGINE_REQUEST_WAITING_LIMIT`]: '4' },
+      { engineWaitLimit: 4 },
+    ],
+    ['its name of before', { [`${gate}_ENGINE_WAIT_LIMIT`]: '4' }, { engineWaitLimit: 4 }],
+    [
+      'the newer of both names',
+      { [`${gate}_ENGINE_WAIT_LIMIT`]: '4', [`${gate}_ENGINE_REQUEST_WAITING_LIMIT`]: '5' },
+      { engineWaitLimit: 5 },
+    ],
     ['no queue', { [`${gate}_REQUEST_QUEUE_LIMIT`]: '0', [queue]: '7' }, { requestQueueLimit: 0 }],
     [
       'its own names before the older ones',
