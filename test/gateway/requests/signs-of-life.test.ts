@@ -191,6 +191,17 @@ describe('an answer that began ends', () => {
     expect(read.text).toBe(': waiting\n\ndata: {\ndata:   "choices": []\ndata: }\n\n');
   });
 
+  it('by an error that its server tells after 200, as that came', async () => {
+    const told = `${sse('half')}data: {"error":{"message":"the engine died","code":500}}\n\n`;
+    const { read, free, gateway } = await waiting({ waiting: soon }, '/v1/chat/completions', ({ res }) => {
+      res.setHeader('content-type', 'text/event-stream').end(told);
+    });
+    free();
+    await read.over;
+    expect(read.text).toBe(`: waiting\n\n${told}`);
+    expect(gateway.flow.stats().inFlight).toBe(0);
+  });
+
   it('broken off, if the server breaks off', async () => {
     const { read, free } = await waiting({ waiting: soon }, '/v1/chat/completions', ({ res }) => {
       res.setHeader('content-type', 'text/event-stream').write(sse('half'));
