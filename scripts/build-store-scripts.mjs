@@ -8,6 +8,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { transformSync } from 'esbuild';
 import ts from 'typescript';
+import { bare } from './bare-lua.mjs';
 
 const redis = new URL('../src/redis/', import.meta.url);
 const built = new URL('store/built-scripts.ts', redis);
@@ -157,15 +158,6 @@ async function listsOf(text) {
   const { code } = transformSync(text, { loader: 'ts', format: 'esm' });
   const names = Object.entries(await import(`data:text/javascript,${encodeURIComponent(code)}`));
   return names.filter(([, value]) => Array.isArray(value)).map(([name, value]) => [name, `'${value.join("', '")}'`]);
-}
-
-/** Without comments and needless spaces, which every bundle would carry. Texts stay as they are. */
-export function bare(lua) {
-  const parts = lua.replace(/^ *--(?!\[).*\n/gm, '').split(/('[^'\n]*')/);
-  const code = parts.map((part, i) => (i % 2 === 1 ? part : part.replace(/^ +| *([-+*/=~<>,{}()]) */gm, '$1')));
-  const whole = code.join('');
-  if (whole.includes('--')) throw new Error('two signs that stand together are a comment in Lua');
-  return whole;
 }
 
 export async function writeStoreScripts() {

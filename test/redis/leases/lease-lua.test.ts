@@ -1,7 +1,8 @@
 /** The Lua of the lease script is made of TypeScript, and only of what means the same in both. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { bare, luaOf } from '../../../scripts/build-store-scripts.mjs';
+import { bare } from '../../../scripts/bare-lua.mjs';
+import { luaOf } from '../../../scripts/build-store-scripts.mjs';
 import { leaseScript } from '../../../src/redis/leases/lease-script.js';
 
 describe('the Lua of leases', () => {

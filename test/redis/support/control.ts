@@ -1,4 +1,4 @@
-import { bare } from '../../../scripts/build-store-scripts.mjs';
+import { bare } from '../../../scripts/bare-lua.mjs';
 
 /** The control that must fail: `held` does not cover the cap that a replica goes on with when the reply is lost. */
 export const withoutStepFive = (text: string): string => edited(text, 'math.max(grant, cap, inFlight)', 'grant');
