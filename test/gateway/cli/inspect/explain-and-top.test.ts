@@ -162,7 +162,9 @@ describe('top', () => {
   /** In a terminal of 40 columns, which `script` makes. */
   function inTerminal(url: string, env: Record<string, string> = {}) {
     const command = `stty cols 40 rows 12; node ${cli.folder}/bin/cli.mjs top --url ${url}; echo "status $?"; stty -a`;
-    const child = spawn('script', ['-qfec', command, '/dev/null'], { env: { ...process.env, ...password, ...env } });
+    const child = spawn('script', ['-qfec', command, '/dev/null'], {
+      env: { ...process.env, NO_COLOR: '', ...password, ...env },
+    });
     onTestFinished(() => void child.kill('SIGKILL'));
     let shown = '';
     child.stdout.on('data', (chunk: Buffer) => {
