@@ -115,7 +115,8 @@ describe('contents', () => {
     // What several subpaths share of types, and of code for `require`, is in files with a hash in their names.
     const files = names.filter((name) => !/-[\w-]{8}\.(?:d\.c?ts|cjs)$/.test(name));
     const expected = bundles.flatMap((name) => ['js', 'cjs', 'd.ts', 'd.cts'].map((suffix) => `${name}.${suffix}`));
-    expect(files.sort()).toEqual([...expected, 'cli.js', 'cli-commands.js', 'schemas'].sort());
+    const texts = ['help.txt', 'init-code.txt', 'init-gateway.txt'];
+    expect(files.sort()).toEqual([...expected, 'cli.js', 'cli-commands.js', ...texts, 'schemas'].sort());
   });
 
   test.each(['js', 'cjs'])(
@@ -227,7 +228,12 @@ describe('programs', () => {
 
 describe('TypeScript', () => {
   /** Other subpaths and the command alone use them. */
-  const undeclared = ['endpointPickerJsonSchema', 'loadSections', 'scenarioFileTable', 'withTraceFiles'];
+  const undeclared = [
+    ...['endpointPickerJsonSchema', 'loadSections', 'scenarioFileTable', 'withTraceFiles', 'count', 'rate', 'time'],
+    ...['combinations', 'comparisonTable', 'distrust', 'failuresOf', 'findValue', 'formatFigure', 'heldTable'],
+    ...['htmlReport', 'leftOut', 'parseConditions', 'parseMeasure', 'parseSweepAxis', 'resultTable', 'scenarioValue'],
+    ...['spreadOf', 'withScenarioValue', 'withServedDefault', 'worstMiss'],
+  ];
   const source = specifiers
     .map(
       (name, index) =>
