@@ -25,6 +25,8 @@ const { values: args } = parseArgs({
   },
 });
 const processes = new Processes();
+// Each gateway that is started hears of the end of this process.
+process.setMaxListeners(0);
 const { kvBlocks, blockTokens, maxBatchedTokens, maxNumSeqs } = defaultEngine;
 
 const unbounded = { type: 'concurrency-detector', parameters: { maxConcurrency: 1_000 } };
