@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withoutStepFive } from '../support/control.js';
 import { storeKinds } from '../support/stores.js';
 import { buildChecker, type Checker, hasGo } from './checker.js';
+import type { LeaseCall } from './lease-call.js';
+import type { RecordedCall } from './recorded-store.js';
 import { type Play, play } from './world.js';
 
 const plays: readonly (readonly [string, Play])[] = [
@@ -39,6 +41,27 @@ describe.runIf(hasGo && storeKinds.length > 0)('a history of leases', () => {
       }
     });
   }
+
+  // A store is flushed while the first of two replicas holds 12 of 16; the second has all of them after it.
+  it.each([
+    ['is', 'nobody that calls', 0, 'Ok'],
+    ['is not', 'the one that calls', 1, 'Illegal'],
+  ] as const)('%s linearizable if %s remembers what the store has lost', async (_is, _who, remembers, result) => {
+    const call = (
+      replica: number,
+      atMs: number,
+      told: Partial<LeaseCall>,
+      grant: number,
+      epoch: number,
+    ): RecordedCall => {
+      const spans = { leaseUs: 200_000, drainUs: 300_000, forgetUs: 900_000, callUs: atMs * 1_000 };
+      const figures = { cap: 0, inFlight: 0, safeShare: 0, limit: 16, isLeaving: false, follows: -1, remembers: 0 };
+      const answer = { grant, safeShare: 0, epoch };
+      return { ...figures, ...spans, sequence: atMs, ...told, replica, returnUs: atMs * 1_000 + 900, answer };
+    };
+    const calls = [call(0, 10, {}, 12, 1), call(1, 60, { remembers }, 0, 50), call(1, 90, { remembers: 50 }, 16, 50)];
+    expect((await checker.check({ replicas: 2, losesState: true, calls })).result).toBe(result);
+  });
 
   it.concurrent('is not linearizable by the control, which does not hold the cap that a replica goes on with', async () => {
     const { history } = await play(storeKinds[0]!, { seed: 1, calls: 250, edit: withoutStepFive });

@@ -7,7 +7,7 @@
 import type { Store } from '../../../src/redis/index.js';
 import { type LeaseAnswer, type LeaseCall, readAnswer, readCall } from './lease-call.js';
 
-interface RecordedCall extends LeaseCall {
+export interface RecordedCall extends LeaseCall {
   /** The number of the replica. */
   readonly replica: number;
   /** The number of the one that had its name before; -1: none. */

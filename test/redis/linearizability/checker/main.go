@@ -28,6 +28,8 @@ type call struct {
 	LeaseUs   int64 `json:"leaseUs"`
 	DrainUs   int64 `json:"drainUs"`
 	ForgetUs  int64 `json:"forgetUs"`
+	// The epoch that its replica knows of; 0: none.
+	Remembers int64 `json:"remembers"`
 	CallUs    int64 `json:"callUs"`
 	// When the answer came, or the connection ended. 0: neither happened.
 	ReturnUs int64 `json:"returnUs"`
@@ -39,6 +41,7 @@ type call struct {
 type answer struct {
 	Grant     int64 `json:"grant"`
 	SafeShare int64 `json:"safeShare"`
+	Epoch     int64 `json:"epoch"`
 }
 
 type history struct {
@@ -97,7 +100,7 @@ func longest(info porcupine.LinearizationInfo) []porcupine.Operation {
 
 func (v *verdict) explain(h history, order []porcupine.Operation) {
 	reached := map[*call]bool{}
-	var last interface{} = make(state, h.Replicas)
+	var last interface{} = state{replicas: make([]held, h.Replicas)}
 	for _, operation := range order {
 		each := operation.Input.(*call)
 		reached[each] = true
@@ -114,7 +117,7 @@ func (v *verdict) explain(h history, order []porcupine.Operation) {
 		return
 	}
 	v.Room = room(last.(state), v.StuckAt)
-	for _, each := range last.(state) {
+	for _, each := range last.(state).replicas {
 		v.Holds = append(v.Holds, seats(each, v.StuckAt.ReturnUs))
 	}
 }

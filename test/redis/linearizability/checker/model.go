@@ -15,6 +15,10 @@ import "github.com/anishathalye/porcupine"
 // The store's clock is not in the history. A call runs at some instant between its beginning and its end, so what a
 // replica holds is counted for as long as it must be held on any clock: from the beginning of its call to the end of
 // the other's.
+//
+// A store that lost what it knew begins an epoch. While nobody that calls remembers an earlier one, it cannot know of
+// those that have not called: they are not counted (docs/scale-out.md: what each fault costs). The first that remembers
+// begins another epoch, in which what was granted in between is not counted either.
 type held struct {
 	Sequence   int64
 	Seats      int64
@@ -25,10 +29,18 @@ type held struct {
 	ForgetEnds int64
 	// Another replica has its name now: its calls have no effect.
 	HasFollower bool
+	// The epoch of its last call.
+	Epoch int64
 }
 
-// One record for each replica, by its number. No slice is changed after it was made.
-type state []held
+// No slice is changed after it was made.
+type state struct {
+	// One record for each replica, by its number.
+	replicas []held
+	epoch    int64
+	// One that called in this epoch knew of an earlier one.
+	isRemembered bool
+}
 
 // Between a monotonic clock and the store's, µs.
 const clockError = 2_000
@@ -63,8 +75,8 @@ func most(numbers ...int64) int64 {
 // What others leave of the smallest limit that is in force when `call` ends.
 func room(before state, call *call) int64 {
 	limit, others := call.Limit, int64(0)
-	for replica, h := range before {
-		if replica == call.Replica {
+	for replica, h := range before.replicas {
+		if replica == call.Replica || !before.isRemembered && h.Epoch != before.epoch {
 			continue
 		}
 		others += seats(h, call.ReturnUs)
@@ -76,9 +88,8 @@ func room(before state, call *call) int64 {
 }
 
 func after(before state, call *call, answer *answer, losesState bool) state {
-	next := make(state, len(before))
-	copy(next, before)
-	mine := held{Sequence: call.Sequence, Seats: most(call.Cap, call.InFlight), SafeShare: call.SafeShare, Limit: call.Limit}
+	next := append([]held(nil), before.replicas...)
+	mine := held{Sequence: call.Sequence, Epoch: before.epoch, Seats: most(call.Cap, call.InFlight), SafeShare: call.SafeShare, Limit: call.Limit}
 	if answer != nil {
 		mine.Seats = most(mine.Seats, answer.Grant)
 		mine.SafeShare = most(mine.SafeShare, answer.SafeShare)
@@ -90,14 +101,14 @@ func after(before state, call *call, answer *answer, losesState bool) state {
 		mine.ForgetEnds = 0
 	}
 	if call.IsLeaving {
-		mine = held{Sequence: call.Sequence, Seats: call.InFlight, DrainEnds: call.CallUs + call.DrainUs}
+		mine = held{Sequence: call.Sequence, Epoch: before.epoch, Seats: call.InFlight, DrainEnds: call.CallUs + call.DrainUs}
 		// One that the store had nothing of leaves nothing: its late call may be taken for that of a new one.
-		if call.InFlight == 0 && before[call.Replica].Sequence == 0 {
+		if call.InFlight == 0 && before.replicas[call.Replica].Sequence == 0 {
 			mine = held{}
 		}
 	}
 	next[call.Replica] = mine
-	if call.Follows >= 0 && !call.IsLeaving && before[call.Replica].Sequence == 0 {
+	if call.Follows >= 0 && !call.IsLeaving && before.replicas[call.Replica].Sequence == 0 {
 		place := &next[call.Follows]
 		place.HasFollower, place.LeaseEnds, place.ForgetEnds = true, 0, 0
 		place.DrainEnds = least(place.DrainEnds, call.CallUs+call.DrainUs)
@@ -105,14 +116,39 @@ func after(before state, call *call, answer *answer, losesState bool) state {
 			place.DrainEnds = 0
 		}
 	}
+	return state{next, before.epoch, before.isRemembered}
+}
+
+func withoutSeats(replicas []held, epoch int64) []held {
+	next := append([]held(nil), replicas...)
+	for i, h := range next {
+		if h.Epoch == epoch {
+			next[i] = held{Sequence: h.Sequence, HasFollower: h.HasFollower, Epoch: epoch}
+		}
+	}
 	return next
+}
+
+// The store's epoch when it answers. Only a first epoch has nothing before it.
+func entered(before state, call *call, answer *answer) state {
+	if answer.Epoch > before.epoch {
+		if !before.isRemembered {
+			before.replicas = withoutSeats(before.replicas, before.epoch)
+		}
+		before.isRemembered = before.epoch == 0
+		before.epoch = answer.Epoch
+	}
+	if !call.IsLeaving && call.Remembers > 0 && call.Remembers != before.epoch {
+		before.isRemembered = true
+	}
+	return before
 }
 
 // What the store may hold after the call; nothing when its answer breaks a promise. A store that loses what it knew
 // (`losesState`) may take an old call for a new one, lets a replica keep what it uses before all others have called, and
 // can only guess the safe share of one that stays silent, and what an earlier one of a name still runs.
 func step(before state, call *call, answer *answer, losesState bool) []interface{} {
-	isOld := call.Sequence <= before[call.Replica].Sequence || before[call.Replica].HasFollower
+	isOld := call.Sequence <= before.replicas[call.Replica].Sequence || before.replicas[call.Replica].HasFollower
 	switch {
 	case answer == nil && isOld:
 		return []interface{}{before}
@@ -121,11 +157,14 @@ func step(before state, call *call, answer *answer, losesState bool) []interface
 	case answer.Grant < 0 && isOld, isOld && losesState:
 		return []interface{}{before}
 	// A late farewell of one who has nothing there any more, or whose name another has.
-	case isOld && call.IsLeaving && answer.Grant == 0 && (before[call.Replica].HasFollower || seats(before[call.Replica], call.ReturnUs) == 0):
+	case isOld && call.IsLeaving && answer.Grant == 0 && (before.replicas[call.Replica].HasFollower || seats(before.replicas[call.Replica], call.ReturnUs) == 0):
 		return []interface{}{before}
 	case answer.Grant < 0, isOld, answer.SafeShare > answer.Grant:
 		return nil
+	case losesState && answer.Epoch > 0 && answer.Epoch < before.epoch:
+		return nil
 	}
+	before = entered(before, call, answer)
 	allowed := room(before, call)
 	if losesState {
 		allowed = most(allowed, call.Cap)
@@ -138,18 +177,18 @@ func step(before state, call *call, answer *answer, losesState bool) []interface
 
 func model(replicas int, losesState bool) porcupine.Model {
 	specification := porcupine.NondeterministicModel{
-		Init: func() []interface{} { return []interface{}{make(state, replicas)} },
+		Init: func() []interface{} { return []interface{}{state{replicas: make([]held, replicas)}} },
 		Step: func(before, input, output interface{}) []interface{} {
 			return step(before.(state), input.(*call), output.(*answer), losesState)
 		},
 		Equal: func(a, b interface{}) bool {
 			x, y := a.(state), b.(state)
-			for i := range x {
-				if x[i] != y[i] {
+			for i := range x.replicas {
+				if x.replicas[i] != y.replicas[i] {
 					return false
 				}
 			}
-			return true
+			return x.epoch == y.epoch && x.isRemembered == y.isRemembered
 		},
 	}
 	return specification.ToModel()
