@@ -6,34 +6,36 @@ import { streamText } from 'ai';
 import OpenAI from 'openai';
 import { type Answer, sse } from './upstream.js';
 
+type Fetch = typeof globalThis.fetch;
+
 const model = 'llama';
 const messages = [{ role: 'user' as const, content: 'hello' }];
 
-/** By client: the text that it reads; rejects with what it reports. */
-export const sdkStreams: Readonly<Record<string, (url: string) => Promise<string>>> = {
-  async OpenAI(url) {
-    const client = new OpenAI({ apiKey: 'none', baseURL: `${url}/v1`, maxRetries: 0 });
+/** By client, on a `fetch` of its own if one is given: the text that it reads; rejects with what it reports. */
+export const sdkStreams: Readonly<Record<string, (url: string, fetch?: Fetch) => Promise<string>>> = {
+  async OpenAI(url, fetch = globalThis.fetch) {
+    const client = new OpenAI({ apiKey: 'none', baseURL: `${url}/v1`, maxRetries: 0, fetch });
     let text = '';
     for await (const { choices } of await client.chat.completions.create({ model, messages, stream: true }))
       text += choices[0]?.delta.content ?? '';
     return text;
   },
-  async 'OpenAI, Responses'(url) {
-    const client = new OpenAI({ apiKey: 'none', baseURL: `${url}/v1`, maxRetries: 0 });
+  async 'OpenAI, Responses'(url, fetch = globalThis.fetch) {
+    const client = new OpenAI({ apiKey: 'none', baseURL: `${url}/v1`, maxRetries: 0, fetch });
     let text = '';
     for await (const event of await client.responses.create({ model, input: 'hello', stream: true }))
       if (event.type === 'response.output_text.delta') text += event.delta;
     return text;
   },
-  async Anthropic(url) {
-    const client = new Anthropic({ apiKey: 'none', baseURL: url, maxRetries: 0 });
+  async Anthropic(url, fetch = globalThis.fetch) {
+    const client = new Anthropic({ apiKey: 'none', baseURL: url, maxRetries: 0, fetch });
     let text = '';
     for await (const event of await client.messages.create({ model, max_tokens: 5, messages, stream: true }))
       if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') text += event.delta.text;
     return text;
   },
-  async 'AI SDK'(url) {
-    const provider = createOpenAICompatible({ name: 'local', baseURL: `${url}/v1` });
+  async 'AI SDK'(url, fetch = globalThis.fetch) {
+    const provider = createOpenAICompatible({ name: 'local', baseURL: `${url}/v1`, fetch });
     let text = '';
     const { fullStream } = streamText({ model: provider(model), prompt: 'hello', maxRetries: 0, onError() {} });
     for await (const part of fullStream) {
