@@ -7,7 +7,6 @@ import { below, joinPath } from '../base/schema/path.js';
 import * as s from '../base/schema/schema.js';
 import { asKind, FlowConfigError, nounOf, type PluginRegistry, type Schema, standsFor } from '../index.js';
 import type { ConfigurableKind, PluginReferences, Plugins } from '../types/index.js';
-import { isRecord } from './read-yaml.js';
 
 /** Types that need no declaration: as in llm-d they are there anyway. */
 const defaultTypes = [
@@ -33,7 +32,7 @@ interface Instance {
 const entrySchema = s.object({
   type: s.text('the type name of a plugin'),
   name: s.optional(s.text()),
-  parameters: s.optional(s.value('an object', isRecord)),
+  parameters: s.optional(s.value('an object', s.isRecord)),
 });
 
 export class DeclaredPlugins implements PluginReferences {

@@ -1,7 +1,8 @@
 /** Reads YAML text or parsed objects into documents: the kind of each, its place in messages, and its body. */
 import { describeValue } from '../base/faults/flow-config-error.js';
 import type { Problems } from '../base/problems.js';
-import { isRecord, readYaml, withoutNulls } from './read-yaml.js';
+import { isRecord } from '../base/schema/element.js';
+import { readYaml, withoutNulls } from './read-yaml.js';
 
 /** One Kubernetes-style document. */
 export interface ConfigDocument {

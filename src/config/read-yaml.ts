@@ -72,7 +72,7 @@ export function readOneObject(source: string | object, report: IssueSink): Recor
   const [first, second] = typeof source === 'string' ? readYaml(source, note) : [{ value: source, at: '' }];
   if (second !== undefined) note({ path: second.at, expected: 'one document', got: 'another one' });
   if (!isRight) return undefined;
-  if (isRecord(first?.value)) {
+  if (s.isRecord(first?.value)) {
     const expected = 'a value that does not contain itself';
     const value = withoutNulls(first.value, note, (path, cycle) => note({ path, expected, got: describeValue(cycle) }));
     return isRight ? value : undefined;
@@ -113,9 +113,6 @@ function aliasIssues(document: Document, at: (offset: number) => string): Config
   return issues;
 }
 
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 type Copy = { readonly value: unknown; readonly levels: number };
 
 /**
@@ -132,7 +129,7 @@ export function withoutNulls(
   let isTooDeep = false;
 
   function copyOf(value: unknown, path: string): Copy {
-    if (!isRecord(value) && !Array.isArray(value)) return { value, levels: 0 };
+    if (!s.isRecord(value) && !Array.isArray(value)) return { value, levels: 0 };
     if (above.has(value)) {
       onCycle(path, value);
       return { value, levels: 0 };

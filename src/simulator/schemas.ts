@@ -6,10 +6,7 @@ import type { Schema } from '../index.js';
 export const anyText: Schema<string> = s.value('a text', (given): given is string => typeof given === 'string');
 
 /** An object, and no list. */
-export const fields: Schema<object> = s.value(
-  'an object',
-  (given): given is object => typeof given === 'object' && given !== null && !Array.isArray(given),
-);
+export const fields: Schema<object> = s.value('an object', s.isRecord);
 
 export const hooks: Schema<object> = s.object({
   onProgress: s.optional(s.callable<(done: number) => void>('a function of the part that is done')),
@@ -38,8 +35,7 @@ export function oneOfShapes<T>(
   const expected = `${what === undefined ? '' : `${what}, or `}one of the ${key}s ${names.join(', ')}`;
   return s.element(
     (given, report) => {
-      const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
-      if (!isObject && plain !== undefined) return s.readBy(plain, given, report);
+      if (!s.isRecord(given) && plain !== undefined) return s.readBy(plain, given, report);
       const name: unknown = Reflect.get(Object(given), key);
       const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name] : undefined;
       if (shape !== undefined) return s.readBy(shape, given, report) as T | undefined;

@@ -81,6 +81,19 @@ describe('a tenant whose budget is used up', () => {
     expect(await read('c')).toEqual([401, undefined]);
   });
 
+  it('is named in metrics and in the inspector, with what it has used', async () => {
+    const { post, gateway } = await startGateway(
+      await file({ admin: { token: 'sesame' }, inspector: {} }, [{ requests: 4, per: 'month' }]),
+    );
+    expect((await post(asked, as('a'))).status).toBe(200);
+    const metrics = await (await fetch(`${gateway.url}/metrics`, as('sesame'))).text();
+    const [used] = metrics.split('\n').filter((line) => /flow_control_quota_used\{.*small acme/.test(line));
+    expect(used).toMatch(/group="small acme".*unit="requests".* 1$/);
+    const login = { headers: { authorization: `Basic ${btoa('ops:sesame')}` } };
+    const frame = await (await fetch(`${gateway.url}/inspector?view=json`, login)).json();
+    expect(frame).toMatchObject({ quotas: { rows: [{ group: 'small acme', used: 1, limit: 4, calendar: 'month' }] } });
+  });
+
   it('reads it in headers of answers where the file says so', async () => {
     const text = await file({}, [{ requests: 5, per: 'month' }, { tokens: 1000 }]);
     const { post } = await startGateway({ ...text, budgets: { ...text.budgets, headers: true } });

@@ -40,7 +40,7 @@ const documented: Readonly<Record<string, readonly string[]>> = {
 const mayBeZero = [
   'Faults of plugins per second',
   'Refusals and retries per second by server',
-  'Wait for quotas',
+  'Wait for quotas and budgets',
   'Refused and not reported per second',
   'Requests of tenants at their caps',
   'Gateways in shadow mode',

@@ -154,7 +154,7 @@ type Fields = Readonly<Record<string, unknown>>;
 ): Schema<Output<S>> {
   const check = (payload: zod.ParsePayload): void => {
     const { value: given, issues } = payload;
-    if (!isObject(given)) return void issues.push({ code: 'invalid_type', expected: 'object', input: given });
+    if (!isRecord(given)) return void issues.push({ code: 'invalid_type', expected: 'object', input: given });
     const parts = Object.entries(shape).map(
       ([key, schema]) => [key, readPart(schema, given[key], issues, key)] as const,
     );
@@ -175,7 +175,7 @@ type Fields = Readonly<Record<string, unknown>>;
   return schemaBy(check, { json, shape });
 }
 
-function isObject(value: unknown): value is Fields {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

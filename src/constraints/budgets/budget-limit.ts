@@ -11,10 +11,10 @@ import { warnOperator } from '../../base/faults/warn-operator.js';
 import { Listeners } from '../../base/listeners.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Constraint, RequestWait } from '../../gate/constraint.js';
-import type { QuotaFigure } from '../../gate/reported-figures.js';
+import type { QuotaFigure, QuotaFigures } from '../../gate/reported-figures.js';
 import type { SeatView, ServerAnswer } from '../../gate/server-answer.js';
 import type { ItemView } from '../../tiers/views.js';
-import { correctHolds, type Hold, isRefusal, settleHolds } from '../quotas/quota.js';
+import { correctHolds, type Reserved, settleHolds } from '../quotas/quota.js';
 import { waitIn } from '../quotas/quota-group.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from '../quotas/request-estimate.js';
 import type { ResolvedBudgets } from './budget-options.js';
@@ -32,16 +32,12 @@ export interface Budgets extends Constraint {
 }
 
 /** What one running request holds. */
-interface Reservation {
+interface Reservation extends Reserved {
   readonly endpoint: EndpointView;
   readonly groups: readonly BudgetGroup[];
-  readonly holds: readonly Hold[];
-  readonly averageKey: string;
   readonly model: string;
   /** As it was estimated. */
   readonly cost: number;
-  /** The status that its server answered; undefined before. */
-  status: number | undefined;
 }
 
 export class BudgetLimit implements Budgets {
@@ -55,6 +51,7 @@ export class BudgetLimit implements Budgets {
   /** Hears before the others when budgets of an owner may have room again. */
   readonly owners: Listeners<[owner: string]> = new Listeners();
   private isWarned = false;
+  private unreported = 0;
 
   constructor({ budgets, prices, estimate, wallClock }: ResolvedBudgets) {
     this.estimate = new RequestEstimate({ estimate, output: 'max-tokens', defaultOutputTokens: 1024 });
@@ -114,9 +111,7 @@ export class BudgetLimit implements Budgets {
     if (reservation?.endpoint !== endpoint) return;
     this.reservations.delete(seat);
     const actual = seat.isReported ? this.actual(reservation, seat) : undefined;
-    const told = actual !== undefined && actual.tokens > 0 ? actual : undefined;
-    if (told !== undefined && told.outputTokens > 0) this.estimate.learn(reservation.averageKey, told.outputTokens);
-    settleHolds(reservation.holds, seat, told, isRefusal(reservation.status), nowMs);
+    if (settleHolds(reservation, seat, actual, this.estimate, nowMs)) this.unreported++;
     this.announce(reservation);
   }
 
@@ -126,6 +121,12 @@ export class BudgetLimit implements Budgets {
 
   budgetsOf(fairnessId: string, nowMs: number): readonly QuotaFigure[] {
     return this.table.of(fairnessId, nowMs).flatMap((group) => group.figures(nowMs));
+  }
+
+  /** The budgets of which most is used. */
+  quotas(nowMs: number): QuotaFigures {
+    const { unreported } = this;
+    return { quotas: this.table.mostUsed(nowMs), unreported, ignoredReports: 0, ignoredFigures: 0, refusals: 0 };
   }
 
   saved(nowMs: number): Iterable<SavedBudget> {

@@ -14,6 +14,8 @@ import { calendarSpans, leftOf } from './calendar.js';
 const manyGroups = 10_000;
 /** Groups that are looked at for each new one: so the unused are no more than the used. */
 const lookedAt = 2;
+/** Pages and exporters are told of so many groups. */
+const mostShown = 100;
 /** Longer paths count at so many levels, and as a whole. */
 const mostLevels = 8;
 
@@ -81,6 +83,17 @@ export class BudgetTable {
     // Of one that was saved twice, the one of which more is used.
     for (const each of saved) if (!((this.known.get(each[0])?.[1] ?? 0) > each[1])) this.known.set(each[0], each);
     for (const group of this.groups.values()) this.recall(group, nowMs);
+  }
+
+  /** Figures of the groups of which most is used, among the first 10,000. */
+  mostUsed(nowMs: number): readonly QuotaFigure[] {
+    const seen: { group: BudgetGroup; share: number }[] = [];
+    for (const group of this.groups.values()) {
+      seen.push({ group, share: group.fullness(nowMs) });
+      if (seen.length === manyGroups) break;
+    }
+    seen.sort((a, b) => b.share - a.share);
+    return seen.slice(0, mostShown).flatMap(({ group }) => group.figures(nowMs));
   }
 
   /** What is in use, and what was saved of those whom nobody has needed again. */

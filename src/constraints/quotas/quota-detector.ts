@@ -19,7 +19,7 @@ import type { QuotaFigures } from '../../gate/reported-figures.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { ItemView } from '../../tiers/views.js';
 import { GroupTable } from './group-table.js';
-import { correctHolds, type Hold, isRefusal, settleHolds } from './quota.js';
+import { correctHolds, type Reserved, settleHolds } from './quota.js';
 import { QuotaGroup, waitIn, windowsOf } from './quota-group.js';
 import type { QuotaDetectorOptions, ResolvedQuotaOptions } from './quota-options.js';
 import { groupOfEachEndpoint, quotaOptions, quotaParameters } from './quota-options.js';
@@ -49,14 +49,10 @@ const justBelowFull = 0.9999999999999999;
 const longestExample = 100;
 
 /** What one running request holds at one endpoint, from its dispatch to its end. */
-interface Reservation {
+interface Reservation extends Reserved {
   readonly endpoint: EndpointView;
   readonly groups: readonly QuotaGroup[];
-  readonly holds: readonly Hold[];
-  readonly averageKey: string;
   readonly dispatchedAtMs: number;
-  /** The status that its server answered; undefined before. */
-  status: number | undefined;
   /** Its holds at the endpoint that it went to before. */
   previous: Reservation | undefined;
 }
@@ -185,18 +181,14 @@ class Quotas implements QuotaDetector {
     return new GroupTable(groups, windows);
   }
 
-  private settle({ holds, status, averageKey }: Reservation, seat: SeatView, nowMs: number): void {
-    const isRefused = isRefusal(status);
+  private settle(reservation: Reservation, seat: SeatView, nowMs: number): void {
     const actual = seat.isReported ? this.estimate.actual(seat.usage) : undefined;
-    const isTold = actual !== undefined && actual.tokens > 0;
     if (seat.isReported && actual === undefined) {
       const { promptTokens, completionTokens } = seat.usage;
       const reported = `${promptTokens} and ${completionTokens} tokens`;
       this.ignore('ignoredReports', 1, `a report of usage cannot be right, and the estimate stands: ${reported}`);
     }
-    if (!isTold && !seat.isUnsent && !isRefused) this.counts.unreported++;
-    if (isTold && actual.outputTokens > 0) this.estimate.learn(averageKey, actual.outputTokens);
-    settleHolds(holds, seat, isTold ? actual : undefined, isRefused, nowMs);
+    if (settleHolds(reservation, seat, actual, this.estimate, nowMs)) this.counts.unreported++;
   }
 
   /** Counts what cannot be right, and writes of the first. */

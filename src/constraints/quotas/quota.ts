@@ -2,12 +2,20 @@
 import { type QuotaWindow, rounding, type Taking } from '../../base/quota-window.js';
 import type { SeatView } from '../../gate/server-answer.js';
 import type { QuotaUnit, ReportedQuota } from './rate-limit-headers.js';
-import type { Amounts } from './request-estimate.js';
+import type { Amounts, RequestEstimate } from './request-estimate.js';
 
 /** The part of a quota that one running request holds. */
 export interface Hold {
   readonly quota: Quota;
   readonly taking: Taking;
+}
+
+/** What a running request holds. */
+export interface Reserved {
+  readonly holds: readonly Hold[];
+  readonly averageKey: string;
+  /** The status that its server answered; undefined before. */
+  status: number | undefined;
 }
 
 export class Quota {
@@ -95,23 +103,25 @@ export function correctHolds(holds: readonly Hold[], actual: Amounts, nowMs: num
   }
 }
 
-/** Ends holds. Without `actual` the estimate stands. A refused request was counted, and consumed nothing. */
+/**
+ * Ends what a request holds. Without `actual` the estimate stands, and the answer is true. A refused request was
+ * counted, and consumed nothing.
+ */
 export function settleHolds(
-  holds: readonly Hold[],
+  { holds, averageKey, status }: Reserved,
   { isUnsent }: SeatView,
   actual: Amounts | undefined,
-  isRefused: boolean,
+  estimate: RequestEstimate,
   nowMs: number,
-): void {
+): boolean {
+  const told = actual !== undefined && actual.tokens > 0 ? actual : undefined;
+  const isRefused = status !== undefined && status >= 400 && (status < 500 || status === 529);
+  if (told !== undefined && told.outputTokens > 0) estimate.learn(averageKey, told.outputTokens);
   for (const hold of holds) {
     const { unit } = hold.quota;
     const { amount } = hold.taking;
-    const told = unit === 'requests' ? amount : actual ? actual[unit] : isRefused ? 0 : amount;
-    hold.quota.settle(hold, isUnsent ? 0 : told, nowMs);
+    const units = unit === 'requests' ? amount : told ? told[unit] : isRefused ? 0 : amount;
+    hold.quota.settle(hold, isUnsent ? 0 : units, nowMs);
   }
-}
-
-/** Whether the server did not take the request. */
-export function isRefusal(status: number | undefined): boolean {
-  return status !== undefined && status >= 400 && (status < 500 || status === 529);
+  return told === undefined && !isUnsent && !isRefused;
 }

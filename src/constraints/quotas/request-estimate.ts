@@ -1,5 +1,5 @@
 /** Estimates what a request will consume, and learns from answers. Invariant: finite, from 0 up, whatever it says. */
-import { requestField } from '../../base/request-field.js';
+import { requestField, textIn } from '../../base/request-field.js';
 import type { ItemView, Usage } from '../../tiers/views.js';
 import type { QuotaEstimate, ResolvedQuotaOptions } from './quota-options.js';
 import type { QuotaUnit } from './rate-limit-headers.js';
@@ -65,8 +65,7 @@ export class RequestEstimate {
 
 /** The model that a request asks for; empty where it does not say. */
 export function modelOf({ request }: ItemView): string {
-  const model = requestField(request, 'model');
-  return typeof model === 'string' ? model : '';
+  return textIn(requestField(request, 'model')) ?? '';
 }
 
 export function averageKey(item: ItemView): string {

@@ -7,6 +7,7 @@
 import { configError } from '../../base/faults/flow-config-error.js';
 import { Listeners } from '../../base/listeners.js';
 import { type Definition, define } from '../../base/policy-definition.js';
+import { textIn } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Constraint, RequestWait } from '../../gate/constraint.js';
@@ -59,8 +60,7 @@ class Sessions implements SessionLimit {
   }
 
   sessionOf(item: ItemView): string | undefined {
-    const key = this.settings.by(item);
-    return typeof key === 'string' && key !== '' ? key : undefined;
+    return textIn(this.settings.by(item));
   }
 
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {

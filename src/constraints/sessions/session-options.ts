@@ -1,5 +1,5 @@
 /** The options of `sessionLimit()`, in code and in files, and which session a request belongs to. */
-import { requestField } from '../../base/request-field.js';
+import { requestField, textIn } from '../../base/request-field.js';
 import type { Duration } from '../../base/schema/duration.js';
 import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../../tiers/views.js';
@@ -67,6 +67,6 @@ function readBy(given: unknown, report: s.Report): SessionSettings['by'] | undef
 
 /** Clients choose these names, and a tenant must not get into the session of another. */
 function namedSession({ request, fairnessId }: ItemView): string | undefined {
-  const sessionId = requestField(request, 'sessionId');
-  return typeof sessionId === 'string' && sessionId !== '' ? JSON.stringify([fairnessId, sessionId]) : undefined;
+  const sessionId = textIn(requestField(request, 'sessionId'));
+  return sessionId && JSON.stringify([fairnessId, sessionId]);
 }

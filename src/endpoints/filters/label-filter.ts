@@ -1,6 +1,6 @@
 /** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
 import { type Definition, define } from '../../base/policy-definition.js';
-import { requestField } from '../../base/request-field.js';
+import { requestField, textIn } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import type { EndpointFilter } from './endpoint-filter.js';
 
@@ -55,8 +55,7 @@ export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): Endpoi
     type: 'label-filter',
     classOf({ request }) {
       if (validValues !== undefined) return 'valid';
-      const asked = of === undefined ? requestField(request, field) : of(request);
-      return typeof asked === 'string' && asked !== '' ? asked : undefined;
+      return textIn(of === undefined ? requestField(request, field) : of(request));
     },
     keep(endpoints, requestClass) {
       const values = validValues ?? [requestClass];

@@ -6,10 +6,9 @@ import type { UsageLimitPolicy } from './usage-limit-policy.js';
 const type = 'soft-reflective-ceiling-policy';
 
 const schema: s.Schema<object> = s.element((candidate, report) => {
-  const isObject = typeof candidate === 'object' && candidate !== null && !Array.isArray(candidate);
-  if (!isObject) report('an object without keys');
-  for (const key of isObject ? Object.keys(candidate) : []) report(`nothing: ${type} takes no parameters`, [key]);
-  return isObject ? candidate : undefined;
+  if (!s.isRecord(candidate)) return report('an object without keys');
+  for (const key of Object.keys(candidate)) report(`nothing: ${type} takes no parameters`, [key]);
+  return candidate;
 });
 
 /** Mirrors the saturation for the band of rank `index` (0 is the highest): the band is gated from there up. */

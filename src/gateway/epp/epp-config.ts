@@ -3,7 +3,7 @@ import { Problems } from '../../base/problems.js';
 import { option, row } from '../../base/schema/json-schema.js';
 import * as s from '../../base/schema/schema.js';
 import { type LoadConfigOptions, type LoadedConfig, loadConfig } from '../../config/index.js';
-import { isRecord, readYaml } from '../../config/read-yaml.js';
+import { readYaml } from '../../config/read-yaml.js';
 import { type AdmissionPolicy, defaultRegistry, type FlowControllerOptions } from '../../index.js';
 import type { EndpointsSource } from './follow-endpoints.js';
 import type { ReportedAttribute } from './reported-attributes.js';
@@ -119,7 +119,7 @@ const whileThereIsRoom: AdmissionPolicy = {
 /** Reads the file of an endpoint picker. @throws FlowConfigError that lists every problem */
 export function loadEppConfig(source: string, { registry = defaultRegistry() }: LoadEppConfigOptions = {}): EppConfig {
   const problems = new Problems();
-  const documents = readYaml(source, problems.sink).flatMap(({ value }) => (isRecord(value) ? [value] : []));
+  const documents = readYaml(source, problems.sink).flatMap(({ value }) => (s.isRecord(value) ? [value] : []));
   const isMain = ({ kind }: Record<string, unknown>): boolean => kind === 'EndpointPickerConfig';
   const isRewrite = ({ kind }: Record<string, unknown>): boolean => kind === 'InferenceModelRewrite';
   const main = documents.find(isMain) ?? {};
@@ -178,10 +178,10 @@ function flowDocument(document: Record<string, unknown>, detector: string | unde
   const others = Array.isArray(plugins) ? plugins.filter(({ type }) => !ownTypes.includes(type)) : plugins;
   const detecting = saturationDetector === undefined ? {} : { saturationDetector };
   const body = { ...rest, ...detecting, plugins: others };
-  if (!isRecord(flowControl)) return flowControl === undefined ? body : { ...body, flowControl };
+  if (!s.isRecord(flowControl)) return flowControl === undefined ? body : { ...body, flowControl };
   // llm-d's files give the template of bands a priority, which means nothing.
   const { defaultPriorityBand, ...section } = flowControl;
-  const { priority: _, ...template } = isRecord(defaultPriorityBand) ? defaultPriorityBand : {};
+  const { priority: _, ...template } = s.isRecord(defaultPriorityBand) ? defaultPriorityBand : {};
   return { ...body, flowControl: { ...section, defaultPriorityBand: template } };
 }
 

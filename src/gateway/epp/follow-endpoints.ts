@@ -7,7 +7,7 @@ import { readFileSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { Problems } from '../../base/problems.js';
 import * as s from '../../base/schema/schema.js';
-import { isRecord, readYaml } from '../../config/read-yaml.js';
+import { readYaml } from '../../config/read-yaml.js';
 import type { EndpointPool } from '../../index.js';
 import type { GatewayLog } from '../shared/gateway-log.js';
 
@@ -34,7 +34,7 @@ function readEndpoints(path: string): readonly ListedEndpoint[] {
   const problems = new Problems();
   const [document] = readYaml(readFileSync(path, 'utf8'), problems.sink);
   const { value = {} } = document ?? {};
-  const read = problems.check(endpointsFile, isRecord(value) ? value : {});
+  const read = problems.check(endpointsFile, s.isRecord(value) ? value : {});
   const all = (read?.endpoints ?? []).map(({ name, namespace, address, port = '8000', labels }) => ({
     id: namespace === undefined ? name : `${namespace}/${name}`,
     labels: { ...labels, address: addressOf(address, port) },

@@ -2,6 +2,8 @@
  * One answer made of those of several processes, as JSON. Numbers are added, unless their names say that the highest or
  * the mean counts; rows of one name are one row; of words the first counts. Invariant: what all tell as null stays so.
  */
+import { isRecord } from '../../base/schema/element.js';
+
 const highest = /Ms$|\b(?:saturation|ceiling|priority|endpoints|available(?:Endpoints)?|replicas|limit|ahead)$/;
 const alike =
   /\b(?:resident|maxSessions|elsewhere|sessions.tokens|rows.used|epochChanges|kvCache\w+|running\w+|\w+Size)$/;
@@ -41,8 +43,7 @@ function oneNumber(numbers: readonly number[], name: string): number {
 function oneList(lists: readonly (readonly unknown[])[], listName: string): unknown[] {
   const byName = new Map<string, unknown[]>();
   for (const [place, row] of lists.flatMap((list) => [...list.entries()])) {
-    const isNamed = typeof row === 'object' && row !== null && !Array.isArray(row);
-    const name = isNamed ? JSON.stringify(names.map((each) => Reflect.get(row, each))) : String(place);
+    const name = isRecord(row) ? JSON.stringify(names.map((each) => Reflect.get(row, each))) : String(place);
     byName.set(name, [...(byName.get(name) ?? []), row]);
   }
   const rows = [...byName.values()].map((each) => oneAnswer(each, listName));

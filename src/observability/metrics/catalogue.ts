@@ -184,7 +184,7 @@ export const figures: readonly Figure[] = [
   ),
   quota(
     'max quota_limit quota.limit {unit}',
-    'Units that a quota of a hosted model allows in its span.',
+    'Units that a quota or a budget allows in its span.',
     ({ limit }) => limit,
   ),
   quota(

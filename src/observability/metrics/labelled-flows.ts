@@ -1,7 +1,7 @@
 /** A controller as observers need it, and its waiting requests by fairness ID, as a bounded label tells them apart. */
 
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
-import { requestField } from '../../base/request-field.js';
+import { requestField, textIn } from '../../base/request-field.js';
 import type { ControllerFigures, FlowController, FlowRequest } from '../../index.js';
 
 /** `enqueue` is not called: it tells the compiler the type of the requests. */
@@ -42,7 +42,4 @@ export function eachLabelledFlow(
 }
 
 /** Where a host does not say how it names models. */
-export function modelIn(request: unknown): string | undefined {
-  const model = requestField(request, 'model');
-  return typeof model === 'string' ? model : undefined;
-}
+export const modelIn = (request: unknown): string | undefined => textIn(requestField(request, 'model'));

@@ -7,7 +7,7 @@
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { placesBefore } from '../../base/places-before.js';
 import { put } from '../../base/put.js';
-import { requestField } from '../../base/request-field.js';
+import { requestField, textIn } from '../../base/request-field.js';
 import type { ItemView } from '../views.js';
 
 /** Times of a kind that are remembered. */
@@ -62,8 +62,7 @@ export class FirstTokenTimes {
   }
 
   private modelOf({ request }: ItemView): string {
-    const model = requestField(request, 'model');
-    return typeof model === 'string' ? this.models.of(model) : '';
+    return this.models.of(textIn(requestField(request, 'model')) ?? '');
   }
 }
 

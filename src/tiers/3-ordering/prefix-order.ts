@@ -1,6 +1,6 @@
 /** The request whose beginning is most likely cached goes first, and no request is passed for long. */
 import { type Definition, define } from '../../base/policy-definition.js';
-import { requestField } from '../../base/request-field.js';
+import { requestField, textIn } from '../../base/request-field.js';
 import * as s from '../../base/schema/schema.js';
 import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
@@ -49,7 +49,8 @@ export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
   /** Rises with how lately a request of the key went. */
   const turns = new Map<string | undefined, number>();
   let turn = 0;
-  const keyOf = by === 'fairnessId' ? ({ fairnessId }: ItemView) => fairnessId : affinityKeyOf;
+  const keyOf = ({ fairnessId, request }: ItemView): string | undefined =>
+    by === 'fairnessId' ? fairnessId : textIn(requestField(request, 'affinityKey'));
   const score = (item: ItemView): number => turns.get(keyOf(item)) ?? 0;
   const dispatched = (item: ItemView): void => {
     const key = keyOf(item);
@@ -59,11 +60,6 @@ export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
     if (turns.size > mostKeys) turns.delete(turns.keys().next().value);
   };
   return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score, dispatched } };
-}
-
-function affinityKeyOf({ request }: ItemView): string | undefined {
-  const key = requestField(request, 'affinityKey');
-  return typeof key === 'string' && key !== '' ? key : undefined;
 }
 
 export const prefixOrderPlugin: Definition<OrderingPolicy> = define(type, fileParameters, prefixOrder);

@@ -126,7 +126,10 @@ describe('a budget by flow', () => {
       status: 200,
       headers: { 'x-ratelimit-limit-requests': '3', 'x-ratelimit-remaining-requests': '0' },
     });
-    expect(flow.figures().quotas?.quotas).toMatchObject([{ group: 'the pool', limit: 3, isLearnt: true }]);
+    expect(flow.figures().quotas?.quotas).toMatchObject([
+      { group: 'tenant a', limit: 10, used: 0, reserved: 1, isLearnt: false },
+      { group: 'the pool', limit: 3, isLearnt: true },
+    ]);
     expect(own.budgetsOf('a', 0)).toMatchObject([{ group: 'tenant a', limit: 10, used: 0, reserved: 1, owner: 'a' }]);
   });
 });
@@ -284,6 +287,27 @@ describe('a budget in money', () => {
 });
 
 describe('many senders', () => {
+  it('are told to exporters where most is used, a hundred at most', () => {
+    const { flow, now, clock } = world(byFlow({ unit: 'requests', limit: 400, per: '1h' }));
+    for (let sender = 1; sender <= 250; sender++) for (let i = 0; i < sender; i++) now(`sender-${sender}`).release();
+    const told = flow.figures().quotas?.quotas ?? [];
+    expect(told).toHaveLength(100);
+    expect(told[0]).toMatchObject({ group: 'tenant sender-250', owner: 'sender-250', used: 250, limit: 400 });
+    expect(told[99]).toMatchObject({ owner: 'sender-151', used: 151 });
+    clock.advance(hourMs);
+    now('sender-3').release();
+    expect(flow.figures().quotas?.quotas[0]).toMatchObject({ owner: 'sender-3', used: 1 });
+  });
+
+  it('that end without a report are counted', () => {
+    const { flow, now } = world(byFlow({ unit: 'tokens', limit: 1_000 }));
+    now('a').release();
+    const told = now('a');
+    told.report({ promptTokens: 4, completionTokens: 2 });
+    told.release();
+    expect(flow.figures().quotas).toMatchObject({ unreported: 1, refusals: 0 });
+  });
+
   it('are remembered while they use something, and are forgotten after that without a pause', () => {
     const { now, detector, clock } = world(byFlow({ unit: 'requests', limit: 5, per: '1s' }));
     const groups = () => Reflect.get(Reflect.get(detector, 'table'), 'groups').size;
