@@ -64,6 +64,8 @@ export class RequestState extends NodeExchange<GatewayHttpRequest> {
   ownsCors = false;
   /** The time that it waited, in all attempts together. */
   queuedMs = 0;
+  /** When its last attempt got its seat. The lease tells the instant of its operation, which others may share. */
+  seatedAtMs: number | undefined = undefined;
   /** From its arrival to the first token of a streamed answer. */
   ttftMs: number | undefined = undefined;
   /** True when the client gets the answer of a server. */

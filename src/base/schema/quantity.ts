@@ -9,23 +9,11 @@ const notation = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?
 const longestText = 40;
 
 /** Suffix → base and exponent. */
-const suffixes: Readonly<Record<string, readonly [base: bigint, exponent: number]>> = {
-  n: [10n, -9],
-  u: [10n, -6],
-  m: [10n, -3],
-  k: [10n, 3],
-  M: [10n, 6],
-  G: [10n, 9],
-  T: [10n, 12],
-  P: [10n, 15],
-  E: [10n, 18],
-  Ki: [2n, 10],
-  Mi: [2n, 20],
-  Gi: [2n, 30],
-  Ti: [2n, 40],
-  Pi: [2n, 50],
-  Ei: [2n, 60],
-};
+const suffixes = /* @__PURE__ */ new Map<string, readonly [base: bigint, exponent: number]>([
+  ...[...'num'].map((suffix, index) => [suffix, [10n, 3 * index - 9]] as const),
+  ...[...'kMGTPE'].map((suffix, index) => [suffix, [10n, 3 * index + 3]] as const),
+  ...[...'KMGTPE'].map((letter, index) => [`${letter}i`, [2n, 10 * index + 10]] as const),
+]);
 
 /** A quantity of Kubernetes, an integer rounded away from zero; NaN for none. Maybe negative, or not a safe integer. */
 export function parseQuantity(value: number | string): number {
@@ -34,7 +22,7 @@ export function parseQuantity(value: number | string): number {
   if (match === null) return NaN;
   const [, sign, digits = '', suffix = '', exponentText = '0'] = match;
   const [whole = '', fraction = ''] = digits.split('.');
-  const [base, exponent] = suffixes[suffix] ?? [10n, Number(exponentText)];
+  const [base, exponent] = suffixes.get(suffix) ?? [10n, Number(exponentText)];
   const numerator = BigInt(whole + fraction) * base ** BigInt(Math.max(exponent, 0));
   const denominator = 10n ** BigInt(fraction.length) * base ** BigInt(Math.max(-exponent, 0));
   const magnitude = Math.min(Number((numerator + denominator - 1n) / denominator), Number.MAX_VALUE);

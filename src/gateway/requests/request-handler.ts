@@ -336,6 +336,7 @@ export class RequestHandler {
       if (body !== undefined && bytes !== undefined) state.body = lookedThrough(body, bytes, rankFields);
       state.attempts.push(endpoint.id);
       this.parts.counters.sentTo(endpoint.id);
+      state.seatedAtMs = performance.now();
       state.queuedMs += state.granted?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidFor } = config.retry;
       const mayRetry = enabled && state.attempts.length <= max && (state.bytes?.length ?? 0) <= maxBodyBytes;

@@ -7,10 +7,11 @@ type LogLine = { readonly level: LogLevel; readonly fields: LogFields };
 
 /** `isSent`: the whole answer; `cutBy`: who cut it short. A drop alone is no warning: the `drops` lines have it too. */
 export function requestLogLine(state: RequestState, isSent: boolean, cutBy: Cut, showsTenants: boolean): LogLine {
-  const { id, req, res, path, model, attempts, drop, failureCode, lease } = state;
+  const { id, req, res, path, model, attempts, drop, failureCode, lease, seatedAtMs } = state;
   const isEvicted = lease?.isEvicted === true;
   const { fairnessId = state.sender?.tenant, priority = state.sender?.priority } = state.classification ?? {};
   const { promptTokens = 0, completionTokens = 0 } = lease?.usage ?? {};
+  const endedAtMs = performance.now();
   const fields: LogFields = {
     id,
     method: req.method,
@@ -29,7 +30,8 @@ export function requestLogLine(state: RequestState, isSent: boolean, cutBy: Cut,
     estimate: state.size?.told,
     promptTokens: promptTokens || undefined,
     completionTokens: completionTokens || undefined,
-    durationMs: Math.round(performance.now() - state.startedAtMs),
+    heldMs: drop || seatedAtMs === undefined ? undefined : Math.round(endedAtMs - seatedAtMs),
+    durationMs: Math.round(endedAtMs - state.startedAtMs),
     ended: isSent ? undefined : (cutBy ?? 'client') === 'client' ? 'client-left' : 'cut-short',
   };
   return { level: failureCode === undefined ? 'info' : 'warn', fields };

@@ -55,21 +55,21 @@ function serverOf(rows: readonly TraceRow[], servers: number, maxConcurrency: nu
   throw new FlowConfigError('calibration', [{ path: '', expected, got }]);
 }
 
-/** The time that it was not in the queue. */
+/** The time that it was served. */
 function withServiceTime(row: TraceRow): TraceRow {
-  const { totalMs, queuedMs = 0 } = row;
-  return totalMs === undefined ? row : { ...row, serviceMs: row.serviceMs ?? Math.max(0, totalMs - queuedMs) };
+  const { totalMs, queuedMs = 0, heldMs, serviceMs = heldMs } = row;
+  return totalMs === undefined ? row : { ...row, serviceMs: serviceMs ?? Math.max(0, totalMs - queuedMs) };
 }
 
 /** Logs round each time to 1 ms: of two requests, one after the other, the later one seems to begin before. */
 const roundingMs = 2;
 
-/** Requests in flight at once, at most; those that waited at the gateway were not. */
+/** Requests in flight at once, at most; those that waited at the gateway, or were still to come, were not. */
 function peakOf(rows: readonly TraceRow[]): number {
-  const spans = rows.map(({ arrivalMs, queuedMs = 0, serviceMs = 0, totalMs = queuedMs + serviceMs }) => ({
-    fromMs: arrivalMs + Math.min(queuedMs, totalMs),
-    toMs: arrivalMs + Math.max(totalMs - roundingMs, Math.min(queuedMs, totalMs)),
-    amount: 1,
-  }));
+  const spans = rows.map(({ arrivalMs, queuedMs = 0, serviceMs = 0, totalMs = queuedMs + serviceMs, heldMs }) => {
+    const toMs = arrivalMs + totalMs;
+    const fromMs = toMs - (heldMs ?? Math.max(0, totalMs - queuedMs));
+    return { fromMs, toMs: Math.max(toMs - roundingMs, fromMs), amount: 1 };
+  });
   return courseOf(spans).peak;
 }

@@ -1,10 +1,12 @@
 /** The gateway's log: what a line says of a request, of drops, and of a reload. */
-import { describe, expect, it } from 'vitest';
-import { type LogFields, lineLog, loadGatewayConfig } from '../../../src/gateway/index.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createGateway, type LogFields, lineLog, loadGatewayConfig } from '../../../src/gateway/index.js';
 import { changesBetween } from '../../../src/gateway/settings/config-changes.js';
+import { readTrace, scenarioFromTrace } from '../../../src/simulator/index.js';
 import { until } from '../../integration/support/until.js';
 import { fileOf, type Started, startGateway } from '../support/gateway.js';
-import { sse, startUpstream } from '../support/upstream.js';
+import { serve, sse, startUpstream } from '../support/upstream.js';
 
 const chat = { model: 'llama', messages: [{ role: 'user', content: 'hello' }] };
 const keys = [
@@ -49,6 +51,43 @@ describe('the line of a request', () => {
     const discreet = await startGateway({ ...file, log: { tenants: false } });
     await discreet.post(chat, as('sk-mesh', headers));
     expect((await requestLines(discreet, 1))[0]).toMatchObject({ tenant: undefined, priority: -5 });
+  });
+
+  it('says how long it held its seat, without its upload and its wait, so that a log tells who ran beside whom', async () => {
+    const busy = setInterval(() => {
+      for (const untilMs = performance.now() + 8; performance.now() < untilMs; );
+    }, 12);
+    onTestFinished(() => clearInterval(busy));
+    const upstream = await startUpstream((received) => setTimeout(() => serve(received, 0), 10));
+    const lines: string[] = [];
+    const config = loadGatewayConfig(fileOf([upstream.url], {}, 4));
+    const gateway = await createGateway(config, { log: lineLog('json', (line) => lines.push(line)) });
+    onTestFinished(async () => void (await gateway.close()));
+    const inPieces = (): ReadableStream<Uint8Array> => {
+      const bytes = Buffer.from(JSON.stringify(chat));
+      return new ReadableStream({
+        async start(controller) {
+          controller.enqueue(bytes.subarray(0, 9));
+          await pause(40);
+          controller.enqueue(bytes.subarray(9));
+          controller.close();
+        },
+      });
+    };
+    const client = async (): Promise<void> => {
+      for (let turn = 0; turn < 8; turn++) {
+        const body = turn % 2 === 0 ? inPieces() : JSON.stringify(chat);
+        const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': 'application/json' } };
+        await (await fetch(`${gateway.url}/v1/chat/completions`, init as RequestInit)).text();
+      }
+    };
+    await Promise.all(Array.from({ length: 12 }, client));
+    const { rows } = readTrace(lines.join(''));
+    expect(rows).toHaveLength(96);
+    // The pieces of an upload come 40 ms apart: that time is neither in the queue nor in a seat.
+    const uploaded = rows.filter(({ totalMs = 0, queuedMs = 0, heldMs = 0 }) => totalMs - queuedMs - heldMs >= 20);
+    expect(uploaded.length).toBeGreaterThan(0);
+    expect(scenarioFromTrace(rows)).toMatchObject({ plugins: [{ parameters: { maxConcurrency: 4 } }] });
   });
 
   it('says why flow control dropped it, with what policy and code', async () => {
