@@ -55,9 +55,18 @@ describe.runIf(hasGo && storeKinds.length > 0)('a history of leases', () => {
       epoch: number,
     ): RecordedCall => {
       const spans = { leaseUs: 200_000, drainUs: 300_000, forgetUs: 900_000, callUs: atMs * 1_000 };
-      const figures = { cap: 0, inFlight: 0, safeShare: 0, limit: 16, isLeaving: false, follows: -1, remembers: 0 };
+      const figures = { cap: 0, inFlight: 0, safeShare: 0, limit: 16, isLeaving: false, remembers: 0 };
       const answer = { grant, safeShare: 0, epoch };
-      return { ...figures, ...spans, sequence: atMs, ...told, replica, returnUs: atMs * 1_000 + 900, answer };
+      return {
+        ...figures,
+        ...spans,
+        sequence: atMs,
+        ...told,
+        replica,
+        name: `${replica}`,
+        returnUs: atMs * 1_000 + 900,
+        answer,
+      };
     };
     const calls = [call(0, 10, {}, 12, 1), call(1, 60, { remembers }, 0, 50), call(1, 90, { remembers: 50 }, 16, 50)];
     expect((await checker.check({ replicas: 2, losesState: true, calls })).result).toBe(result);

@@ -10,8 +10,8 @@ import { type LeaseAnswer, type LeaseCall, readAnswer, readCall } from './lease-
 export interface RecordedCall extends LeaseCall {
   /** The number of the replica. */
   readonly replica: number;
-  /** The number of the one that had its name before; -1: none. */
-  readonly follows: number;
+  /** Those that had its name before have lower numbers. */
+  readonly name: string;
   readonly callUs: number;
   /** When the answer came, or the connection ended: nothing runs after that. */
   returnUs: number;
@@ -51,12 +51,12 @@ export function recorded(
   faults: CallFaults,
   random: () => number,
   edit: (text: string) => string,
-  follows: number,
+  name: string,
 ): Wire {
   const replica = history.replicas++;
 
   async function send(...[script, keys, args]: Parameters<Store['run']>): Promise<unknown> {
-    const call: RecordedCall = { ...readCall(args), replica, follows, callUs: nowUs(), returnUs: 0, answer: undefined };
+    const call: RecordedCall = { ...readCall(args), replica, name, callUs: nowUs(), returnUs: 0, answer: undefined };
     history.calls.push(call);
     try {
       const reply = await server.run({ ...script, text: edit(script.text) }, keys, args);

@@ -58,8 +58,8 @@ export async function play(
       enableReadyCheck: false,
     });
     redis.on('error', () => {});
-    const wire = recorded(redisStore(redis), history, faults, random, edit, before?.wire.replica ?? -1);
     const name = before?.name ?? `replica-${made++}`;
+    const wire = recorded(redisStore(redis), history, faults, random, edit, name);
     const options = { pool: 'history', replica: name, maxConcurrency: limit, random, ...spans };
     const shared = sharedConcurrency(wire.store, options);
     const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });

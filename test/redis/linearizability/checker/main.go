@@ -17,17 +17,17 @@ import (
 
 type call struct {
 	Replica int `json:"replica"`
-	// The replica that had its name before; -1: none.
-	Follows   int   `json:"follows"`
-	Sequence  int64 `json:"sequence"`
-	Cap       int64 `json:"cap"`
-	InFlight  int64 `json:"inFlight"`
-	SafeShare int64 `json:"safeShare"`
-	Limit     int64 `json:"limit"`
-	IsLeaving bool  `json:"isLeaving"`
-	LeaseUs   int64 `json:"leaseUs"`
-	DrainUs   int64 `json:"drainUs"`
-	ForgetUs  int64 `json:"forgetUs"`
+	// Those that had its name before have lower numbers.
+	Name      string `json:"name"`
+	Sequence  int64  `json:"sequence"`
+	Cap       int64  `json:"cap"`
+	InFlight  int64  `json:"inFlight"`
+	SafeShare int64  `json:"safeShare"`
+	Limit     int64  `json:"limit"`
+	IsLeaving bool   `json:"isLeaving"`
+	LeaseUs   int64  `json:"leaseUs"`
+	DrainUs   int64  `json:"drainUs"`
+	ForgetUs  int64  `json:"forgetUs"`
 	// The epoch that its replica knows of; 0: none.
 	Remembers int64 `json:"remembers"`
 	CallUs    int64 `json:"callUs"`

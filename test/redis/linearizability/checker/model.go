@@ -20,6 +20,7 @@ import "github.com/anishathalye/porcupine"
 // those that have not called: they are not counted (docs/scale-out.md: what each fault costs). The first that remembers
 // begins another epoch, in which what was granted in between is not counted either.
 type held struct {
+	Name       string
 	Sequence   int64
 	Seats      int64
 	SafeShare  int64
@@ -89,7 +90,7 @@ func room(before state, call *call) int64 {
 
 func after(before state, call *call, answer *answer, losesState bool) state {
 	next := append([]held(nil), before.replicas...)
-	mine := held{Sequence: call.Sequence, Epoch: before.epoch, Seats: most(call.Cap, call.InFlight), SafeShare: call.SafeShare, Limit: call.Limit}
+	mine := held{Name: call.Name, Sequence: call.Sequence, Epoch: before.epoch, Seats: most(call.Cap, call.InFlight), SafeShare: call.SafeShare, Limit: call.Limit}
 	if answer != nil {
 		mine.Seats = most(mine.Seats, answer.Grant)
 		mine.SafeShare = most(mine.SafeShare, answer.SafeShare)
@@ -101,29 +102,41 @@ func after(before state, call *call, answer *answer, losesState bool) state {
 		mine.ForgetEnds = 0
 	}
 	if call.IsLeaving {
-		mine = held{Sequence: call.Sequence, Epoch: before.epoch, Seats: call.InFlight, DrainEnds: call.CallUs + call.DrainUs}
+		mine = held{Name: call.Name, Sequence: call.Sequence, Epoch: before.epoch, Seats: call.InFlight, DrainEnds: call.CallUs + call.DrainUs}
 		// One that the store had nothing of leaves nothing: its late call may be taken for that of a new one.
 		if call.InFlight == 0 && before.replicas[call.Replica].Sequence == 0 {
-			mine = held{}
+			mine = held{Name: call.Name}
 		}
 	}
 	next[call.Replica] = mine
-	if call.Follows >= 0 && !call.IsLeaving && before.replicas[call.Replica].Sequence == 0 {
-		place := &next[call.Follows]
+	return state{next, before.epoch, before.isRemembered}
+}
+
+// The first call of a replica ends the places of those that had its name, also of several that were not heard between.
+func followed(before state, call *call, losesState bool) state {
+	if call.IsLeaving || before.replicas[call.Replica].Sequence > 0 {
+		return before
+	}
+	before.replicas = append([]held(nil), before.replicas...)
+	for i := range before.replicas[:call.Replica] {
+		place := &before.replicas[i]
+		if place.Name != call.Name || place.HasFollower {
+			continue
+		}
 		place.HasFollower, place.LeaseEnds, place.ForgetEnds = true, 0, 0
 		place.DrainEnds = least(place.DrainEnds, call.CallUs+call.DrainUs)
 		if losesState {
 			place.DrainEnds = 0
 		}
 	}
-	return state{next, before.epoch, before.isRemembered}
+	return before
 }
 
 func withoutSeats(replicas []held, epoch int64) []held {
 	next := append([]held(nil), replicas...)
 	for i, h := range next {
 		if h.Epoch == epoch {
-			next[i] = held{Sequence: h.Sequence, HasFollower: h.HasFollower, Epoch: epoch}
+			next[i] = held{Name: h.Name, Sequence: h.Sequence, HasFollower: h.HasFollower, Epoch: epoch}
 		}
 	}
 	return next
@@ -153,7 +166,7 @@ func step(before state, call *call, answer *answer, losesState bool) []interface
 	case answer == nil && isOld:
 		return []interface{}{before}
 	case answer == nil:
-		return []interface{}{before, after(before, call, nil, losesState)}
+		return []interface{}{before, after(followed(before, call, losesState), call, nil, losesState)}
 	case answer.Grant < 0 && isOld, isOld && losesState:
 		return []interface{}{before}
 	// A late farewell of one who has nothing there any more, or whose name another has.
@@ -164,7 +177,7 @@ func step(before state, call *call, answer *answer, losesState bool) []interface
 	case losesState && answer.Epoch > 0 && answer.Epoch < before.epoch:
 		return nil
 	}
-	before = entered(before, call, answer)
+	before = followed(entered(before, call, answer), call, losesState)
 	allowed := room(before, call)
 	if losesState {
 		allowed = most(allowed, call.Cap)
