@@ -2,6 +2,7 @@
  * The available members of a pool: not ill, draining or marked as overloaded. Each controller judges its pool by one.
  * Invariant: `refresh(nowMs)` brings `endpoints` to that instant; another array whenever something of it changed.
  */
+import { sum } from '../base/sum.js';
 import type { EndpointView, PoolView } from './endpoint.js';
 import type { Endpoint, SeatPool } from './seat-pool.js';
 
@@ -22,17 +23,11 @@ export class AvailablePool implements PoolView {
   }
 
   get inFlightRequests(): number {
-    if (this.isWhole) return this.pool.inFlightRequests;
-    let sum = 0;
-    for (const endpoint of this.endpoints) sum += endpoint.inFlightRequests;
-    return sum;
+    return this.isWhole ? this.pool.inFlightRequests : sum(this.endpoints, (endpoint) => endpoint.inFlightRequests);
   }
 
   get inFlightTokens(): number {
-    if (this.isWhole) return this.pool.inFlightTokens;
-    let sum = 0;
-    for (const endpoint of this.endpoints) sum += endpoint.inFlightTokens;
-    return sum;
+    return this.isWhole ? this.pool.inFlightTokens : sum(this.endpoints, (endpoint) => endpoint.inFlightTokens);
   }
 
   /** O(1), and O(members) after a change. */

@@ -92,7 +92,7 @@ export async function createGateway(
   const shared = await SharedState.connect(config.sharedState, log, workers);
   // Each worker has a part of the requests, and a file of its own.
   const file = config.budgets?.file?.concat(workers === undefined ? '' : `.${workers.place.worker}`);
-  const state = file === undefined ? undefined : budgetState(file, log);
+  const state = file === undefined ? undefined : await budgetState(file, log);
   const running = new RunningGateway(config, log, undici, promClient, shared, ws, state);
   try {
     if (telemetry !== undefined) running.tell(telemetry);

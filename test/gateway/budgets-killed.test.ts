@@ -17,7 +17,7 @@ it('keeps what was written five seconds ago or earlier, and its lock goes to the
     `import { budgetState } from ${source('gateway/shared/budget-state.ts')};
      import { budgets } from ${source('spending/index.ts')};
      const quotas = budgets({ budgets: [{ by: 'flow', limits: [{ unit: 'requests', limit: 9, per: 'month' }] }] });
-     const state = budgetState(${JSON.stringify(state)}, () => {});
+     const state = await budgetState(${JSON.stringify(state)}, () => {});
      state.follow(() => quotas);
      const used = () => quotas.budgetsOf('a', performance.now())[0].used;
      const item = { fairnessId: 'a', request: {}, tokens: 0 };

@@ -3,8 +3,10 @@
  * at all. Who is killed loses at most what was used since. Invariant: one process of a machine at a time has the file;
  * one that cannot be read is kept aside, and the budgets begin with what could be read of it.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseJson } from '../../base/stream/content-pieces.js';
 import { FlowConfigError } from '../../index.js';
 import type { Budgets, SavedBudget } from '../../spending/index.js';
 import type { GatewayLog } from './gateway-log.js';
@@ -13,6 +15,10 @@ const everyMs = 5_000;
 const head = { headgate: 'budgets', version: 1 };
 /** Lines that are written before others have their turn: budgets may be a million. */
 const linesAtOnce = 1_000;
+/** So much of a file is read: a million budgets of long names, which take 400 MB of memory. */
+const mostBytes = 2 ** 28;
+/** A disk that takes longer, ms, does not keep the process from its end. */
+const longestEndMs = 10_000;
 
 export interface BudgetState {
   /** From now on the file follows the budgets that `source` names. */
@@ -21,56 +27,71 @@ export interface BudgetState {
   stop(): Promise<void>;
 }
 
-/** @throws FlowConfigError when another process has the file, or it cannot be written */
-export function budgetState(file: string, log: GatewayLog): BudgetState {
+/** @throws (rejects) FlowConfigError when another process has the file, or it cannot be written */
+export async function budgetState(file: string, log: GatewayLog): Promise<BudgetState> {
   takeLock(`${file}.lock`);
-  const saved = savedIn(file, log);
+  const saved = await savedIn(file, log);
   let source = (): Budgets | undefined => undefined;
   let timer: NodeJS.Timeout | undefined;
-  let writing = Promise.resolve();
+  let writing: Promise<void> | undefined;
+  let isFailing = false;
+  const tell = (fails: boolean, message: string, error?: string): void => {
+    if (fails !== isFailing) log(fails ? 'error' : 'info', 'budget-state', { message, error });
+    isFailing = fails;
+  };
   async function write(): Promise<void> {
     try {
       const lines = linesOf(source()?.saved(performance.now()) ?? []);
       await writeFile(`${file}.next`, lines, { mode: 0o600, flush: true });
       await rename(`${file}.next`, file);
+      tell(false, `budgets are saved in ${file} again`);
     } catch (error) {
-      log('error', 'budget-state', { message: 'budgets were not saved', error: String(error) });
+      tell(true, `budgets are not saved in ${file}, which has what was used before`, String(error));
     }
+    writing = undefined;
   }
   return {
     follow(given) {
       source = given;
       source()?.restore(saved, performance.now());
       timer = setInterval(() => {
-        writing = writing.then(write);
+        writing ??= write();
       }, everyMs).unref();
     },
     async stop() {
       clearInterval(timer);
-      await writing.then(write);
-      rmSync(`${file}.lock`, { force: true });
+      const last = (writing ?? Promise.resolve()).then(write).then(() => rm(`${file}.lock`, { force: true }));
+      const isLate = await Promise.race([last.catch(() => {}), pause(longestEndMs, true, { ref: false })]);
+      if (isLate === true) tell(true, `budgets are not saved: ${file} took longer than ${longestEndMs} ms`);
     },
   };
 }
 
 /** What the file has. */
-function savedIn(file: string, log: GatewayLog): readonly SavedBudget[] {
-  let text: string;
+async function savedIn(file: string, log: GatewayLog): Promise<readonly SavedBudget[]> {
+  const saved: SavedBudget[] = [];
+  let [first, isWhole, size]: [unknown, boolean, number] = [undefined, false, 0];
   try {
-    text = readFileSync(file, 'utf8');
+    const handle = await open(file);
+    size = (await handle.stat()).size;
+    for await (const text of handle.readLines({ end: mostBytes })) {
+      const line = parseJson(text);
+      first ??= Object(line);
+      if (isSaved(line)) saved.push(line);
+      else isWhole ||= Object(line).end === saved.length;
+    }
   } catch (error) {
     if (Object(error).code === 'ENOENT') return [];
     throw notOurs(String(error));
   }
-  const [first, ...rest] = text.split('\n').map(parsed);
   const { headgate, version = 'unknown' } = Object(first);
   const isOurs = headgate === head.headgate && version === head.version;
-  const saved = isOurs ? rest.filter(isSaved) : [];
-  if (isOurs && rest.some((line) => Object(line).end === saved.length)) return saved;
-  renameSync(file, `${file}.bad`);
-  const what = isOurs ? `it is cut: ${saved.length} of it count` : `its version is ${version}: budgets begin anew`;
+  if (isOurs && isWhole) return saved;
+  await rename(file, `${file}.bad`);
+  const cut = size > mostBytes ? 'it is longer than 256 MiB' : 'it is cut';
+  const what = isOurs ? `${cut}: ${saved.length} of it count` : `its version is ${version}: budgets begin anew`;
   log('error', 'budget-state', { message: `${file} cannot be read whole, and is now ${file}.bad; ${what}` });
-  return saved;
+  return isOurs ? saved : [];
 }
 
 function* linesOf(saved: Iterable<SavedBudget>): Generator<string, void> {
@@ -83,14 +104,6 @@ function* linesOf(saved: Iterable<SavedBudget>): Generator<string, void> {
     lines = [];
   }
   yield `${[...lines, JSON.stringify({ end: count })].join('\n')}\n`;
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 function isSaved(line: unknown): line is SavedBudget {

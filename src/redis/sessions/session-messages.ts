@@ -1,4 +1,5 @@
 /** Messages of replicas about sessions, with spans and no instants: clocks differ. Invariant: all is bounded. */
+import { parseJson } from '../../base/stream/content-pieces.js';
 import type { SessionClaim } from '../../types/index.js';
 
 export type SessionMessage =
@@ -15,30 +16,23 @@ export const mostSessions = 100;
 type Fields = Readonly<Record<string, unknown>>;
 
 export function readMessage(text: string): SessionMessage | undefined {
-  try {
-    const message = JSON.parse(text) as Fields;
-    const { kind, from, sessions, name, isUnsent } = message;
-    if (!isText(from, longestName)) return undefined;
-    if (kind === 'new') return { kind, from };
-    if (kind === 'ended' && isText(name, longestName)) return { kind, from, name, isUnsent: isUnsent === true };
-    if (kind !== 'held' || !Array.isArray(sessions)) return undefined;
-    return { kind, from, sessions: sessions.slice(0, mostSessions).flatMap(readSession) };
-  } catch {
-    return undefined;
-  }
+  const { kind, from, sessions, name, isUnsent }: Fields = Object(parseJson(text));
+  if (!isText(from, longestName)) return undefined;
+  if (kind === 'new') return { kind, from };
+  if (kind === 'ended' && isText(name, longestName)) return { kind, from, name, isUnsent: isUnsent === true };
+  if (kind !== 'held' || !Array.isArray(sessions)) return undefined;
+  return { kind, from, sessions: sessions.slice(0, mostSessions).flatMap(readSession) };
 }
 
 function readSession(given: unknown): SessionClaim[] {
-  if (typeof given !== 'object' || given === null) return [];
-  const { name, endpoint, tokens, forMs, prefix } = given as Fields;
+  const { name, endpoint, tokens, forMs, prefix }: Fields = Object(given);
   const isOne =
     isText(name, longestName) && isText(endpoint, longestEndpoint) && isAmount(tokens) && isAmount(forMs) && forMs > 0;
   return isOne ? [{ name, endpoint, tokens, forMs, prefix: readPrefix(prefix) }] : [];
 }
 
 function readPrefix(given: unknown): SessionClaim['prefix'] {
-  if (typeof given !== 'object' || given === null) return undefined;
-  const { id, tokens } = given as Fields;
+  const { id, tokens }: Fields = Object(given);
   return isText(id, longestName) && isAmount(tokens) ? { id, tokens } : undefined;
 }
 
