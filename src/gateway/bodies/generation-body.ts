@@ -79,8 +79,7 @@ export class GenerationBodyReader {
       return span && bytes.toString('utf8', span.start, Math.min(span.end, span.start + mostBytes));
     };
     const model = readModel(textOf('model', longestModel + 1));
-    const prompt = prompts.find((name) => spans.has(name));
-    const begin = prompt === undefined ? undefined : textOf(prompt, prefixBytes);
+    const begin = textOf(prompts.find((name) => spans.has(name)) ?? '', prefixBytes);
     const countOf = (name: string): number | undefined => readCount(name, textOf(name, longestNumber));
     const limit = largest(outputLimits.map(countOf));
     const answers = Math.max(largest(answerCounts.map(countOf)) ?? 1, 1);

@@ -50,6 +50,5 @@ export function encodingOf({ req }: RequestState): ContentEncoding | undefined {
   if (encoding === 'x-gzip') return 'gzip';
   if (encoding === 'gzip' || encoding === 'deflate' || encoding === 'br') return encoding;
   const message = 'The body must be sent as it is, or packed by one of gzip, deflate and br.';
-  const taken = { ...uploadEnds, 'accept-encoding': 'gzip, deflate, br' };
-  throw new ApiError(415, 'unsupported_encoding', message, taken);
+  throw new ApiError(415, 'unsupported_encoding', message, { ...uploadEnds, 'accept-encoding': 'gzip, deflate, br' });
 }

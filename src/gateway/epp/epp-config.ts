@@ -176,8 +176,7 @@ export function loadEppConfig(source: string, { registry = defaultRegistry() }: 
 function flowDocument(document: Record<string, unknown>, detector: string | undefined): object {
   const { plugins = [], flowControl, saturationDetector = detector && { pluginRef: detector }, ...rest } = document;
   const others = Array.isArray(plugins) ? plugins.filter(({ type }) => !ownTypes.includes(type)) : plugins;
-  const detecting = saturationDetector === undefined ? {} : { saturationDetector };
-  const body = { ...rest, ...detecting, plugins: others };
+  const body = { ...rest, ...(saturationDetector !== undefined && { saturationDetector }), plugins: others };
   if (!s.isRecord(flowControl)) return flowControl === undefined ? body : { ...body, flowControl };
   // llm-d's files give the template of bands a priority, which means nothing.
   const { defaultPriorityBand, ...section } = flowControl;

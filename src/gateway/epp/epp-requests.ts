@@ -175,11 +175,10 @@ export class EppRequests {
   private ended(request: ExtProcRequest, lease: Lease | undefined): void {
     const note = noteOf(request);
     const { status, isRefused } = request;
-    if (note === undefined && isRefused) this.counts?.refused(status);
-    if (note === undefined) return;
+    if (note === undefined) return void (isRefused && this.counts?.refused(status));
     const { asked, model, size, fairnessId, priority } = note;
     const { promptTokens = 0, completionTokens } = lease?.usage ?? {};
-    if (size !== undefined && promptTokens > 0) this.sizes.learn(model ?? '', size, promptTokens);
+    this.sizes.learn(model, size, promptTokens);
     if (asked !== undefined && status > 0 && status < 300) this.knownModels.served(asked, model);
     const labels = {
       fairness_id: fairnessId,

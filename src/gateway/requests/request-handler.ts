@@ -390,9 +390,7 @@ export class RequestHandler {
 
   private ended(state: RequestState, isSent: boolean): void {
     if (state.isServed && state.model !== undefined) this.parts.knownModels.served(state.model, state.targetModel);
-    const { promptTokens = 0 } = state.lease?.usage ?? {};
-    if (state.size !== undefined && promptTokens > 0)
-      this.sizes.learn(state.targetModel ?? '', state.size, promptTokens);
+    this.sizes.learn(state.targetModel, state.size, state.lease?.usage.promptTokens);
     const cutBy = cutterOf(state, isSent, this.parts.isDraining());
     this.parts.counters.ended(state, cutBy);
     const { requests, tenants } = this.setup.config.log;

@@ -33,9 +33,8 @@ export function mediumOf(body: Buffer, start: number, end: number, field: string
   // Some writers of JSON escape slashes.
   const type = named ?? labels.replaceAll('\\', '');
   const kind = kindOf(field, type);
-  const isLow = /\blow\b/.test(labels);
   // Ten seconds of video, half a minute of sound, or a document of a page.
-  const unseen = { kind, tokens: kind === 'video' ? 10 * usualTokens : usualTokens, isLow };
+  const unseen = { kind, tokens: kind === 'video' ? 10 * usualTokens : usualTokens, isLow: /\blow\b/.test(labels) };
   if (named === undefined && !field.endsWith('data')) return unseen;
   const from = start + prefix.length;
   const bytes = Math.ceil((end - from) * 0.75);

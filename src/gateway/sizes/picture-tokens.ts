@@ -7,17 +7,18 @@ export interface Picture extends PictureSize {
 }
 
 /**
- * A formula by its name, with its number in brackets; a number of tokens; or a function. `openai-tiles`: 85, and 170
- * for each tile of 512 px. `openai-patches(factor)`: patches of 32 px, at most 1,536. `anthropic`: a token for 750 px,
- * at most 1,600. `qwen-vl(most)`: patches of 28 px. `pixels(n)`: a token for n px.
+ * A formula by its name, with its number in brackets; a number of tokens; or a function. `openai-tiles(factor)`: 85,
+ * and 170 for each tile of 512 px. `openai-patches(factor)`: patches of 32 px, at most 1,536. `anthropic(most)`: a token
+ * for 750 px, at most 1,600. `qwen-vl(most)`: patches of 28 px. `pixels(n)`: a token for n px.
  */
 export type PictureTokens = string | number | ((picture: Picture) => number);
 
 const formulas: Readonly<Record<string, (picture: Picture, number?: number) => number>> = {
-  'openai-tiles': (picture) => (picture.isLow ? 85 : 85 + 170 * patches(shrunk(shrunk(picture, 2048), 2048, 768), 512)),
+  'openai-tiles': (picture, factor = 1) =>
+    factor * (picture.isLow ? 85 : 85 + 170 * patches(shrunk(shrunk(picture, 2048), 2048, 768), 512)),
   'openai-patches': (picture, factor = 1) =>
-    Math.min(patches(shrunk(picture, picture.isLow ? 512 : 2048), 32), 1536) * factor,
-  anthropic: (picture) => Math.min(patches(shrunk(picture, 1568), 1) / 750, 1600),
+    Math.min(patches(shrunk(picture, picture.isLow ? 512 : Infinity), 32), 1536) * factor,
+  anthropic: (picture, most = 1600) => Math.min(patches(shrunk(picture, most > 1600 ? 2576 : 1568), 1) / 750, most),
   'qwen-vl': ({ width, height }, most = 16_384) =>
     Math.max(4, Math.min(Math.round(width / 28) * Math.round(height / 28), most)),
   pixels: ({ width, height }, each = 750) => (width * height) / each,
@@ -47,9 +48,10 @@ export function pictureTokens(given: PictureTokens, picture: Picture): number | 
 
 /** The formula of a model, as far as its name tells; servers that do not count it so are learnt from. */
 export function formulaOf(model: string): string {
-  if (/claude/i.test(model)) return 'anthropic';
+  if (/claude/i.test(model)) return /[a-z]-(?:4[-.][7-9]|[5-9])\b/i.test(model) ? 'anthropic(4784)' : 'anthropic';
   if (/gpt-(?:4\.1|5).*nano/i.test(model)) return 'openai-patches(2.46)';
   if (/gpt-(?:4\.1|5).*mini|o4-mini/i.test(model)) return 'openai-patches(1.62)';
+  if (/gpt-4o-mini/i.test(model)) return 'openai-tiles(33.3)';
   return /gpt|\bo\d/i.test(model) ? 'openai-tiles' : 'qwen-vl';
 }
 

@@ -23,34 +23,43 @@ export interface SizeEstimate {
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 const mostModels = 256;
+/** Of a picture that is not seen. */
+const usualSize = { width: 1024, height: 768 };
 /** Reports after which a rate moves, and those that it is made of. */
 const [fewReports, mostReports] = [8, 32];
 
-/** Tokens for each unit: those of the middle half of the last reports. */
+/** Tokens for each unit, by the longer half of the last reports; and of a prompt's frame, by the shortest ones. */
 class Rate {
-  value: number;
-  private readonly bounds: readonly [least: number, most: number];
+  private value: number;
+  /** What a conversation takes beside its words. */
+  private frame: number;
+  private readonly bounds: readonly [least: number, most: number, mostFrame: number];
   private readonly reports: (readonly [units: number, tokens: number])[] = [];
   private count = 0;
 
   constructor(kind: Kind) {
     this.value = kind === 'text' ? 1 / 4 : 1;
-    this.bounds = kind === 'text' ? [1 / 8, 1] : [1 / 50, 50];
+    this.frame = kind === 'text' ? 8 : 0;
+    this.bounds = kind === 'text' ? [1 / 8, 1, 64] : [1 / 50, 50, 0];
+  }
+
+  tokensOf(units: number): number {
+    return units === 0 ? 0 : Math.ceil(units * this.value + this.frame);
   }
 
   learn(units: number, tokens: number): void {
     const { reports, bounds } = this;
     reports[this.count++ % mostReports] = [units, tokens];
     if (this.count % fewReports > 0) return;
-    const sorted = [...reports].sort((a, b) => a[1] / a[0] - b[1] / b[0]);
-    let [inAll, ofAll] = [0, 0];
-    for (const [each, taken] of sorted.slice(sorted.length / 4, (sorted.length * 3) / 4)) {
-      inAll += each;
-      ofAll += taken;
-    }
-    this.value = Math.min(Math.max(ofAll / inAll, bounds[0]), bounds[1]);
+    const sorted = [...reports].sort((a, b) => b[0] - a[0]);
+    const rates = sorted.slice(0, sorted.length / 2).map(([each, taken]) => (taken - this.frame) / each);
+    this.value = Math.min(Math.max(median(rates), bounds[0]), bounds[1]);
+    const rests = sorted.slice(-fewReports).map(([each, taken]) => taken - each * this.value);
+    this.frame = Math.min(Math.max(median(rests), 0), bounds[2]);
   }
 }
+
+const median = (numbers: number[]): number => numbers.sort((a, b) => a - b)[numbers.length >> 1]!;
 
 export class PromptSizes {
   private readonly models = new Map<string, Map<Kind, Rate>>();
@@ -58,13 +67,13 @@ export class PromptSizes {
   estimate(model: string, parts: PromptParts, formula?: PictureTokens, maxOutputTokens?: number): SizeEstimate {
     const { textBytes, numbers, media } = parts;
     const units = new Map<Kind, number>([['text', textBytes]]);
-    for (const { kind, size, isLow = false, tokens } of media) {
+    for (const { kind, size = kind === 'link' ? usualSize : undefined, isLow = false, tokens } of media) {
       const ofPicture = size && pictureTokens(formula ?? formulaOf(model), { ...size, isLow });
       units.set(kind, (units.get(kind) ?? 0) + (ofPicture ?? tokens));
     }
     let inputTokens = numbers;
-    for (const [kind, count] of units) inputTokens += Math.ceil(count * this.rateOf(model, kind).value);
-    const textTokens = numbers + Math.ceil(textBytes * this.rateOf(model, 'text').value);
+    for (const [kind, count] of units) inputTokens += this.rateOf(model, kind).tokensOf(count);
+    const textTokens = numbers + this.rateOf(model, 'text').tokensOf(textBytes);
     const mediaTokens = inputTokens - textTokens;
     const outputTokens = estimateTokens({ inputTokens, maxOutputTokens }) - inputTokens;
     const ofMedia = media.length === 0 ? '' : `+${media.length}x${Math.round(mediaTokens / media.length)}`;
@@ -72,15 +81,17 @@ export class PromptSizes {
     return { inputTokens, outputTokens, textTokens, mediaTokens, told, units };
   }
 
-  /** A server has reported the length of the prompt. What is mostly of one kind teaches that kind. */
-  learn(model: string, { textTokens, mediaTokens, units }: SizeEstimate, promptTokens: number): void {
+  /** A server has reported the length of the prompt, if it did. What is mostly of one kind teaches that kind. */
+  learn(model = '', size: SizeEstimate | undefined, promptTokens = 0): void {
+    if (size === undefined || promptTokens === 0) return;
+    const { textTokens, mediaTokens, units } = size;
     const isText = mediaTokens * 10 <= textTokens;
     const rest = Math.max(1, promptTokens - (isText ? mediaTokens : textTokens));
     if (!isText && Math.max(rest, mediaTokens) < textTokens) return;
     for (const [kind, count] of units) {
       const rate = this.rateOf(model, kind, true);
       if (count > 0 && isText === (kind === 'text'))
-        rate.learn(count, isText ? rest : (rest * count * rate.value) / mediaTokens);
+        rate.learn(count, isText ? rest : (rest * rate.tokensOf(count)) / mediaTokens);
     }
   }
 

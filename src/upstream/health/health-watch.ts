@@ -171,12 +171,8 @@ export class HealthWatch {
 
   /** A server that answers as slowly as its peers is not ill. */
   private patienceFor(endpoint: EndpointView): number {
-    const latencies: number[] = [];
-    for (const other of this.pool.endpoints) {
-      const { latencyMs } = this.checks.get(other) ?? {};
-      if (other !== endpoint && latencyMs !== undefined) latencies.push(latencyMs);
-    }
-    latencies.sort((a, b) => a - b);
+    const others = this.pool.endpoints.filter((other) => other !== endpoint);
+    const latencies = others.flatMap((other) => this.checks.get(other)?.latencyMs ?? []).sort((a, b) => a - b);
     const median = latencies[Math.floor(latencies.length / 2)] ?? 0;
     return Math.max(this.settings.timeoutMs, 2 * median);
   }

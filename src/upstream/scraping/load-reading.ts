@@ -46,10 +46,8 @@ export class LoadReading implements SampleSink {
 
   constructor(sources: LoadSources) {
     this.sources = sources;
-    for (const selector of Object.values(sources.selectors).flatMap((selectors) => selectors ?? [])) {
-      const others = this.selectorsOf.get(selector.metric) ?? [];
-      this.selectorsOf.set(selector.metric, [...others, selector]);
-    }
+    for (const selector of Object.values(sources.selectors).flatMap((selectors) => selectors ?? []))
+      this.selectorsOf.set(selector.metric, [...(this.selectorsOf.get(selector.metric) ?? []), selector]);
   }
 
   /** True when the server has the metric without which there is no report. */

@@ -89,8 +89,7 @@ export class Scraper {
   /** Begins to ask an endpoint, or begins anew when its labels now lead elsewhere. */
   private begin(endpoint: EndpointView): void {
     const target = this.targetOf(endpoint);
-    const former = this.targets.get(endpoint);
-    if (target !== undefined && former?.equals(target)) return;
+    if (target !== undefined && this.targets.get(endpoint)?.equals(target)) return;
     this.end(endpoint);
     if (target === undefined) return;
     this.targets.set(endpoint, target);

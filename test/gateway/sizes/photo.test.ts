@@ -10,7 +10,7 @@ import { dataUrl, photo } from './pictures.js';
 const keys = ['photographer', 'writer'].map((tenant) => ({ key: tenant, tenant }));
 const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
 /** Of a photo of 1024 × 1536 at a server that counts as Qwen's does, and the words beside it. */
-const realTokens = 37 * 55 + 7;
+const realTokens = 37 * 55 + 15;
 
 const message = (url: string): object => ({
   model: 'qwen-vl',
@@ -63,14 +63,14 @@ describe('a photo of 3 MB', () => {
     // Prompt tokens count once, and the 256 that are expected of the answer twice.
     expect(own?.leadInCost).toBeLessThanOrEqual(realTokens + 2 * 256);
     expect(own?.leadInCost).toBeGreaterThan(realTokens / 2);
-    expect(own?.text).toContain('taken for 7+1x1000+256 tokens');
+    expect(own?.text).toContain('taken for 15+1x999+256 tokens');
     for (let i = 0; i < 3; i++) {
       await until('the next is with the server', () => waiting.length > i);
       waiting[i]?.();
     }
     await Promise.all(answers);
     await until('all are logged', () => log.filter(({ event }) => event === 'request').length === 3);
-    expect(log.find(({ event }) => event === 'request')?.fields.estimate).toBe('7+1x2035+256');
+    expect(log.find(({ event }) => event === 'request')?.fields.estimate).toBe('15+1x2035+256');
   });
 });
 
@@ -81,7 +81,7 @@ describe('the gateway', () => {
     for (let i = 0; i < 9; i++) await (await post(message('https://a.example/b.png'))).text();
     await until('all are logged', () => log.filter(({ event }) => event === 'request').length === 9);
     const told = log.filter(({ event }) => event === 'request').map(({ fields }) => fields.estimate);
-    expect([told[0], told[8]]).toEqual(['7+1x1000+256', '7+1x4993+256']);
+    expect([told[0], told[8]]).toEqual(['15+1x999+256', '15+1x4985+256']);
   });
 
   it('counts pictures as the file says', async () => {
@@ -89,7 +89,7 @@ describe('the gateway', () => {
     const { post, log } = await startGateway(fileOf([upstream.url], { models: { pictures: { 'qwen-vl': 576 } } }));
     await (await post(withPhoto)).text();
     await until('it is logged', () => log.some(({ event }) => event === 'request'));
-    expect(log.find(({ event }) => event === 'request')?.fields.estimate).toBe('7+1x576+256');
+    expect(log.find(({ event }) => event === 'request')?.fields.estimate).toBe('15+1x576+256');
   });
 
   it('tells what servers reported for each token that it estimated, and what a host estimates in its place', async () => {
@@ -113,7 +113,7 @@ describe('the gateway', () => {
       await (await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body, headers })).text();
     }
     await until('both are logged', () => log.length === 2);
-    expect(log.map(({ estimate }) => estimate)).toEqual(['7+1x2035+256', '1021+8']);
+    expect(log.map(({ estimate }) => estimate)).toEqual(['15+1x2035+256', '1021+8']);
     const text = await (await fetch(`${gateway.url}/metrics`)).text();
     const name = 'inference_extension_flow_control_token_estimate_ratio';
     expect(text).toContain(`${name}_bucket{le="0.9",model_name="qwen-vl"} 0`);
