@@ -5,7 +5,10 @@ import { readFileSync } from 'node:fs';
 import { loadGatewayConfig } from 'headgate/gateway';
 import { parse, stringify } from 'yaml';
 
-/** The sample of Dynamo's router, shortened; later releases have flat classes with `slo_ms`. */
+/**
+ * The sample of Dynamo's router, shortened; later releases have flat classes with `slo_ms`, and reject a request whose
+ * header names a class that they do not have. Source: ai-dynamo/dynamo, lib/kv-router/src/scheduling/policy_config.rs.
+ */
 const sample = `
 default_policy_family: standard
 uncached_isl_buckets:
