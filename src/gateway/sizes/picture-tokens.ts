@@ -8,8 +8,8 @@ export interface Picture extends PictureSize {
 
 /**
  * A formula by its name, with its number in brackets; a number of tokens; or a function. `openai-tiles(factor)`: 85,
- * and 170 for each tile of 512 px. `openai-patches(factor)`: patches of 32 px, at most 1,536. `anthropic(most)`: a token
- * for 750 px, at most 1,600. `qwen-vl(most)`: patches of 28 px. `pixels(n)`: a token for n px.
+ * and 170 for each tile of 512 px. `openai-patches(factor)`: patches of 32 px, at most 1,536. `anthropic(most)`: a
+ * token for 750 px, at most 1,600. `qwen-vl(most)`: patches of 28 px. `pixels(n)`: a token for n px.
  */
 export type PictureTokens = string | number | ((picture: Picture) => number);
 
