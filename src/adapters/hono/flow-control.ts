@@ -49,16 +49,17 @@ export function flowControl<Ctx extends Context = Context>(
     const exchange = exchangeOf(c);
     const answer = follow(c, next, exchange, control.judge(c as Ctx, exchange));
     if (!(exchange instanceof HonoWebExchange) || exchange.signs === undefined) return answer;
-    const response = async (): Promise<Response> => (await answer) ?? c.res;
-    const shown = await showingLife(response(), exchange);
+    const response = answer.then((own) => own ?? c.res);
+    const shown = await showingLife(response, exchange);
     // Once it is sent, Hono takes the handler's own response too.
-    if (exchange.hasBegunEarly) setTimeout(() => Object.assign(c, { finalized: false }));
+    void exchange.early?.then(() => Object.assign(c, { finalized: false }));
     return shown;
   };
 
   async function follow(c: Context, next: Next, exchange: HonoExchange, judged: ReturnType<typeof control.judge>) {
     const verdict = await judged;
     if (verdict.type === 'pass') {
+      if ('early' in exchange) await exchange.early;
       if (verdict.flow === undefined) await next();
       else await run(c, next, exchange, verdict.flow);
       return;
@@ -83,7 +84,7 @@ class HonoWebExchange extends WebExchange {
 
   /** By a middleware in front that did not wait any longer. */
   get isAnswered(): boolean {
-    return this.c.finalized && !this.hasBegunEarly;
+    return this.c.finalized && this.early === undefined;
   }
 
   override stripHeaders(): void {

@@ -1,7 +1,7 @@
 /** One request and its response, as a runtime has them: everything that flow control must know and do. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
-import type { Asked, LifeSigns } from './life-signs.js';
+import type { LifeSigns } from './life-signs.js';
 import type { RequestFlow } from './request-flow.js';
 import type { HttpErrorResponse } from './to-http-response.js';
 
@@ -30,7 +30,8 @@ export interface Exchange<Req> {
   failure?(): unknown;
   /** The request has to wait. It may end before this returns. */
   wait?(bookedBytes: number): void;
-  readonly asked?: Asked['asked'];
+  /** What has the request's `url`, and its `body` if that was parsed before. @default `req` */
+  readonly asked?: unknown;
   /** Begins the answer of a request that waits for long, and shows life until its own bytes come. */
   showLife?(signs: LifeSigns): void;
   /** The request may go on. */

@@ -34,12 +34,6 @@ export interface LifeSigns {
   tell(what: 'begun' | 'sign' | 'failed'): void;
 }
 
-/** What is read of a request: its body only if it was parsed before. */
-export interface Asked {
-  readonly headers: HeaderSource;
-  readonly asked?: { readonly url?: string | undefined; readonly body?: unknown } | undefined;
-}
-
 type Place = { readonly position: number; readonly estimated_wait_ms: number | undefined };
 type Fields = Readonly<Record<string, unknown>>;
 type Dialect = 'openai' | 'responses' | 'anthropic';
@@ -48,9 +42,10 @@ type Dialect = 'openai' | 'responses' | 'anthropic';
 export function lifeSigns<Subject>(
   subject: Subject,
   options: WaitingOptions<Subject>,
-  { headers, asked: { url = '', body } = {} }: Asked,
+  { headers, req, asked = req }: { readonly headers: HeaderSource; readonly req?: unknown; readonly asked?: unknown },
   begun: () => void,
 ): LifeSigns | undefined {
+  const { url = '', body } = fieldsOf(asked) ?? {};
   const { after = 15_000, every = 10_000, isStream, place, informational, json, onSign } = options;
   const isAsked =
     isStream?.(subject) ??
@@ -58,7 +53,7 @@ export function lifeSigns<Subject>(
   const other = json ?? (informational === true ? 'processing' : undefined);
   const kind = isAsked ? 'events' : other;
   if (kind === undefined) return undefined;
-  const dialect = dialectOf(url);
+  const dialect = dialectOf(String(url));
   const written = (status: number, retryAfterMs: unknown, text: string): string =>
     kind === 'events'
       ? eventsOf(dialect, status, Number(retryAfterMs) || undefined, text)

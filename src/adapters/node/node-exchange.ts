@@ -4,7 +4,7 @@ import type { HeaderSource } from '../../base/headers/header-source.js';
 import { declaredBytes } from '../../base/request-body.js';
 import type { UploadState } from '../../base/stream/upload-watch.js';
 import type { Exchange } from '../http/exchange.js';
-import type { Asked, LifeSigns } from '../http/life-signs.js';
+import type { LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { showLife } from './begun-answer.js';
@@ -118,10 +118,6 @@ export class NodeExchange<Req> implements Exchange<Req> {
     // The sockets of injected requests, as of Fastify's `inject`, cannot be paused.
     const { socket }: { socket: Partial<Pick<NodeRequest['socket'], 'isPaused' | 'resume'>> } = incoming;
     if (socket.isPaused?.() === true) socket.resume?.();
-  }
-
-  get asked(): Asked['asked'] {
-    return this.incoming;
   }
 
   /** Before an answer of flow control, or one that nobody knows yet. */

@@ -205,11 +205,8 @@ function whenAborted(given: unknown, abort: (reason: Error) => void): () => void
   const signal = given as AbortSource & { readonly aborted?: boolean; readonly reason?: Error };
   const listener = (): void => abort(signal.reason ?? new DOMException('The call was aborted', 'AbortError'));
   if ('addEventListener' in signal) return whenSignalAborted(signal, listener);
-  if (signal.aborted === true) {
-    listener();
-    return () => {};
-  }
-  signal.on('abort', listener);
+  if (signal.aborted === true) listener();
+  else signal.on('abort', listener);
   return () => signal.off('abort', listener);
 }
 

@@ -1,11 +1,13 @@
 /** Signs of life where there is no Node: the response begins before that of the handler is there. */
 import { realClock } from '../../base/clock.js';
 import { pause } from '../../base/pause.js';
+import { FlowControlError } from '../../index.js';
 import type { LifeSigns } from '../http/life-signs.js';
 
 interface Owner {
   readonly signs: LifeSigns | undefined;
-  hasBegunEarly: boolean;
+  /** Of an answer that began: resolves once the runtime has it. */
+  early: Promise<unknown> | undefined;
   /** The client has left an answer that began. */
   leave(): void;
 }
@@ -17,30 +19,40 @@ export async function showingLife(answer: Promise<Response>, owner: Owner): Prom
   const late = new AbortController();
   const early = await Promise.race([answer, pause(signs.afterMs, realClock, late.signal)]).finally(() => late.abort());
   if (early !== undefined) return early;
-  owner.hasBegunEarly = true;
   signs.tell('begun');
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const write = (text: string): Promise<void> => writer.write(new TextEncoder().encode(text)).catch(() => {});
-  const sign = (): void => {
+  const sign = (): Promise<void> | undefined => {
     // A client that does not read is not written to.
-    if (!((writer.desiredSize ?? 0) > 0)) return;
+    if (!((writer.desiredSize ?? 0) > 0)) return undefined;
     signs.tell('sign');
-    void write(signs.sign());
+    return write(signs.sign());
   };
   const signing = setInterval(sign, signs.everyMs);
   const stop = (): void => clearInterval(signing);
   let isAnswered = false;
   writer.closed.catch(() => isAnswered || owner.leave()).finally(stop);
-  sign();
+  // A middleware in front may throw it away, unread.
+  owner.early = Promise.race([sign(), pause(1_000, realClock, undefined)]);
   const goOn = async (): Promise<void> => {
-    const response = await answer;
+    let failure: { readonly error: unknown } | undefined;
+    const response = await answer.catch((error: unknown) => {
+      if (error instanceof FlowControlError) return error.getResponse();
+      failure = { error };
+      return new Response('Internal Server Error', { status: 500 });
+    });
     const { status, headers, body } = response;
     stop();
     isAnswered = true;
     const instead = signs.instead(status, (name) => headers.get(name));
     if (instead !== undefined) await write(instead(await response.text()));
     writer.releaseLock();
+    if (failure !== undefined) {
+      // The client is told first, the runtime then.
+      await pause(0, realClock, undefined);
+      throw failure.error;
+    }
     if (body === null || response.bodyUsed) await writable.close();
     else await body.pipeTo(writable);
   };

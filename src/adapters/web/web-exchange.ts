@@ -5,7 +5,7 @@ import { type HeaderSource, stripFlowHeaders } from '../../base/headers/header-s
 import { declaredBytes } from '../../base/request-body.js';
 import { type WatchedBody, watchedBody } from '../../base/stream/watched-body.js';
 import type { Exchange } from '../http/exchange.js';
-import type { Asked, LifeSigns } from '../http/life-signs.js';
+import type { LifeSigns } from '../http/life-signs.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 
@@ -18,8 +18,7 @@ export class WebExchange implements Exchange<Request> {
   /** Resolves with the answer when the request was evicted before its handler responded. */
   readonly evicted: Promise<HttpErrorResponse>;
   signs: LifeSigns | undefined = undefined;
-  /** Our own answer has begun, and is no answer yet. */
-  hasBegunEarly = false;
+  early: Promise<unknown> | undefined = undefined;
   private resolveEvicted: ((response: HttpErrorResponse) => void) | undefined = undefined;
   private headersToAdd: Readonly<Record<string, string>> = {};
   private body: WatchedBody | undefined = undefined;
@@ -67,10 +66,6 @@ export class WebExchange implements Exchange<Request> {
       if (this.body !== undefined) this.breakOff(reason);
       else this.resolveEvicted?.(answer());
     });
-  }
-
-  get asked(): Asked['asked'] {
-    return this.req;
   }
 
   showLife(signs: LifeSigns): void {

@@ -2,6 +2,8 @@
  * Answers that begin while their requests wait, and every way in which they can end. The gateway's time stands still
  * but for what a test lets pass.
  */
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { explainWait } from '../../../src/index.js';
 import { until } from '../../integration/support/until.js';
@@ -75,6 +77,34 @@ describe('a stream that waits', () => {
     expect(read.text).toBe(`: waiting\n\n: waiting\n\n${whole}`);
     expect([await metric({ gateway }, 'begun'), await metric({ gateway }, 'sign')]).toEqual([1, 2]);
     expect(await metric({ gateway }, 'failed')).toBe(0);
+  });
+
+  it('loses nothing of what comes to a client that reads one byte a minute', async () => {
+    const server = await startUpstream((asked, count) => (count === 0 ? hang : serve)(asked, count));
+    const { gateway, post } = await startGateway(fileOf([server.url]));
+    const holding = new AbortController();
+    post({ ...chat, stream: false }, { signal: holding.signal }).catch(() => {});
+    await until('the seat is taken', () => server.received.length === 1);
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' } };
+    const asked = request(`${gateway.url}/v1/chat/completions`, init).end(JSON.stringify(chat));
+    const answered = once(asked, 'response') as Promise<[IncomingMessage]>;
+    await until('it waits', () => gateway.flow.stats().waiting === 1);
+    vi.advanceTimersByTime(15_000);
+    const [response] = await answered;
+    let text = '';
+    for (let minute = 0; minute < 30; minute++) {
+      vi.advanceTimersByTime(60_000);
+      await new Promise((resolve) => setImmediate(resolve));
+      text += response.read(1) ?? '';
+    }
+    expect(text.length).toBeLessThanOrEqual(30);
+    // One every ten seconds, as for everybody: its connection holds them.
+    const signs = await metric({ gateway }, 'sign');
+    expect(signs).toBe(1 + 30 * 6);
+    holding.abort();
+    for await (const chunk of response) text += chunk;
+    expect(text).toBe(`${': waiting\n\n'.repeat(signs)}${whole}`);
+    expect(gateway.flow.stats().inFlight).toBe(0);
   });
 
   it('is told its place where the file says so', async () => {
