@@ -42,9 +42,9 @@ it('keeps what was written five seconds ago or earlier, and its lock goes to the
     return { child, text: () => text };
   };
   const first = start();
-  await vi.waitFor(() => expect(readFileSync(state, 'utf8')).toContain('"end":1'), { timeout: 15_000, interval: 100 });
+  await vi.waitFor(() => expect(readFileSync(state, 'utf8')).toContain('"end":1'), { timeout: 60_000, interval: 100 });
   first.child.kill('SIGKILL');
   await vi.waitFor(() => expect(first.child.signalCode).toBe('SIGKILL'));
   const second = start();
-  await vi.waitFor(() => expect(second.text()).toContain('used 1'), { timeout: 10_000, interval: 100 });
+  await vi.waitFor(() => expect(second.text()).toContain('used 1'), { timeout: 60_000, interval: 100 });
 }, 30_000);

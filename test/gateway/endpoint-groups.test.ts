@@ -76,7 +76,7 @@ describe('a gateway whose bands name groups of servers', () => {
     const { post, own, paid, gateway } = await ownAndPaid({ after: '60s' });
     own.server.closeAllConnections();
     own.server.close();
-    await expect.poll(() => gateway.flow.figures().groups[0]?.available, { timeout: 5000 }).toBe(0);
+    await expect.poll(() => gateway.flow.figures().groups[0]?.available).toBe(0);
     expect((await post(ask, { headers: chat })).status).toBe(200);
     const dropped = await post(ask, { headers: batch });
     expect([dropped.status, dropped.headers.get('content-type')]).toEqual([503, expect.stringContaining('json')]);

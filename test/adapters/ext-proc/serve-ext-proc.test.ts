@@ -200,8 +200,8 @@ describe('a proxy', () => {
     await vi.waitFor(async () => {
       const { call, got } = callOf(client);
       ask(call);
-      await vi.waitFor(() => expect(got).toHaveLength(2), { timeout: 2_000 });
-    }, 20_000);
+      await vi.waitFor(() => expect(got).toHaveLength(2), { timeout: 10_000 });
+    }, 60_000);
   });
 
   it('that does not read what it is told is not read from either', async () => {

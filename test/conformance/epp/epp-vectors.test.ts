@@ -60,7 +60,7 @@ async function play({ setup: name, servers: loads, endpoints, transcript }: Json
   const game: Play = { epp, client, servers, list, streams: new Map(), bodies: new Map() };
   try {
     const isScraped = (): void => expect(epp.pool.endpoints.every(({ metrics }) => metrics !== undefined)).toBe(true);
-    if (loads.every(({ healthy = true }: Load) => healthy)) await vi.waitFor(isScraped, { timeout: 10_000 });
+    if (loads.every(({ healthy = true }: Load) => healthy)) await vi.waitFor(isScraped, { timeout: 60_000 });
     for (const [index, step] of transcript.entries()) {
       try {
         await takeStep(game, step);

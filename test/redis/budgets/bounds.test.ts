@@ -160,7 +160,7 @@ describeWithStores('an exact budget', (store) => {
       expect((await takeAll(budget)).sum).toBe(burst);
       await own.kill();
       await own.up();
-      await expect.poll(() => left(budget), { timeout: 20_000 }).toBeCloseTo(rest, -1);
+      await expect.poll(() => left(budget), { timeout: 60_000 }).toBeCloseTo(rest, -1);
     }
   });
 
@@ -175,6 +175,6 @@ describeWithStores('an exact budget', (store) => {
     own.resume();
     expect(alone.map(({ sum }) => sum)).toEqual([burst / 2, burst / 2]);
     await Promise.all(alone.flatMap(({ tickets }) => tickets).map((ticket) => ticket.settle(used(100))));
-    await expect.poll(() => left(replicas[0]), { timeout: 20_000 }).toBeCloseTo(-burst, -1);
+    await expect.poll(() => left(replicas[0]), { timeout: 60_000 }).toBeCloseTo(-burst, -1);
   });
 });

@@ -27,7 +27,7 @@ async function readiness({ gateway }: Started): Promise<Readiness> {
 }
 
 const becomes = (started: Started, expected: object): Promise<void> =>
-  expect.poll(() => readiness(started), { timeout: 10_000 }).toMatchObject(expected);
+  expect.poll(() => readiness(started)).toMatchObject(expected);
 
 const notReady = (code: string, message: RegExp): object => ({
   httpStatus: 503,
