@@ -124,7 +124,7 @@ describe('Responses over WebSocket', () => {
 
   it('spends of the plan of its key, and is told at once when nothing is left, while others are served', async () => {
     const auth = { keys: keys.map(({ key, tenant }) => ({ key, tenant, plan: tenant })) };
-    const plans = { alice: [{ requests: 1, per: 'month' }, { tokens: 1_000 }], batch: [{ requests: 9, per: 'month' }] };
+    const plans = { alice: [{ requests: 1, per: 'month' }, { tokens: 1_000, per: 'month' }], batch: [{ requests: 9, per: 'month' }] };
     const { gateway, log, open } = await startAll({ auth, budgets: { plans } });
     const client = await open();
     client.send(create);
@@ -144,7 +144,7 @@ describe('Responses over WebSocket', () => {
     const answer = await fetch(`${gateway.url}/v1/budget`, { headers: { authorization: 'Bearer alice' } });
     const { data } = (await answer.json()) as { data: { unit: string; used: number; reserved: number }[] };
     expect(data.find(({ unit }) => unit === 'requests')).toMatchObject({ used: 1, reserved: 0 });
-    // Of the prompt and three tokens, what was told; some may have come back meanwhile.
+    // Of the prompt and three tokens, what was told.
     const tokens = data.find(({ unit }) => unit === 'tokens');
     expect(tokens?.reserved).toBe(0);
     expect(tokens?.used).toBeGreaterThan(0);
