@@ -45,15 +45,15 @@ export function lifeSigns<Subject>(
   { headers, req, asked = req }: { readonly headers: HeaderSource; readonly req?: unknown; readonly asked?: unknown },
   begun: () => void,
 ): LifeSigns | undefined {
-  const { url = '', body } = fieldsOf(asked) ?? {};
+  const { url = '', body }: { url?: string; body?: unknown } = Object(asked);
   const { after = 15_000, every = 10_000, isStream, place, informational, json, onSign } = options;
   const isAsked =
     isStream?.(subject) ??
-    (headerText(headers, 'accept')?.includes('text/event-stream') === true || fieldsOf(body)?.stream === true);
+    (headerText(headers, 'accept')?.includes('text/event-stream') || fieldsOf(body)?.stream === true);
   const other = json ?? (informational === true ? 'processing' : undefined);
   const kind = isAsked ? 'events' : other;
   if (kind === undefined) return undefined;
-  const dialect = dialectOf(String(url));
+  const dialect = dialectOf(url);
   const written = (status: number, retryAfterMs: unknown, text: string): string =>
     kind === 'events'
       ? eventsOf(dialect, status, Number(retryAfterMs) || undefined, text)

@@ -15,46 +15,39 @@ interface Owner {
 /** The answer itself, if it comes in time; else one that has begun, and goes on with it. */
 export async function showingLife(answer: Promise<Response>, owner: Owner): Promise<Response> {
   const { signs } = owner;
-  if (signs === undefined || signs.kind === 'processing') return answer;
+  if (!signs || signs.kind === 'processing') return answer;
   const late = new AbortController();
   const early = await Promise.race([answer, pause(signs.afterMs, realClock, late.signal)]).finally(() => late.abort());
-  if (early !== undefined) return early;
+  if (early) return early;
   signs.tell('begun');
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const write = (text: string): Promise<void> => writer.write(new TextEncoder().encode(text)).catch(() => {});
-  const sign = (): Promise<void> | undefined => {
+  const sign = async (): Promise<void> => {
     // A client that does not read is not written to.
-    if (!((writer.desiredSize ?? 0) > 0)) return undefined;
+    if ((writer.desiredSize ?? 0) <= 0) return;
     signs.tell('sign');
-    return write(signs.sign());
+    await write(signs.sign());
   };
   const signing = setInterval(sign, signs.everyMs);
-  const stop = (): void => clearInterval(signing);
   let isAnswered = false;
-  writer.closed.catch(() => isAnswered || owner.leave()).finally(stop);
+  writer.closed.catch(() => isAnswered || owner.leave()).finally(() => clearInterval(signing));
   // A middleware in front may throw it away, unread.
   owner.early = Promise.race([sign(), pause(1_000, realClock, undefined)]);
   const goOn = async (): Promise<void> => {
-    let failure: { readonly error: unknown } | undefined;
+    let isBroken = false;
     const response = await answer.catch((error: unknown) => {
       if (error instanceof FlowControlError) return error.getResponse();
-      failure = { error };
-      return new Response('Internal Server Error', { status: 500 });
+      isBroken = true;
+      return new Response(null, { status: 500 });
     });
-    const { status, headers, body } = response;
-    stop();
     isAnswered = true;
-    const instead = signs.instead(status, (name) => headers.get(name));
-    if (instead !== undefined) await write(instead(await response.text()));
+    const instead = signs.instead(response.status, (name) => response.headers.get(name));
+    if (instead) await write(instead(await response.text()));
     writer.releaseLock();
-    if (failure !== undefined) {
-      // The client is told first, the runtime then.
-      await pause(0, realClock, undefined);
-      throw failure.error;
-    }
-    if (body === null || response.bodyUsed) await writable.close();
-    else await body.pipeTo(writable);
+    // The client is told first, the runtime then.
+    if (isBroken) await pause(0, realClock, undefined).then(() => answer);
+    await (response.bodyUsed ? writable.close() : (response.body?.pipeTo(writable) ?? writable.close()));
   };
   goOn().catch((error: unknown) => writable.abort(error).catch(() => {}));
   const type = signs.kind === 'events' ? 'text/event-stream' : 'application/json';
