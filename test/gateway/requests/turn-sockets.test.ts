@@ -124,7 +124,13 @@ describe('Responses over WebSocket', () => {
 
   it('spends of the plan of its key, and is told at once when nothing is left, while others are served', async () => {
     const auth = { keys: keys.map(({ key, tenant }) => ({ key, tenant, plan: tenant })) };
-    const plans = { alice: [{ requests: 1, per: 'month' }, { tokens: 1_000, per: 'month' }], batch: [{ requests: 9, per: 'month' }] };
+    const plans = {
+      alice: [
+        { requests: 1, per: 'month' },
+        { tokens: 1_000, per: 'month' },
+      ],
+      batch: [{ requests: 9, per: 'month' }],
+    };
     const { gateway, log, open } = await startAll({ auth, budgets: { plans } });
     const client = await open();
     client.send(create);
